@@ -1,0 +1,114 @@
+"""Grammar-constrained generation: any language model writes text that fits a grammar.
+
+Three doors lead to one engine: `TokenizerInfo`, `GrammarCompiler` and `GrammarMatcher` for authors
+of inference engines; `load` and `from_transformers` for typed objects from a model; the command
+line `stencilm`. Every name below is imported when it is first used, so that importing this package
+costs little and needs no machine learning framework.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stencilm.bitmask import (
+        allocate_token_bitmask,
+        apply_token_bitmask_inplace,
+        bitmask_dtype,
+        get_bitmask_shape,
+        reset_token_bitmask,
+    )
+    from stencilm.compiler import CompiledGrammar, GrammarCompiler
+    from stencilm.errors import (
+        GrammarSyntaxError,
+        LimitExceeded,
+        MatcherError,
+        ModelError,
+        StencilError,
+        TokenizerError,
+        Unsatisfiable,
+        UnsupportedFeature,
+    )
+    from stencilm.grammar import Finding, Grammar, Report
+    from stencilm.matcher import GrammarMatcher
+    from stencilm.model import Model, from_transformers, load
+    from stencilm.output_types import Choice, JsonSchema, Regex
+    from stencilm.tokenizers import TokenizerInfo, VocabType
+
+    __version__: str
+
+__all__ = [
+    "Choice",
+    "CompiledGrammar",
+    "Finding",
+    "Grammar",
+    "GrammarCompiler",
+    "GrammarMatcher",
+    "GrammarSyntaxError",
+    "JsonSchema",
+    "LimitExceeded",
+    "MatcherError",
+    "Model",
+    "ModelError",
+    "Regex",
+    "Report",
+    "StencilError",
+    "TokenizerError",
+    "TokenizerInfo",
+    "Unsatisfiable",
+    "UnsupportedFeature",
+    "VocabType",
+    "__version__",
+    "allocate_token_bitmask",
+    "apply_token_bitmask_inplace",
+    "bitmask_dtype",
+    "from_transformers",
+    "get_bitmask_shape",
+    "load",
+    "reset_token_bitmask",
+]
+
+_NAMES = {
+    "bitmask": (
+        "allocate_token_bitmask",
+        "apply_token_bitmask_inplace",
+        "bitmask_dtype",
+        "get_bitmask_shape",
+        "reset_token_bitmask",
+    ),
+    "compiler": ("CompiledGrammar", "GrammarCompiler"),
+    "errors": (
+        "GrammarSyntaxError",
+        "LimitExceeded",
+        "MatcherError",
+        "ModelError",
+        "StencilError",
+        "TokenizerError",
+        "Unsatisfiable",
+        "UnsupportedFeature",
+    ),
+    "grammar": ("Finding", "Grammar", "Report"),
+    "matcher": ("GrammarMatcher",),
+    "model": ("Model", "from_transformers", "load"),
+    "output_types": ("Choice", "JsonSchema", "Regex"),
+    "tokenizers": ("TokenizerInfo", "VocabType"),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: object = version("stencilm")
+    elif name in _HOMES:
+        value = getattr(import_module(f"stencilm.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'stencilm' has no attribute {name!r}")
+    globals()[name] = value  # so that the next use finds it without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,250 @@
+"""Compiling: a grammar times a vocabulary, each request once.
+
+One idea: a request is its grammar's source, so it is looked up before anything is built. Threads
+that ask for the same one at the same time wait for the first of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from typing import Any
+
+from stencilm import _core
+from stencilm.grammar import (
+    DEFAULT_MAX_WHITESPACE,
+    Grammar,
+    JsonSchemaSource,
+    OnUnsupported,
+    PropertyOrder,
+    RegexSource,
+    Schema,
+    Source,
+    Spelling,
+)
+from stencilm.tokenizers import TokenizerInfo
+
+DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledGrammar:
+    """A grammar made ready for a vocabulary; immutable, and shareable between threads.
+
+    Compiling computes almost nothing: what masks need is worked out when first asked for, and kept
+    for all matchers of this grammar.
+    """
+
+    grammar: Grammar
+    tokenizer_info: TokenizerInfo
+    core: _core.CompiledGrammar = field(repr=False)
+
+    @property
+    def memory_size_bytes(self) -> int:
+        """What it keeps in memory by now; it grows as matchers visit more of the grammar."""
+        return self.core.memory_size_bytes
+
+
+class GrammarCompiler:
+    """Compiles grammars for one vocabulary, and keeps the latest ones.
+
+    May be used from many threads: those that want the same grammar at the same time share one
+    compilation, and its error where it fails. Errors are not kept.
+
+    Args:
+        tokenizer_info: The vocabulary.
+        cache_enabled: Where False every call compiles anew.
+        cache_limit_bytes: How much the kept grammars may take together; those that were not asked
+            for the longest go first. A grammar that somebody still holds lives on.
+    """
+
+    def __init__(
+        self,
+        tokenizer_info: TokenizerInfo,
+        *,
+        cache_enabled: bool = True,
+        cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
+    ) -> None:
+        if not isinstance(tokenizer_info, TokenizerInfo):
+            raise TypeError(
+                f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a "
+                "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
+            )
+        if isinstance(cache_limit_bytes, bool) or not isinstance(cache_limit_bytes, int):
+            raise TypeError(f"cache_limit_bytes is {cache_limit_bytes!r}, but must be an int")
+        if cache_limit_bytes < 0:
+            raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
+        self._tokenizer_info = tokenizer_info
+        self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The vocabulary that this compiler compiles for."""
+        return self._tokenizer_info
+
+    def compile_json_schema(
+        self,
+        schema: Schema,
+        *,
+        any_whitespace: bool = True,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        strict_mode: bool = False,
+        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
+        property_order: PropertyOrder = "declared",
+        spelling: Spelling = "natural",
+        on_unsupported: OnUnsupported = "error",
+        documents: Mapping[str, Schema] | None = None,
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_json_schema` with the same options."""
+        return self._compile_source(
+            JsonSchemaSource.of(
+                schema,
+                any_whitespace=any_whitespace,
+                indent=indent,
+                separators=separators,
+                strict_mode=strict_mode,
+                max_whitespace=max_whitespace,
+                property_order=property_order,
+                spelling=spelling,
+                on_unsupported=on_unsupported,
+                documents=documents,
+            )
+        )
+
+    def compile_builtin_json_grammar(self) -> CompiledGrammar:
+        """The compiled form of `Grammar.builtin_json_grammar`."""
+        return self._compile_source(JsonSchemaSource.of(True))
+
+    def compile_regex(self, pattern: str) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_regex`."""
+        return self._compile_source(RegexSource.of(pattern))
+
+    def compile_grammar(self, grammar: Grammar) -> CompiledGrammar:
+        """The compiled form of a grammar."""
+        if not isinstance(grammar, Grammar):
+            raise TypeError(
+                f"grammar is a {type(grammar).__name__}, but must be a Grammar: make one with "
+                "Grammar.from_json_schema, Grammar.from_regex or Grammar.from_type"
+            )
+        return self._cached(grammar.source, lambda: grammar)
+
+    def compile(self, grammar_or_type: Any) -> CompiledGrammar:
+        """The compiled form of a grammar, or of what `Grammar.from_type` takes."""
+        if isinstance(grammar_or_type, Grammar):
+            return self.compile_grammar(grammar_or_type)
+        return self.compile_grammar(Grammar.from_type(grammar_or_type))
+
+    def clear_cache(self) -> None:
+        """Keep nothing of what was compiled so far."""
+        if self._cache is not None:
+            self._cache.clear()
+
+    def get_cache_size_bytes(self) -> int:
+        """What the kept grammars take at present."""
+        return 0 if self._cache is None else self._cache.measure()
+
+    def _compile_source(self, source: Source) -> CompiledGrammar:
+        return self._cached(source, lambda: Grammar.from_source(source))
+
+    def _cached(self, source: Source, make: Callable[[], Grammar]) -> CompiledGrammar:
+        def compile_it() -> CompiledGrammar:
+            grammar = make()
+            core = _core.CompiledGrammar(grammar.core, self._tokenizer_info.core)
+            return CompiledGrammar(grammar, self._tokenizer_info, core)
+
+        return compile_it() if self._cache is None else self._cache.get(source, compile_it)
+
+
+class _Flight:
+    """One compilation under way, and those who wait for it."""
+
+    def __init__(self) -> None:
+        self.landed = Event()
+        self.compiled: CompiledGrammar | None = None
+        self.error: Exception | None = None
+
+
+class _Cache:
+    """The latest compiled grammars within a budget of bytes, and the compilations under way."""
+
+    # Grammars grow while they are used, so their sizes are measured again and again: all of them
+    # once the cache has taken in a fraction of its entries, which is a few looks for each entry.
+    _FRACTION = 8
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._lock = Lock()
+        self._entries: OrderedDict[Source, CompiledGrammar] = OrderedDict()
+        self._sizes: dict[Source, int] = {}
+        self._total = 0
+        self._added_since_measured = 0
+        self._flights: dict[Source, _Flight] = {}
+
+    def get(self, source: Source, compile_it: Callable[[], CompiledGrammar]) -> CompiledGrammar:
+        while True:
+            with self._lock:
+                known = self._entries.get(source)
+                if known is not None:
+                    self._entries.move_to_end(source)
+                    return known
+                flight = self._flights.get(source)
+                if flight is None:
+                    mine = self._flights[source] = _Flight()
+                    break
+            flight.landed.wait()
+            if flight.compiled is not None:
+                return flight.compiled
+            if flight.error is not None:
+                # A copy: threads that raise one exception would write into the same traceback.
+                raise copy.copy(flight.error)
+            # The thread that compiled was interrupted, which concerns nobody else: try again.
+        try:
+            mine.compiled = compile_it()
+        except Exception as error:
+            mine.error = copy.copy(error)
+            raise
+        finally:
+            with self._lock:
+                if mine.compiled is not None:
+                    self._add(source, mine.compiled)
+                del self._flights[source]
+            mine.landed.set()
+        return mine.compiled
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._sizes.clear()
+            self._total = 0
+
+    def measure(self) -> int:
+        with self._lock:
+            self._measure()
+            return self._total
+
+    def _add(self, source: Source, compiled: CompiledGrammar) -> None:
+        size = _size(source, compiled)
+        if size > self._limit_bytes:
+            return
+        self._entries[source] = compiled
+        self._sizes[source] = size
+        self._total += size
+        self._added_since_measured += 1
+        if self._added_since_measured * self._FRACTION >= len(self._entries):
+            self._measure()
+        while self._total > self._limit_bytes:
+            oldest, _ = self._entries.popitem(last=False)
+            self._total -= self._sizes.pop(oldest)
+
+    def _measure(self) -> None:
+        self._sizes = {source: _size(source, entry) for source, entry in self._entries.items()}
+        self._total = sum(self._sizes.values())
+        self._added_since_measured = 0
+
+
+def _size(source: Source, compiled: CompiledGrammar) -> int:
+    return source.size_bytes + compiled.memory_size_bytes

@@ -1,0 +1,355 @@
+"""Grammars: a notation in, an immutable value out that knows no tokenizer.
+
+One idea: a grammar is known by its source, the notation with all its options. Two grammars of equal
+sources are equal, so a compiler's cache can tell what it has seen before it builds anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeAlias
+
+from stencilm import _core
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
+
+Schema: TypeAlias = str | Mapping[str, Any] | bool | type
+PropertyOrder: TypeAlias = Literal["declared", "any"]
+Spelling: TypeAlias = Literal["natural", "any"]
+OnUnsupported: TypeAlias = Literal["error", "relax"]
+
+DEFAULT_MAX_WHITESPACE = 64
+_BLANKS = " \t\n\r"
+_MAX_COUNT = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of one keyword of a schema.
+
+    Attributes:
+        keyword: The keyword, such as `maxLength`.
+        place: The JSON pointer of the schema that holds it, such as `#/properties/name`.
+        note: More, where there is more to say; else empty.
+    """
+
+    keyword: str
+    place: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of every keyword of a schema, in the order of its text; empty for a pattern.
+
+    Attributes:
+        enforced: Enforced exactly.
+        annotations: Without force, because the specification itself calls them annotations.
+        relaxed: Not enforced, because `on_unsupported="relax"` asked for that.
+    """
+
+    enforced: tuple[Finding, ...] = ()
+    annotations: tuple[Finding, ...] = ()
+    relaxed: tuple[Finding, ...] = ()
+
+
+class Source(Protocol):
+    """A notation with all its options: hashable, compared by value, and able to build."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping it costs, about."""
+
+    def build(self) -> _core.Grammar:
+        """The grammar that it describes."""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A set of texts, from any notation; immutable, and shareable between threads.
+
+    Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
+    with the same options.
+    """
+
+    source: Source
+    core: _core.Grammar = field(compare=False, repr=False)
+
+    @staticmethod
+    def from_json_schema(
+        schema: Schema,
+        *,
+        any_whitespace: bool = True,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        strict_mode: bool = False,
+        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
+        property_order: PropertyOrder = "declared",
+        spelling: Spelling = "natural",
+        on_unsupported: OnUnsupported = "error",
+        documents: Mapping[str, Schema] | None = None,
+    ) -> Grammar:
+        """The JSON texts that are valid under a schema.
+
+        Args:
+            schema: JSON text, a dict, a bool, or a Python type such as a pydantic model.
+            any_whitespace: Allow blanks wherever JSON does. Where False the one layout is that of
+                `json.dumps` with `indent` and `separators`.
+            indent: How many spaces a level is indented; None for a single line. Without effect
+                while any_whitespace is True.
+            separators: What stands between items and between a key and its value. Where None,
+                (", ", ": "), and (",", ": ") with an indent. Without effect while any_whitespace
+                is True.
+            strict_mode: Close objects and tuples that do not say whether they are open. Where
+                False undeclared properties are allowed, as the specification says.
+            max_whitespace: The longest run of blanks, so that a model cannot run away in them;
+                None for no bound.
+            property_order: "declared" writes known properties in the order of the schema, "any"
+                in every order.
+            spelling: "natural" writes keys, constants and patterns plainly, "any" allows every
+                escape that a JSON reader takes for the same value.
+            on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
+                in `report`.
+            documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
+                fetched.
+
+        Raises:
+            GrammarSyntaxError: The text is no JSON, or the JSON no schema.
+            UnsupportedFeature: A keyword cannot be enforced, or a Python type has no JSON form.
+            Unsatisfiable: No value is valid.
+            LimitExceeded: The schema is too large or too deep.
+        """
+        return Grammar.from_source(
+            JsonSchemaSource.of(
+                schema,
+                any_whitespace=any_whitespace,
+                indent=indent,
+                separators=separators,
+                strict_mode=strict_mode,
+                max_whitespace=max_whitespace,
+                property_order=property_order,
+                spelling=spelling,
+                on_unsupported=on_unsupported,
+                documents=documents,
+            )
+        )
+
+    @staticmethod
+    def from_type(tp: Any) -> Grammar:
+        """The texts of a Python type, as a model called with that type writes them.
+
+        Takes pydantic models, dataclasses, TypedDict, Literal, Enum, int, list[...], Union and
+        what else pydantic describes, and this package's own output types. Strings at the top level
+        are written bare: `Literal["yes", "no"]` gives `yes`, not `"yes"`.
+
+        Raises UnsupportedFeature for what is not an output type.
+        """
+        from stencilm.output_types import grammar_of
+
+        return grammar_of(tp)
+
+    @staticmethod
+    def from_regex(pattern: str) -> Grammar:
+        """The texts that a regular expression matches from their first character to their last.
+
+        Raises GrammarSyntaxError, with the offset, where the pattern is not well formed, and
+        UnsupportedFeature for what a finite automaton cannot do, such as a back-reference.
+        """
+        return Grammar.from_source(RegexSource.of(pattern))
+
+    @staticmethod
+    def builtin_json_grammar() -> Grammar:
+        """Any JSON text: what the schema `true` allows, with all defaults."""
+        return Grammar.from_source(JsonSchemaSource.of(True))
+
+    @staticmethod
+    def from_source(source: Source) -> Grammar:
+        """The grammar of a notation with its options."""
+        return Grammar(source, source.build())
+
+    @cached_property
+    def report(self) -> Report:
+        """What became of every keyword of the schema."""
+        return Report(*(tuple(Finding(*entry) for entry in group) for group in self.core.report()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonSchemaSource:
+    """A JSON Schema as text, with all options."""
+
+    text: str
+    any_whitespace: bool
+    indent: int | None
+    separators: tuple[str, str] | None
+    strict_mode: bool
+    max_whitespace: int | None
+    property_order: str
+    spelling: str
+    on_unsupported: str
+    documents: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(
+        schema: Schema,
+        *,
+        any_whitespace: bool = True,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        strict_mode: bool = False,
+        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
+        property_order: PropertyOrder = "declared",
+        spelling: Spelling = "natural",
+        on_unsupported: OnUnsupported = "error",
+        documents: Mapping[str, Schema] | None = None,
+    ) -> JsonSchemaSource:
+        """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
+        return JsonSchemaSource(
+            text=_schema_text(schema, "schema"),
+            any_whitespace=_checked_bool("any_whitespace", any_whitespace),
+            indent=_checked_count("indent", indent),
+            separators=_checked_separators(separators),
+            strict_mode=_checked_bool("strict_mode", strict_mode),
+            max_whitespace=_checked_count("max_whitespace", max_whitespace),
+            property_order=_checked_word("property_order", property_order, "declared", "any"),
+            spelling=_checked_word("spelling", spelling, "natural", "any"),
+            on_unsupported=_checked_word("on_unsupported", on_unsupported, "error", "relax"),
+            documents=tuple(
+                (
+                    _checked_text("a key of documents", uri),
+                    _schema_text(document, f"documents[{uri!r}]"),
+                )
+                for uri, document in _checked_mapping("documents", documents).items()
+            ),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the texts costs, about."""
+        return len(self.text) + sum(len(uri) + len(text) for uri, text in self.documents)
+
+    def build(self) -> _core.Grammar:
+        """The grammar of the schema."""
+        return _core.Grammar.from_json_schema(
+            self.text,
+            any_whitespace=self.any_whitespace,
+            indent=self.indent,
+            separators=self.separators,
+            strict_mode=self.strict_mode,
+            max_whitespace=self.max_whitespace,
+            property_order=self.property_order,
+            spelling=self.spelling,
+            on_unsupported=self.on_unsupported,
+            documents=list(self.documents),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RegexSource:
+    """A regular expression."""
+
+    pattern: str
+
+    @staticmethod
+    def of(pattern: str) -> RegexSource:
+        """The source of `Grammar.from_regex`; raises TypeError."""
+        return RegexSource(_checked_text("pattern", pattern))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the pattern costs, about."""
+        return len(self.pattern)
+
+    def build(self) -> _core.Grammar:
+        """The grammar of the pattern."""
+        return _core.Grammar.from_regex(self.pattern)
+
+
+def _schema_text(schema: Schema, name: str) -> str:
+    """The JSON text of a schema that was given in any of its forms."""
+    if isinstance(schema, str):
+        return _checked_text(name, schema)
+    if isinstance(schema, type):
+        from stencilm.output_types import json_schema_of
+
+        schema = json_schema_of(schema)
+    elif isinstance(schema, Mapping):
+        schema = dict(schema)
+    elif not isinstance(schema, bool):
+        raise TypeError(
+            f"{name} is a {type(schema).__name__}, but must be JSON text, a dict, a bool or a "
+            "Python type"
+        )
+    try:
+        text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise LimitExceeded(
+            f"{name} is nested too deeply to be written as JSON: flatten it"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
+    return _checked_text(name, text)
+
+
+def _checked_text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise GrammarSyntaxError(
+            f"{name} holds the lone surrogate {value[error.start]!r}, which no text can spell: "
+            "remove it, or write both halves of the pair",
+            place=f"offset {error.start}",
+        ) from None
+    return value
+
+
+def _checked_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}, but must be True or False")
+    return value
+
+
+def _checked_count(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}, but must be an int or None")
+    if not 0 <= value <= _MAX_COUNT:
+        raise ValueError(f"{name} is {value}, but must be from 0 to {_MAX_COUNT}, or None")
+    return value
+
+
+def _checked_word(name: str, value: Any, *words: str) -> str:
+    if value not in words:
+        raise ValueError(f"{name} is {value!r}, but must be {' or '.join(map(repr, words))}")
+    return str(value)
+
+
+def _checked_separators(value: Any) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    if not (
+        isinstance(value, (tuple, list))
+        and len(value) == 2
+        and all(isinstance(part, str) for part in value)
+    ):
+        raise TypeError(f"separators is {value!r}, but must be two strings such as (',', ': ')")
+    between_items, after_key = value
+    for part, mark in ((between_items, ","), (after_key, ":")):
+        if part.strip(_BLANKS) != mark:
+            raise ValueError(
+                f"separators holds {part!r}, but must hold {mark!r} there, with blanks around it "
+                "at most"
+            )
+    return between_items, after_key
+
+
+def _checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
+    return value
