@@ -1,0 +1,73 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# Each first does what set-up is missing, in the virtual environment .venv; stamps in it remember what is done.
+
+VENV := .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+EXTRAS := transformers,tiktoken,sentencepiece
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+# The first Python on the path that is new enough; `make PYTHON=...` names another.
+PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+
+.PHONY: help setup demo test lint bench clean
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo    show generation under a grammar with the embedded model"
+	@echo "make test    run all tests, Rust and Python"
+	@echo "make lint    check format, lints and types, Rust and Python"
+	@echo "make bench   run the benchmarks"
+	@echo "make setup   only do what the others need: environment, dependencies, extension"
+	@echo "make clean   remove the environment and what was built"
+
+setup: $(VENV)/.built
+
+demo: setup
+	@echo "==> A JSON Schema, through the command line: examples/person.schema.json"
+	$(BIN)/stencilm generate --prompt "Describe a person." --schema examples/person.schema.json --seed 0
+	@echo "==> A typed object, from Python: examples/person.py"
+	$(BIN)/python examples/person.py
+
+test: setup
+	@echo "==> Rust tests"
+	cargo test --workspace
+	@echo "==> Python tests"
+	$(BIN)/python -m pytest
+
+lint: setup
+	@echo "==> Rust: format, lints"
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	@echo "==> Python: lints, format, types"
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m mypy
+	@echo "==> The stub of the extension against the extension"
+	$(BIN)/python -m mypy.stubtest stencilm._core
+
+bench: setup
+	cargo bench --workspace
+
+clean:
+	rm -rf $(VENV) target dist out python/stencilm/_core*.so python/stencilm/_core*.pyd
+
+$(VENV)/pyvenv.cfg:
+	@test -n "$(PYTHON)" || { echo "stencilm needs Python 3.11 or newer: install it, or name it with make PYTHON=/path/to/python"; exit 1; }
+	@echo "==> Making the virtual environment $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.tools: pyproject.toml | $(VENV)/pyvenv.cfg
+	@echo "==> Installing the development tools"
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+# The release profile, because a demo and a speed test should not measure the debug build.
+$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) pyproject.toml
+	@cargo --version >/dev/null 2>&1 || { echo "stencilm is built from source with Rust, but there is no cargo on the path: install Rust with rustup (https://rustup.rs), open a new shell, and run this again"; exit 1; }
+	@echo "==> Building the extension and installing the package with its extras (the first time torch is downloaded: some GB)"
+	env -u CONDA_PREFIX VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --extras $(EXTRAS)
+	@touch $@
