@@ -1,0 +1,136 @@
+//! A set of bytes as four machine words: the alphabet symbol of every expression.
+
+use std::fmt;
+
+/// A set of byte values, 0 to 255.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    /// No byte.
+    pub const EMPTY: ByteSet = ByteSet([0; 4]);
+    /// Every byte.
+    pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
+
+    /// The set of one byte.
+    pub fn of(byte: u8) -> ByteSet {
+        let mut set = ByteSet::EMPTY;
+        set.insert(byte);
+        set
+    }
+
+    /// The bytes from `first` to `last`, both included.
+    pub fn range(first: u8, last: u8) -> ByteSet {
+        let mut set = ByteSet::EMPTY;
+        for byte in first..=last {
+            set.insert(byte);
+        }
+        set
+    }
+
+    /// Adds one byte.
+    pub fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    /// Whether the byte is in the set.
+    pub fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] & (1 << (byte & 63)) != 0
+    }
+
+    /// How many bytes are in the set.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether no byte is in the set.
+    pub fn is_empty(&self) -> bool {
+        *self == ByteSet::EMPTY
+    }
+
+    /// The smallest byte of the set.
+    pub fn first(&self) -> Option<u8> {
+        self.iter().next()
+    }
+
+    /// Bytes in either set.
+    pub fn union(&self, other: &ByteSet) -> ByteSet {
+        self.zip(other, |a, b| a | b)
+    }
+
+    /// Bytes in both sets.
+    pub fn intersect(&self, other: &ByteSet) -> ByteSet {
+        self.zip(other, |a, b| a & b)
+    }
+
+    /// Bytes not in the set.
+    pub fn complement(&self) -> ByteSet {
+        self.zip(self, |a, _| !a)
+    }
+
+    /// The bytes in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        self.0.iter().enumerate().flat_map(|(index, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                if rest == 0 {
+                    return None;
+                }
+                let bit = rest.trailing_zeros();
+                rest &= rest - 1;
+                Some((index as u32 * 64 + bit) as u8)
+            })
+        })
+    }
+
+    fn zip(&self, other: &ByteSet, combine: impl Fn(u64, u64) -> u64) -> ByteSet {
+        ByteSet(std::array::from_fn(|i| combine(self.0[i], other.0[i])))
+    }
+}
+
+impl FromIterator<u8> for ByteSet {
+    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> ByteSet {
+        let mut set = ByteSet::EMPTY;
+        bytes.into_iter().for_each(|byte| set.insert(byte));
+        set
+    }
+}
+
+impl fmt::Debug for ByteSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        let mut bytes = self.iter().peekable();
+        while let Some(first) = bytes.next() {
+            let mut last = first;
+            while last < 255 && bytes.peek() == Some(&(last + 1)) {
+                last += 1;
+                bytes.next();
+            }
+            write!(f, "{}", first.escape_ascii())?;
+            if last > first {
+                write!(f, "-{}", last.escape_ascii())?;
+            }
+        }
+        f.write_str("]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iterates_in_order_and_counts() {
+        let set: ByteSet = [255, 0, 64, 63, b'a'].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, b'a', 255]);
+        assert_eq!((set.len(), set.complement().len()), (5, 251));
+        assert_eq!(set.union(&set.complement()), ByteSet::ALL);
+        assert!(set.intersect(&set.complement()).is_empty());
+    }
+
+    #[test]
+    fn prints_ranges() {
+        let set = ByteSet::range(b'a', b'c').union(&ByteSet::of(b'\n'));
+        assert_eq!(format!("{set:?}"), r"[\na-c]");
+    }
+}

@@ -1,0 +1,229 @@
+//! Derivatives: what is left of an expression after one byte, for all bytes at once.
+//!
+//! The derivatives of an expression are a partition of the bytes with one residual expression for each part
+//! (Owens, Reppy, Turon 2009, section 4.2). They are memoised, and computed bottom-up with an explicit stack:
+//! the depth of an expression is the user's to choose.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::byteset::ByteSet;
+use crate::expr::{Expr, ExprId, ExprSet};
+use crate::limits::{LimitExceeded, Limits};
+
+/// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
+pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
+
+/// An expression set with memoised derivatives and liveness.
+#[derive(Clone, Default)]
+pub struct Deriver {
+    /// The expressions; more may be added at any time.
+    pub exprs: ExprSet,
+    derivatives: FxHashMap<ExprId, Derivatives>,
+    live: FxHashMap<ExprId, bool>,
+    limits: Limits,
+}
+
+impl Deriver {
+    /// A deriver over an empty expression set.
+    pub fn new(limits: Limits) -> Deriver {
+        Deriver { exprs: ExprSet::new(), limits, ..Deriver::default() }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let pairs: usize = self.derivatives.values().map(|map| map.len()).sum();
+        self.exprs.memory_bytes()
+            + pairs * size_of::<(ByteSet, ExprId)>()
+            + self.derivatives.len() * 48
+            + self.live.len() * 8
+    }
+
+    /// All derivatives of `id`.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the set has grown to its greatest size.
+    pub fn derivatives(&mut self, id: ExprId) -> Result<Derivatives, LimitExceeded> {
+        if let Some(known) = self.derivatives.get(&id) {
+            return Ok(known.clone());
+        }
+        let mut work = vec![id];
+        while let Some(&id) = work.last() {
+            if self.derivatives.contains_key(&id) {
+                work.pop();
+                continue;
+            }
+            let before = work.len();
+            self.for_each_needed(id, &mut work);
+            if work.len() > before {
+                continue;
+            }
+            work.pop();
+            let computed = self.compute(id);
+            self.derivatives.insert(id, computed);
+            self.limits.check_exprs(self.exprs.len())?;
+        }
+        Ok(self.derivatives[&id].clone())
+    }
+
+    fn for_each_needed(&self, id: ExprId, work: &mut Vec<ExprId>) {
+        let mut need = |child: ExprId| {
+            if !self.derivatives.contains_key(&child) {
+                work.push(child);
+            }
+        };
+        match self.exprs.get(id) {
+            &Expr::Concat { head, tail } => {
+                need(head);
+                if self.exprs.is_nullable(head) {
+                    need(tail);
+                }
+            }
+            _ => self.exprs.for_each_child(id, need),
+        }
+    }
+
+    /// Derivatives of one node whose children are done.
+    fn compute(&mut self, id: ExprId) -> Derivatives {
+        match self.exprs.get(id).clone() {
+            Expr::Nothing | Expr::Empty => Arc::new([]),
+            Expr::Bytes(set) => Arc::new([(set, ExprId::EMPTY)]),
+            Expr::Concat { head, tail } => {
+                let mut first: Vec<_> = self.derivatives[&head].to_vec();
+                for (_, rest) in &mut first {
+                    *rest = self.exprs.concat(*rest, tail);
+                }
+                if !self.exprs.is_nullable(head) {
+                    return first.into();
+                }
+                let second = self.derivatives[&tail].clone();
+                self.join(&[&first, &second], |exprs, rests| exprs.or(rests))
+            }
+            Expr::Or(parts) => {
+                let maps: Vec<Derivatives> = parts.iter().map(|part| self.derivatives[part].clone()).collect();
+                let maps: Vec<&[_]> = maps.iter().map(|map| &**map).collect();
+                self.join(&maps, |exprs, rests| exprs.or(rests))
+            }
+            Expr::And(parts) => {
+                let maps: Vec<Derivatives> = parts.iter().map(|part| self.derivatives[part].clone()).collect();
+                let maps: Vec<&[_]> = maps.iter().map(|map| &**map).collect();
+                let all = parts.len();
+                self.join(&maps, |exprs, rests| {
+                    if rests.len() == all { exprs.and(rests) } else { ExprId::NOTHING }
+                })
+            }
+            Expr::Not(inner) => {
+                let map = self.derivatives[&inner].clone();
+                let mut covered = ByteSet::EMPTY;
+                let mut result = Vec::with_capacity(map.len() + 1);
+                for &(set, rest) in map.iter() {
+                    covered = covered.union(&set);
+                    let rest = self.exprs.not(rest);
+                    if rest != ExprId::NOTHING {
+                        result.push((set, rest));
+                    }
+                }
+                if covered != ByteSet::ALL {
+                    result.push((covered.complement(), ExprId::ANYTHING));
+                }
+                result.into()
+            }
+            Expr::Repeat { body, min, max } => {
+                let rounds = self.exprs.repeat(body, min.saturating_sub(1), max.map(|max| max - 1));
+                let mut map: Vec<_> = self.derivatives[&body].to_vec();
+                for (_, rest) in &mut map {
+                    *rest = self.exprs.concat(*rest, rounds);
+                }
+                map.into()
+            }
+        }
+    }
+
+    /// Lays several partitions over each other; `combine` gets, for every common part, the residuals there.
+    fn join(
+        &mut self,
+        maps: &[&[(ByteSet, ExprId)]],
+        combine: impl Fn(&mut ExprSet, &[ExprId]) -> ExprId,
+    ) -> Derivatives {
+        let mut at_byte: Vec<Vec<ExprId>> = vec![Vec::new(); 256];
+        for map in maps {
+            for &(set, rest) in *map {
+                for byte in set.iter() {
+                    at_byte[usize::from(byte)].push(rest);
+                }
+            }
+        }
+        let mut parts: FxHashMap<&[ExprId], usize> = FxHashMap::default();
+        let mut result: Vec<(ByteSet, ExprId)> = Vec::new();
+        for (byte, rests) in at_byte.iter().enumerate() {
+            if rests.is_empty() {
+                continue;
+            }
+            let next = result.len();
+            let part = *parts.entry(rests).or_insert(next);
+            if part == next {
+                result.push((ByteSet::EMPTY, combine(&mut self.exprs, rests)));
+            }
+            result[part].0.insert(byte as u8);
+        }
+        result.retain(|&(_, rest)| rest != ExprId::NOTHING);
+        result.into()
+    }
+
+    /// Whether the expression matches some string.
+    ///
+    /// Without intersection and complement the normal form answers; with them the derivatives are searched,
+    /// nearest first, for one that does.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the search is too long.
+    pub fn is_live(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
+        if !self.exprs.has_boolean(id) {
+            return Ok(id != ExprId::NOTHING);
+        }
+        if let Some(&known) = self.live.get(&id) {
+            return Ok(known);
+        }
+        let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+        let mut queue = std::collections::VecDeque::from([id]);
+        seen.insert(id);
+        while let Some(next) = queue.pop_front() {
+            let obvious = self.exprs.is_nullable(next) || !self.exprs.has_boolean(next);
+            if obvious || self.live.get(&next) == Some(&true) {
+                self.live.insert(id, true);
+                return Ok(true);
+            }
+            self.limits.check_search(seen.len())?;
+            for &(_, rest) in self.derivatives(next)?.iter() {
+                if rest != ExprId::NOTHING && self.live.get(&rest) != Some(&false) && seen.insert(rest) {
+                    queue.push_back(rest);
+                }
+            }
+        }
+        // The search closed without finding a match, so everything in it is dead.
+        self.live.extend(seen.into_iter().map(|dead| (dead, false)));
+        Ok(false)
+    }
+
+    /// What is left after one byte.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the set has grown to its greatest size.
+    pub fn after(&mut self, id: ExprId, byte: u8) -> Result<ExprId, LimitExceeded> {
+        let derivatives = self.derivatives(id)?;
+        Ok(derivatives.iter().find(|(set, _)| set.contains(byte)).map_or(ExprId::NOTHING, |&(_, rest)| rest))
+    }
+
+    /// Whether the expression matches the whole string: the slow twin of every automaton.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the set has grown to its greatest size.
+    pub fn matches(&mut self, id: ExprId, text: &[u8]) -> Result<bool, LimitExceeded> {
+        let mut state = id;
+        for &byte in text {
+            state = self.after(state, byte)?;
+        }
+        Ok(self.exprs.is_nullable(state))
+    }
+}

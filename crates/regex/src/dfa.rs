@@ -1,0 +1,359 @@
+//! A lazy deterministic automaton over several expressions at once; an accepting state says which of them matched.
+//!
+//! A state is the list of residual expressions that are still alive, each with its tag (the position of its root).
+//! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a way to accept.
+//! A row of transitions is computed when a state is first left; bytes that no expression tells apart share a column.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::byteset::ByteSet;
+use crate::derivative::Deriver;
+use crate::expr::{Expr, ExprId, ExprSet};
+use crate::limits::{LimitExceeded, Limits};
+
+/// A state of one [`Dfa`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct StateId(pub u32);
+
+impl StateId {
+    /// No continuation matches.
+    pub const DEAD: StateId = StateId(0);
+    /// Before the first byte. Equal to `DEAD` in spirit when nothing matches: then [`Dfa::is_dead_at_start`] holds.
+    pub const START: StateId = StateId(1);
+}
+
+/// Which expression of the list given to [`Dfa::new`].
+pub type Tag = u32;
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// The automaton. It does not own the expressions: every call that may derive is handed the [`Deriver`].
+#[derive(Clone)]
+pub struct Dfa {
+    columns: [u8; 256],
+    representatives: Vec<u8>,
+    members: Vec<ByteSet>,
+    states: Vec<State>,
+    table: Vec<u32>,
+    index: HashTable<u32>,
+    limits: Limits,
+}
+
+#[derive(Clone)]
+struct State {
+    residuals: Box<[(Tag, ExprId)]>,
+    accepts: Box<[Tag]>,
+    live_bytes: u16,
+}
+
+fn hash_of(residuals: &[(Tag, ExprId)]) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(residuals)
+}
+
+impl Dfa {
+    /// An automaton for `roots`; the tag of a root is its position.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when telling whether a root matches anything takes too long.
+    pub fn new(deriver: &mut Deriver, roots: &[ExprId], limits: Limits) -> Result<Dfa, LimitExceeded> {
+        let members = byte_classes(&deriver.exprs, roots);
+        let mut columns = [0; 256];
+        for (column, set) in members.iter().enumerate() {
+            for byte in set.iter() {
+                columns[usize::from(byte)] = column as u8;
+            }
+        }
+        let representatives =
+            members.iter().map(|set| set.first().expect("a byte class is never empty")).collect();
+        let mut dfa = Dfa {
+            columns,
+            representatives,
+            members,
+            states: Vec::new(),
+            table: Vec::new(),
+            index: HashTable::new(),
+            limits,
+        };
+        dfa.state_of(&deriver.exprs, Vec::new())?;
+        let mut alive = Vec::with_capacity(roots.len());
+        for (tag, &root) in roots.iter().enumerate() {
+            if deriver.is_live(root)? {
+                alive.push((tag as Tag, root));
+            }
+        }
+        if alive.is_empty() {
+            dfa.push_state(&deriver.exprs, Vec::new());
+        } else {
+            dfa.state_of(&deriver.exprs, alive)?;
+        }
+        Ok(dfa)
+    }
+
+    /// Whether no root matches any string.
+    pub fn is_dead_at_start(&self) -> bool {
+        self.states[1].residuals.is_empty()
+    }
+
+    /// How many states are known by now.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Never true: the dead state and the start are always there.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let residuals: usize = self.states.iter().map(|s| s.residuals.len() * 8 + s.accepts.len() * 4).sum();
+        residuals + self.states.len() * (size_of::<State>() + 8) + self.table.len() * 4
+    }
+
+    /// The state after one byte.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the automaton or its expressions grow too large.
+    #[inline]
+    pub fn next(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<StateId, LimitExceeded> {
+        let width = self.representatives.len();
+        let cell = state.0 as usize * width + usize::from(self.columns[usize::from(byte)]);
+        let next = self.table[cell];
+        if next != UNKNOWN {
+            return Ok(StateId(next));
+        }
+        self.fill_row(deriver, state)?;
+        Ok(StateId(self.table[cell]))
+    }
+
+    /// The state after several bytes.
+    ///
+    /// # Errors
+    /// As [`Dfa::next`].
+    pub fn run(&mut self, deriver: &mut Deriver, mut state: StateId, bytes: &[u8]) -> Result<StateId, LimitExceeded> {
+        for &byte in bytes {
+            if state == StateId::DEAD {
+                break;
+            }
+            state = self.next(deriver, state, byte)?;
+        }
+        Ok(state)
+    }
+
+    /// The tags of the expressions that match what was read.
+    #[inline]
+    pub fn accepts(&self, state: StateId) -> &[Tag] {
+        &self.states[state.0 as usize].accepts
+    }
+
+    /// The expressions still alive, with their tags, ascending by tag.
+    pub fn residuals(&self, state: StateId) -> &[(Tag, ExprId)] {
+        &self.states[state.0 as usize].residuals
+    }
+
+    /// How many of the 256 bytes lead on from here.
+    ///
+    /// # Errors
+    /// As [`Dfa::next`].
+    pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<u16, LimitExceeded> {
+        let width = self.representatives.len();
+        if self.table[state.0 as usize * width] == UNKNOWN {
+            self.fill_row(deriver, state)?;
+        }
+        Ok(self.states[state.0 as usize].live_bytes)
+    }
+
+    /// Disjoint byte sets with the state each leads to; bytes that lead nowhere are left out.
+    ///
+    /// # Errors
+    /// As [`Dfa::next`].
+    pub fn transitions(
+        &mut self,
+        deriver: &mut Deriver,
+        state: StateId,
+    ) -> Result<Vec<(ByteSet, StateId)>, LimitExceeded> {
+        self.live_bytes(deriver, state)?;
+        let width = self.representatives.len();
+        let row = &self.table[state.0 as usize * width..][..width];
+        let mut result: Vec<(ByteSet, StateId)> = Vec::new();
+        for (members, &next) in self.members.iter().zip(row) {
+            if next == StateId::DEAD.0 {
+                continue;
+            }
+            match result.iter_mut().find(|(_, known)| known.0 == next) {
+                Some((set, _)) => *set = set.union(members),
+                None => result.push((*members, StateId(next))),
+            }
+        }
+        Ok(result)
+    }
+
+    #[cold]
+    fn fill_row(&mut self, deriver: &mut Deriver, state: StateId) -> Result<(), LimitExceeded> {
+        let width = self.representatives.len();
+        let mut buckets: Vec<Vec<(Tag, ExprId)>> = vec![Vec::new(); width];
+        for (tag, residual) in self.states[state.0 as usize].residuals.to_vec() {
+            for &(set, rest) in deriver.derivatives(residual)?.iter() {
+                if !deriver.is_live(rest)? {
+                    continue;
+                }
+                for (column, &byte) in self.representatives.iter().enumerate() {
+                    if set.contains(byte) {
+                        buckets[column].push((tag, rest));
+                    }
+                }
+            }
+        }
+        let mut live_bytes = 0;
+        for (column, bucket) in buckets.into_iter().enumerate() {
+            if !bucket.is_empty() {
+                live_bytes += self.members[column].len() as u16;
+            }
+            let next = self.state_of(&deriver.exprs, bucket)?;
+            self.table[state.0 as usize * width + column] = next.0;
+        }
+        self.states[state.0 as usize].live_bytes = live_bytes;
+        Ok(())
+    }
+
+    fn state_of(&mut self, exprs: &ExprSet, residuals: Vec<(Tag, ExprId)>) -> Result<StateId, LimitExceeded> {
+        let found = self.index.find(hash_of(&residuals), |&id| *self.states[id as usize].residuals == *residuals);
+        if let Some(&id) = found {
+            return Ok(StateId(id));
+        }
+        self.limits.check_states(self.states.len())?;
+        Ok(self.push_state(exprs, residuals))
+    }
+
+    fn push_state(&mut self, exprs: &ExprSet, residuals: Vec<(Tag, ExprId)>) -> StateId {
+        let id = self.states.len() as u32;
+        let hash = hash_of(&residuals);
+        let accepts = residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
+        let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
+        self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
+        self.states.push(State { residuals: residuals.into(), accepts, live_bytes: 0 });
+        let states = &self.states;
+        if self.index.find(hash, |&known| states[known as usize].residuals == states[id as usize].residuals).is_none() {
+            self.index.insert_unique(hash, id, |&id| hash_of(&states[id as usize].residuals));
+        }
+        StateId(id)
+    }
+}
+
+/// The coarsest partition of the bytes that every byte set below the roots respects, ordered by smallest byte.
+fn byte_classes(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
+    let mut class_of = [0u8; 256];
+    let mut count: u16 = 1;
+    let mut seen_sets: rustc_hash::FxHashSet<ByteSet> = rustc_hash::FxHashSet::default();
+    let mut seen = rustc_hash::FxHashSet::default();
+    let mut work = roots.to_vec();
+    while let Some(id) = work.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        exprs.for_each_child(id, |child| work.push(child));
+        let Expr::Bytes(set) = exprs.get(id) else { continue };
+        if count == 256 || !seen_sets.insert(*set) {
+            continue;
+        }
+        // Split every class into its part inside and its part outside of the set.
+        let mut renamed: FxHashMap<(u8, bool), u8> = FxHashMap::default();
+        for (byte, class) in class_of.iter_mut().enumerate() {
+            let next = renamed.len() as u8;
+            *class = *renamed.entry((*class, set.contains(byte as u8))).or_insert(next);
+        }
+        count = renamed.len() as u16;
+    }
+    let mut members = vec![ByteSet::EMPTY; usize::from(count)];
+    for (byte, &class) in class_of.iter().enumerate() {
+        members[usize::from(class)].insert(byte as u8);
+    }
+    members.sort_by_key(|set| set.first());
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dfa(build: impl Fn(&mut ExprSet) -> Vec<ExprId>) -> (Deriver, Dfa) {
+        let mut deriver = Deriver::new(Limits::default());
+        let roots = build(&mut deriver.exprs);
+        let dfa = Dfa::new(&mut deriver, &roots, Limits::default()).unwrap();
+        (deriver, dfa)
+    }
+
+    #[test]
+    fn tags_say_which_expression_matched() {
+        let (mut deriver, mut dfa) = dfa(|set| {
+            let letter = set.bytes(ByteSet::range(b'a', b'z'));
+            vec![set.literal(b"if"), set.repeat(letter, 1, None), set.literal(b"in")]
+        });
+        let mut tags = |text: &str| {
+            let state = dfa.run(&mut deriver, StateId::START, text.as_bytes()).unwrap();
+            dfa.accepts(state).to_vec()
+        };
+        assert_eq!(tags("if"), [0, 1]);
+        assert_eq!(tags("in"), [1, 2]);
+        assert_eq!(tags("inn"), [1]);
+        assert_eq!(tags(""), [0u32; 0]);
+        assert_eq!(tags("i1"), [0u32; 0]);
+    }
+
+    #[test]
+    fn dead_branches_of_an_intersection_are_dropped() {
+        // (ab|ac)* & ~(.*b.*) & ...{2,}: after `a` only `c` can follow.
+        let (mut deriver, mut dfa) = dfa(|set| {
+            let words = set.literals(&["ab", "ac"]);
+            let words = set.repeat(words, 1, None);
+            let b = set.literal(b"b");
+            let with_b = set.concat_all(&[ExprId::ANYTHING, b, ExprId::ANYTHING]);
+            let without_b = set.not(with_b);
+            vec![set.and(&[words, without_b])]
+        });
+        let a = dfa.next(&mut deriver, StateId::START, b'a').unwrap();
+        assert_eq!(dfa.next(&mut deriver, a, b'b').unwrap(), StateId::DEAD);
+        assert_ne!(dfa.next(&mut deriver, a, b'c').unwrap(), StateId::DEAD);
+        assert_eq!(dfa.live_bytes(&mut deriver, a).unwrap(), 1);
+    }
+
+    #[test]
+    fn contradiction_is_dead_at_start() {
+        let (_, dfa) = dfa(|set| {
+            let a = set.literal(b"a");
+            let aa = set.repeat(a, 2, Some(3));
+            let long = set.repeat(a, 4, None);
+            vec![set.and(&[aa, long])]
+        });
+        assert!(dfa.is_dead_at_start());
+    }
+
+    #[test]
+    fn counters_are_not_unrolled() {
+        let (mut deriver, mut dfa) = dfa(|set| {
+            let a = set.literal(b"a");
+            let inner = set.repeat(a, 1000, Some(1000));
+            vec![set.repeat(inner, 1000, Some(1000))]
+        });
+        let before = deriver.exprs.len();
+        dfa.run(&mut deriver, StateId::START, b"aaaaa").unwrap();
+        assert!(deriver.exprs.len() < before + 40, "a few expressions a step");
+    }
+
+    #[test]
+    fn deep_expressions_do_not_recurse() {
+        let (mut deriver, mut dfa) = dfa(|set| {
+            let (a, b) = (set.literal(b"a"), set.literal(b"b"));
+            let mut expr = a;
+            for _ in 0..500 {
+                let star = set.repeat(expr, 0, None);
+                expr = set.concat(star, b);
+            }
+            vec![expr]
+        });
+        assert_ne!(dfa.run(&mut deriver, StateId::START, b"aab").unwrap(), StateId::DEAD);
+    }
+}

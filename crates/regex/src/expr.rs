@@ -1,0 +1,574 @@
+//! Regular expressions over bytes as hash-consed values: equal expressions are one id.
+//!
+//! Smart constructors keep a normal form (flattened, sorted, absorbed alternatives; right-nested concatenations;
+//! merged counters), so that the derivatives of an expression are few and an id is a usable automaton state
+//! (Brzozowski 1964; Owens, Reppy, Turon 2009). A bounded repetition is one node with two numbers and is never
+//! unrolled: `x{3,10}` after one `x` is `x{2,9}`.
+//!
+//! Normal form gives one guarantee that the rest relies on: an expression without `And` and `Not` that is not
+//! `NOTHING` matches some string.
+
+use std::hash::{BuildHasher, BuildHasherDefault, Hash};
+
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::byteset::ByteSet;
+
+/// An expression of one [`ExprSet`]. Equal ids are equal expressions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ExprId(pub(crate) u32);
+
+impl ExprId {
+    /// Matches no string.
+    pub const NOTHING: ExprId = ExprId(0);
+    /// Matches the empty string only.
+    pub const EMPTY: ExprId = ExprId(1);
+    /// Matches every one-byte string.
+    pub const ANY_BYTE: ExprId = ExprId(2);
+    /// Matches every string of bytes.
+    pub const ANYTHING: ExprId = ExprId(3);
+
+    /// The position in the set, counted from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One node of an expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Expr {
+    /// No string.
+    Nothing,
+    /// The empty string.
+    Empty,
+    /// Any one byte of the set.
+    Bytes(ByteSet),
+    /// `head` then `tail`; `head` is never a concatenation itself.
+    Concat {
+        /// What comes first.
+        head: ExprId,
+        /// What follows.
+        tail: ExprId,
+    },
+    /// Any of at least two alternatives, sorted by id.
+    Or(Box<[ExprId]>),
+    /// All of at least two expressions at once, sorted by id.
+    And(Box<[ExprId]>),
+    /// Every string of bytes that the inner expression does not match.
+    Not(ExprId),
+    /// `body` repeated; a nullable body has `min` 0.
+    Repeat {
+        /// What is repeated.
+        body: ExprId,
+        /// The least number of repetitions.
+        min: u32,
+        /// The greatest number of repetitions, `None` without limit.
+        max: Option<u32>,
+    },
+}
+
+/// An arena of expressions.
+#[derive(Clone, Default)]
+pub struct ExprSet {
+    nodes: Vec<Expr>,
+    facts: Vec<Facts>,
+    index: HashTable<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Facts {
+    nullable: bool,
+    has_boolean: bool,
+}
+
+fn hash_of(expr: &Expr) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(expr)
+}
+
+impl ExprSet {
+    /// A set that holds the four constants of [`ExprId`].
+    pub fn new() -> ExprSet {
+        let mut set = ExprSet { nodes: Vec::new(), facts: Vec::new(), index: HashTable::new() };
+        set.intern(Expr::Nothing);
+        set.intern(Expr::Empty);
+        set.intern(Expr::Bytes(ByteSet::ALL));
+        set.intern(Expr::Repeat { body: ExprId::ANY_BYTE, min: 0, max: None });
+        set
+    }
+
+    /// How many expressions the set holds.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Never true: the constants are always there.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let per_node = size_of::<Expr>() + size_of::<Facts>() + size_of::<u32>() * 2;
+        let children: usize = self
+            .nodes
+            .iter()
+            .map(|node| match node {
+                Expr::Or(parts) | Expr::And(parts) => parts.len() * size_of::<ExprId>(),
+                _ => 0,
+            })
+            .sum();
+        self.nodes.len() * per_node + children
+    }
+
+    /// The node behind an id.
+    pub fn get(&self, id: ExprId) -> &Expr {
+        &self.nodes[id.index()]
+    }
+
+    /// Whether the expression matches the empty string.
+    pub fn is_nullable(&self, id: ExprId) -> bool {
+        self.facts[id.index()].nullable
+    }
+
+    /// Whether the expression contains an intersection or a complement, so that it may match nothing
+    /// without being [`ExprId::NOTHING`].
+    pub fn has_boolean(&self, id: ExprId) -> bool {
+        self.facts[id.index()].has_boolean
+    }
+
+    /// One byte out of a set.
+    pub fn bytes(&mut self, set: ByteSet) -> ExprId {
+        if set.is_empty() { ExprId::NOTHING } else { self.intern(Expr::Bytes(set)) }
+    }
+
+    /// Exactly these bytes, one after the other.
+    pub fn literal(&mut self, bytes: &[u8]) -> ExprId {
+        let mut tail = ExprId::EMPTY;
+        for &byte in bytes.iter().rev() {
+            let head = self.bytes(ByteSet::of(byte));
+            tail = self.concat(head, tail);
+        }
+        tail
+    }
+
+    /// Any of the literals: a trie, whose size does not depend on the order of the input.
+    pub fn literals<T: AsRef<[u8]>>(&mut self, literals: &[T]) -> ExprId {
+        let mut sorted: Vec<&[u8]> = literals.iter().map(AsRef::as_ref).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        // Spines from the right: `open[d]` collects the alternatives that start at depth d of the current literal.
+        let mut open: Vec<(u8, Vec<ExprId>)> = vec![(0, Vec::new())];
+        let mut previous: &[u8] = &[];
+        let close_to = |set: &mut ExprSet, open: &mut Vec<(u8, Vec<ExprId>)>, depth: usize| {
+            while open.len() > depth + 1 {
+                let (byte, alternatives) = open.pop().expect("open always holds the root level");
+                let tail = set.or(&alternatives);
+                let head = set.bytes(ByteSet::of(byte));
+                let branch = set.concat(head, tail);
+                open.last_mut().expect("open always holds the root level").1.push(branch);
+            }
+        };
+        for &literal in &sorted {
+            let common = previous.iter().zip(literal).take_while(|(a, b)| a == b).count();
+            close_to(self, &mut open, common);
+            for &byte in &literal[common..] {
+                open.push((byte, Vec::new()));
+            }
+            open.last_mut().expect("open always holds the root level").1.push(ExprId::EMPTY);
+            previous = literal;
+        }
+        close_to(self, &mut open, 0);
+        let (_, alternatives) = open.pop().expect("open always holds the root level");
+        self.or(&alternatives)
+    }
+
+    /// `head` followed by `tail`.
+    pub fn concat(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        if head == ExprId::NOTHING || tail == ExprId::NOTHING {
+            return ExprId::NOTHING;
+        }
+        if head == ExprId::EMPTY {
+            return tail;
+        }
+        if tail == ExprId::EMPTY {
+            return head;
+        }
+        // Right-nested: unroll the spine of `head` and put it back in front of `tail`.
+        let mut spine = Vec::new();
+        let mut rest = head;
+        while let Expr::Concat { head, tail } = *self.get(rest) {
+            spine.push(head);
+            rest = tail;
+        }
+        spine.push(rest);
+        let mut result = tail;
+        for &part in spine.iter().rev() {
+            result = self.intern(Expr::Concat { head: part, tail: result });
+        }
+        result
+    }
+
+    /// The parts one after the other.
+    pub fn concat_all(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut result = ExprId::EMPTY;
+        for &part in parts.iter().rev() {
+            result = self.concat(part, result);
+        }
+        result
+    }
+
+    /// Any of the parts.
+    pub fn or(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut flat = Vec::with_capacity(parts.len());
+        let mut bytes = ByteSet::EMPTY;
+        for &part in parts {
+            match self.get(part) {
+                Expr::Or(inner) => flat.extend_from_slice(inner),
+                _ => flat.push(part),
+            }
+        }
+        flat.retain(|&part| match self.get(part) {
+            Expr::Nothing => false,
+            Expr::Bytes(set) => {
+                bytes = bytes.union(set);
+                false
+            }
+            _ => true,
+        });
+        if !bytes.is_empty() {
+            flat.push(self.bytes(bytes));
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.contains(&ExprId::ANYTHING) {
+            return ExprId::ANYTHING;
+        }
+        self.merge_counters(&mut flat);
+        if flat.contains(&ExprId::EMPTY)
+            && flat.iter().any(|&part| part != ExprId::EMPTY && self.is_nullable(part))
+        {
+            flat.retain(|&part| part != ExprId::EMPTY);
+        }
+        match flat.len() {
+            0 => ExprId::NOTHING,
+            1 => flat[0],
+            _ => self.intern(Expr::Or(flat.into())),
+        }
+    }
+
+    /// Joins `x{2,5} | x{4,9}` into `x{2,9}`, alone and before equal tails; without this a repetition that can be
+    /// read in several ways would carry one alternative for every count.
+    fn merge_counters(&mut self, parts: &mut Vec<ExprId>) {
+        let mut groups: FxHashMap<(ExprId, ExprId), Vec<(u32, Option<u32>)>> = FxHashMap::default();
+        let key = |set: &ExprSet, part: ExprId| {
+            let (head, tail) = match *set.get(part) {
+                Expr::Concat { head, tail } => (head, tail),
+                _ => (part, ExprId::EMPTY),
+            };
+            match *set.get(head) {
+                Expr::Repeat { body, min, max } => Some(((body, tail), (min, max))),
+                _ => None,
+            }
+        };
+        let mut counted = 0;
+        for &part in parts.iter() {
+            if let Some((group, interval)) = key(self, part) {
+                groups.entry(group).or_default().push(interval);
+                counted += 1;
+            }
+        }
+        if groups.len() == counted {
+            return;
+        }
+        parts.retain(|&part| key(self, part).is_none());
+        for ((body, tail), mut intervals) in groups {
+            intervals.sort_unstable();
+            let mut merged: Vec<(u32, Option<u32>)> = Vec::new();
+            for (min, max) in intervals {
+                match merged.last_mut() {
+                    Some(last) if last.1.is_none_or(|end| min <= end.saturating_add(1)) => {
+                        last.1 = match (last.1, max) {
+                            (Some(a), Some(b)) => Some(a.max(b)),
+                            _ => None,
+                        };
+                    }
+                    _ => merged.push((min, max)),
+                }
+            }
+            for (min, max) in merged {
+                let repeat = self.repeat(body, min, max);
+                parts.push(self.concat(repeat, tail));
+            }
+        }
+        parts.sort_unstable();
+        parts.dedup();
+    }
+
+    /// All of the parts at once.
+    pub fn and(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut flat = Vec::with_capacity(parts.len());
+        for &part in parts {
+            match self.get(part) {
+                Expr::And(inner) => flat.extend_from_slice(inner),
+                _ => flat.push(part),
+            }
+        }
+        flat.retain(|&part| part != ExprId::ANYTHING);
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.contains(&ExprId::NOTHING) {
+            return ExprId::NOTHING;
+        }
+        if flat.contains(&ExprId::EMPTY) {
+            let all = flat.iter().all(|&part| self.is_nullable(part));
+            return if all { ExprId::EMPTY } else { ExprId::NOTHING };
+        }
+        let mut bytes: Option<ByteSet> = None;
+        flat.retain(|&part| match self.get(part) {
+            Expr::Bytes(set) => {
+                bytes = Some(bytes.map_or(*set, |seen| seen.intersect(set)));
+                false
+            }
+            _ => true,
+        });
+        if let Some(set) = bytes {
+            let set = self.bytes(set);
+            if set == ExprId::NOTHING {
+                return ExprId::NOTHING;
+            }
+            flat.push(set);
+            flat.sort_unstable();
+        }
+        let contradicts = flat.iter().any(|&part| match *self.get(part) {
+            Expr::Not(inner) => flat.binary_search(&inner).is_ok(),
+            _ => false,
+        });
+        if contradicts {
+            return ExprId::NOTHING;
+        }
+        match flat.len() {
+            0 => ExprId::ANYTHING,
+            1 => flat[0],
+            _ => self.intern(Expr::And(flat.into())),
+        }
+    }
+
+    /// Every string of bytes (of any bytes, not only valid UTF-8) that `inner` does not match.
+    pub fn not(&mut self, inner: ExprId) -> ExprId {
+        match *self.get(inner) {
+            Expr::Not(original) => original,
+            Expr::Nothing => ExprId::ANYTHING,
+            _ if inner == ExprId::ANYTHING => ExprId::NOTHING,
+            _ => self.intern(Expr::Not(inner)),
+        }
+    }
+
+    /// `body` repeated at least `min` and at most `max` times. An empty interval matches nothing.
+    pub fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        if max.is_some_and(|max| max < min) {
+            return ExprId::NOTHING;
+        }
+        let min = if self.is_nullable(body) { 0 } else { min };
+        if max == Some(0) || body == ExprId::EMPTY {
+            return ExprId::EMPTY;
+        }
+        if body == ExprId::NOTHING {
+            return if min == 0 { ExprId::EMPTY } else { ExprId::NOTHING };
+        }
+        if (min, max) == (1, Some(1)) {
+            return body;
+        }
+        if (min, max) == (0, Some(1)) && self.is_nullable(body) {
+            return body;
+        }
+        match *self.get(body) {
+            Expr::Repeat { min: 0, max: None, .. } => return body,
+            Expr::Repeat { body: inner, min: 0, max: Some(1) } => return self.repeat(inner, 0, max),
+            Expr::Repeat { body: inner, min: 1, max: None } => {
+                return if min == 0 && max.is_none() {
+                    self.repeat(inner, 0, None)
+                } else if min == 0 {
+                    // (x+){0,n} is x* as soon as one round is allowed.
+                    self.repeat(inner, 0, None)
+                } else {
+                    self.repeat(inner, min, None)
+                };
+            }
+            _ => {}
+        }
+        self.intern(Expr::Repeat { body, min, max })
+    }
+
+    /// `body` or nothing at all.
+    pub fn optional(&mut self, body: ExprId) -> ExprId {
+        self.repeat(body, 0, Some(1))
+    }
+
+    /// Copies an expression of another set into this one.
+    pub fn import(&mut self, other: &ExprSet, root: ExprId) -> ExprId {
+        let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        let mut work = vec![root];
+        while let Some(&id) = work.last() {
+            if done.contains_key(&id) {
+                work.pop();
+                continue;
+            }
+            let before = work.len();
+            other.for_each_child(id, |child| {
+                if !done.contains_key(&child) {
+                    work.push(child);
+                }
+            });
+            if work.len() > before {
+                continue;
+            }
+            work.pop();
+            let map = |child: &ExprId| done[child];
+            let copy = match other.get(id) {
+                Expr::Concat { head, tail } => {
+                    let (head, tail) = (map(head), map(tail));
+                    self.concat(head, tail)
+                }
+                Expr::Or(parts) => {
+                    let parts: Vec<_> = parts.iter().map(map).collect();
+                    self.or(&parts)
+                }
+                Expr::And(parts) => {
+                    let parts: Vec<_> = parts.iter().map(map).collect();
+                    self.and(&parts)
+                }
+                Expr::Not(inner) => {
+                    let inner = map(inner);
+                    self.not(inner)
+                }
+                &Expr::Repeat { body, min, max } => {
+                    let body = map(&body);
+                    self.repeat(body, min, max)
+                }
+                leaf => self.intern(leaf.clone()),
+            };
+            done.insert(id, copy);
+        }
+        done[&root]
+    }
+
+    /// Calls `visit` with every direct child.
+    pub fn for_each_child(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
+        match self.get(id) {
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => {}
+            &Expr::Concat { head, tail } => {
+                visit(head);
+                visit(tail);
+            }
+            Expr::Or(parts) | Expr::And(parts) => parts.iter().copied().for_each(visit),
+            &Expr::Not(inner) => visit(inner),
+            &Expr::Repeat { body, .. } => visit(body),
+        }
+    }
+
+    fn intern(&mut self, expr: Expr) -> ExprId {
+        let hash = hash_of(&expr);
+        if let Some(&found) = self.index.find(hash, |&id| self.nodes[id as usize] == expr) {
+            return ExprId(found);
+        }
+        let id = u32::try_from(self.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
+        self.facts.push(self.facts_of(&expr));
+        self.nodes.push(expr);
+        let nodes = &self.nodes;
+        self.index.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize]));
+        ExprId(id)
+    }
+
+    fn facts_of(&self, expr: &Expr) -> Facts {
+        let nullable = match expr {
+            Expr::Nothing | Expr::Bytes(_) => false,
+            Expr::Empty => true,
+            Expr::Concat { head, tail } => self.is_nullable(*head) && self.is_nullable(*tail),
+            Expr::Or(parts) => parts.iter().any(|&part| self.is_nullable(part)),
+            Expr::And(parts) => parts.iter().all(|&part| self.is_nullable(part)),
+            Expr::Not(inner) => !self.is_nullable(*inner),
+            Expr::Repeat { min, .. } => *min == 0,
+        };
+        let has_boolean = match expr {
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => false,
+            Expr::Concat { head, tail } => self.has_boolean(*head) || self.has_boolean(*tail),
+            Expr::Or(parts) => parts.iter().any(|&part| self.has_boolean(part)),
+            Expr::And(_) | Expr::Not(_) => true,
+            Expr::Repeat { body, .. } => self.has_boolean(*body),
+        };
+        Facts { nullable, has_boolean }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_expressions_share_an_id() {
+        let mut set = ExprSet::new();
+        let (a, b) = (set.literal(b"a"), set.literal(b"b"));
+        let ab = set.concat(a, b);
+        assert_eq!(ab, set.literal(b"ab"));
+        let abc = set.literal(b"abc");
+        let c = set.literal(b"c");
+        assert_eq!(set.concat(ab, c), abc);
+        assert_eq!(set.or(&[ab, abc]), set.or(&[abc, ab, abc]));
+        assert_eq!(set.or(&[a, b]), set.bytes(ByteSet::range(b'a', b'b')));
+    }
+
+    #[test]
+    fn counters_merge() {
+        let mut set = ExprSet::new();
+        let a = set.literal(b"ab");
+        let low = set.repeat(a, 2, Some(5));
+        let high = set.repeat(a, 4, Some(9));
+        let apart = set.repeat(a, 20, None);
+        assert_eq!(set.or(&[low, high]), set.repeat(a, 2, Some(9)));
+        let merged = set.repeat(a, 2, Some(9));
+        assert_eq!(set.or(&[low, high, apart]), set.or(&[merged, apart]));
+    }
+
+    #[test]
+    fn repeat_normal_forms() {
+        let mut set = ExprSet::new();
+        let a = set.literal(b"a");
+        let star = set.repeat(a, 0, None);
+        let plus = set.repeat(a, 1, None);
+        let optional = set.optional(a);
+        assert_eq!(set.repeat(star, 3, Some(7)), star);
+        assert_eq!(set.repeat(plus, 0, None), star);
+        assert_eq!(set.repeat(plus, 0, Some(4)), star);
+        assert_eq!(set.repeat(optional, 2, Some(5)), set.repeat(a, 0, Some(5)));
+        assert_eq!(set.repeat(a, 5, Some(2)), ExprId::NOTHING);
+        assert_eq!(set.repeat(ExprId::NOTHING, 0, None), ExprId::EMPTY);
+        assert_eq!(set.repeat(a, 1, Some(1)), a);
+    }
+
+    #[test]
+    fn literals_make_a_trie() {
+        let mut set = ExprSet::new();
+        let forward = set.literals(&["a", "ab", "abc", "b", "bcd", ""]);
+        let backward = set.literals(&["bcd", "", "b", "abc", "ab", "a", "a"]);
+        assert_eq!(forward, backward);
+        assert!(set.is_nullable(forward));
+        assert_eq!(set.literals::<&[u8]>(&[]), ExprId::NOTHING);
+    }
+
+    #[test]
+    fn import_keeps_the_language_and_the_id() {
+        let mut from = ExprSet::new();
+        let a = from.literal(b"abc");
+        let b = from.repeat(a, 2, Some(4));
+        let c = from.not(b);
+        let d = from.and(&[c, ExprId::ANY_BYTE]);
+        let e = from.or(&[d, a]);
+        let mut into = ExprSet::new();
+        into.literal(b"zzz");
+        let copy = into.import(&from, e);
+        assert_eq!(copy, into.import(&from, e));
+        let mut back = from.clone();
+        assert_eq!(back.import(&into, copy), e);
+    }
+}

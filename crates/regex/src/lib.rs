@@ -1,0 +1,20 @@
+//! Bytes in, states out: pattern syntax, hash-consed expressions, derivatives and lazy automata.
+//!
+//! This crate has never heard of a token or a grammar. The flow is one way:
+//! pattern text → [`ExprId`] in an [`ExprSet`] → derivatives ([`Deriver`]) → automaton ([`Dfa`]).
+
+mod byteset;
+mod derivative;
+mod dfa;
+mod expr;
+mod limits;
+pub mod syntax;
+
+pub use byteset::ByteSet;
+pub use derivative::{Derivatives, Deriver};
+pub use dfa::{Dfa, StateId, Tag};
+pub use expr::{Expr, ExprId, ExprSet};
+pub use limits::{LimitExceeded, Limits};
+pub use syntax::{
+    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_pattern,
+};

@@ -1,0 +1,46 @@
+//! How much work and memory an expression may cost before it is refused.
+
+/// A bound was reached. The text says which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitExceeded {
+    /// Too many expressions were derived.
+    #[error("the expression needs more than {0} derived expressions; simplify it or raise the limit")]
+    Expressions(usize),
+    /// The search for a matching string was too long.
+    #[error("deciding whether an intersection or complement matches anything took more than {0} steps; simplify it or raise the limit")]
+    Search(usize),
+    /// The automaton has too many states.
+    #[error("the automaton needs more than {0} states; simplify the expression or raise the limit")]
+    States(usize),
+}
+
+/// Bounds on derived expressions, on the search for emptiness, and on automaton states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The greatest number of expressions in a set.
+    pub max_exprs: usize,
+    /// The greatest number of expressions visited by one search for a match.
+    pub max_search: usize,
+    /// The greatest number of states in one automaton.
+    pub max_states: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { max_exprs: 4_000_000, max_search: 100_000, max_states: 1_000_000 }
+    }
+}
+
+impl Limits {
+    pub(crate) fn check_exprs(&self, count: usize) -> Result<(), LimitExceeded> {
+        if count > self.max_exprs { Err(LimitExceeded::Expressions(self.max_exprs)) } else { Ok(()) }
+    }
+
+    pub(crate) fn check_search(&self, count: usize) -> Result<(), LimitExceeded> {
+        if count > self.max_search { Err(LimitExceeded::Search(self.max_search)) } else { Ok(()) }
+    }
+
+    pub(crate) fn check_states(&self, count: usize) -> Result<(), LimitExceeded> {
+        if count > self.max_states { Err(LimitExceeded::States(self.max_states)) } else { Ok(()) }
+    }
+}
