@@ -1,0 +1,49 @@
+//! One error for every notation: what kind it is, where it stands, and one sentence with the value and the way out.
+
+use std::fmt;
+
+use stencilm_regex::LimitExceeded;
+
+/// What went wrong; Python raises one exception class for each kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    /// The text is not of the notation.
+    Syntax,
+    /// The notation allows it, but it cannot be enforced exactly.
+    Unsupported,
+    /// No text can match.
+    Unsatisfiable,
+    /// A bound on size, depth or work was reached.
+    Limit,
+}
+
+/// A grammar that cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GrammarError {
+    /// What went wrong.
+    pub kind: ErrorKind,
+    /// Where: a JSON pointer such as `#/properties/age`, or `line 3, column 7`, or `offset 12`. Empty when unknown.
+    pub place: String,
+    /// What exactly, and the way out, as one sentence without the place.
+    pub message: String,
+}
+
+impl GrammarError {
+    /// An error of this kind at this place.
+    pub fn new(kind: ErrorKind, place: impl Into<String>, message: impl Into<String>) -> GrammarError {
+        GrammarError { kind, place: place.into(), message: message.into() }
+    }
+
+    /// A limit reached at this place.
+    pub fn limit(place: impl Into<String>, limit: LimitExceeded) -> GrammarError {
+        GrammarError::new(ErrorKind::Limit, place, limit.to_string())
+    }
+}
+
+impl fmt::Display for GrammarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.place, self.message) }
+    }
+}
+
+impl std::error::Error for GrammarError {}

@@ -1,0 +1,260 @@
+//! The one intermediate form of every notation: rules over regular lexemes, with nodes of their own for JSON objects.
+//!
+//! A [`Grammar`] is immutable and knows no vocabulary. Nodes live in one arena and refer to each other by id; recursion
+//! goes through rules only, so the node graph without `Node::Rule` is a tree of bounded depth.
+
+use stencilm_regex::{ExprId, ExprSet};
+
+use crate::error::GrammarError;
+use crate::productive;
+use crate::report::Report;
+
+/// A node of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub u32);
+
+/// A rule of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RuleId(pub u32);
+
+/// The description of a JSON object of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct MembersId(pub u32);
+
+/// A part of a rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Node {
+    /// Bytes that match a regular expression.
+    Lexeme(ExprId),
+    /// All parts one after the other; no parts match the empty string.
+    Sequence(Box<[NodeId]>),
+    /// Any one of the parts; no parts match nothing.
+    Choice(Box<[NodeId]>),
+    /// `body` at least `min` and at most `max` times (`None`: without limit), counted and never unrolled.
+    Repeat {
+        /// What is repeated.
+        body: NodeId,
+        /// The least number of repetitions.
+        min: u32,
+        /// The greatest number of repetitions, `None` without limit.
+        max: Option<u32>,
+    },
+    /// What a rule matches.
+    Rule(RuleId),
+    /// A JSON object with its braces.
+    Members(MembersId),
+}
+
+/// A named part of a grammar, which may refer to itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// For people: messages and printing.
+    pub name: String,
+    /// What the rule matches.
+    pub body: NodeId,
+}
+
+/// How an object is written: the text between its keys and values, white space included.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Surface {
+    /// The whole object when it has no member, `{` to `}`.
+    pub empty: ExprId,
+    /// From `{` to before the first key.
+    pub open: ExprId,
+    /// Between a key and its value.
+    pub colon: ExprId,
+    /// Between a value and the next key.
+    pub item: ExprId,
+    /// After the last value, to `}`.
+    pub close: ExprId,
+}
+
+/// A member whose key the schema names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownMember {
+    /// The key as a string value, without quotes or escapes.
+    pub name: String,
+    /// The key as it is written, quotes included.
+    pub key: ExprId,
+    /// What the value matches.
+    pub value: NodeId,
+    /// Whether the object is incomplete without it.
+    pub required: bool,
+}
+
+/// Members whose keys the schema does not name, in any order, after the known ones unless any order is allowed.
+/// No two of them have equal keys: the matcher remembers those seen, compared as string values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FreeMembers {
+    /// A key as it is written, quotes included. Must exclude every spelling of every known name, and must leave
+    /// infinitely many string values, so that excluding the keys already seen never leads to a dead end.
+    pub key: ExprId,
+    /// What the value matches.
+    pub value: NodeId,
+}
+
+/// A JSON object: which members, in which order, how written. Keys never repeat.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Members {
+    /// Members with known keys, in declared order.
+    pub known: Vec<KnownMember>,
+    /// All other members, `None` where there may be none.
+    pub free: Option<FreeMembers>,
+    /// Whether members may come in any order; else known ones come in declared order, then free ones.
+    pub any_order: bool,
+    /// How it is written.
+    pub surface: Surface,
+}
+
+/// A grammar: immutable, without a vocabulary, in which every rule can be reached and every node matches something.
+#[derive(Clone)]
+pub struct Grammar {
+    pub(crate) exprs: ExprSet,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) members: Vec<Members>,
+    pub(crate) root: NodeId,
+    pub(crate) report: Report,
+}
+
+impl Grammar {
+    /// The expressions of the lexemes.
+    pub fn exprs(&self) -> &ExprSet {
+        &self.exprs
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// All nodes; a [`NodeId`] is a position.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A rule.
+    pub fn rule(&self, id: RuleId) -> &Rule {
+        &self.rules[id.0 as usize]
+    }
+
+    /// All rules; a [`RuleId`] is a position.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// An object description.
+    pub fn members(&self, id: MembersId) -> &Members {
+        &self.members[id.0 as usize]
+    }
+
+    /// Where every text starts.
+    pub fn root(&self) -> NodeId {
+        self.root
+    }
+
+    /// What became of the constraints in the input.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let children: usize = self
+            .nodes
+            .iter()
+            .map(|node| match node {
+                Node::Sequence(parts) | Node::Choice(parts) => parts.len() * size_of::<NodeId>(),
+                _ => 0,
+            })
+            .sum();
+        let members: usize =
+            self.members.iter().flat_map(|m| &m.known).map(|k| size_of::<KnownMember>() + k.name.len()).sum();
+        self.exprs.memory_bytes() + self.nodes.len() * size_of::<Node>() + children + members
+    }
+}
+
+/// Collects nodes and rules, then checks them.
+#[derive(Clone)]
+pub struct GrammarBuilder {
+    /// The expressions of the lexemes.
+    pub exprs: ExprSet,
+    nodes: Vec<Node>,
+    rules: Vec<(String, Option<NodeId>)>,
+    members: Vec<Members>,
+}
+
+impl Default for GrammarBuilder {
+    fn default() -> GrammarBuilder {
+        GrammarBuilder { exprs: ExprSet::new(), nodes: Vec::new(), rules: Vec::new(), members: Vec::new() }
+    }
+}
+
+impl GrammarBuilder {
+    /// Adds a node.
+    pub fn node(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Bytes that match an expression.
+    pub fn lexeme(&mut self, expr: ExprId) -> NodeId {
+        self.node(Node::Lexeme(expr))
+    }
+
+    /// The parts one after the other.
+    pub fn sequence(&mut self, parts: &[NodeId]) -> NodeId {
+        self.node(Node::Sequence(parts.into()))
+    }
+
+    /// Any one of the parts.
+    pub fn choice(&mut self, parts: &[NodeId]) -> NodeId {
+        self.node(Node::Choice(parts.into()))
+    }
+
+    /// `body` repeated.
+    pub fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
+        self.node(Node::Repeat { body, min, max })
+    }
+
+    /// A JSON object.
+    pub fn object(&mut self, members: Members) -> NodeId {
+        self.members.push(members);
+        self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
+    }
+
+    /// A rule to be defined later; gives it a name for messages.
+    pub fn declare_rule(&mut self, name: impl Into<String>) -> RuleId {
+        self.rules.push((name.into(), None));
+        RuleId(self.rules.len() as u32 - 1)
+    }
+
+    /// Says what a declared rule matches.
+    pub fn define_rule(&mut self, rule: RuleId, body: NodeId) {
+        self.rules[rule.0 as usize].1 = Some(body);
+    }
+
+    /// Whether a declared rule has been defined.
+    pub fn is_defined(&self, rule: RuleId) -> bool {
+        self.rules[rule.0 as usize].1.is_some()
+    }
+
+    /// The grammar that starts at `root`, without the parts that match nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when no text at all matches,
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    ///
+    /// # Panics
+    /// When a declared rule was never defined.
+    pub fn finish(self, root: NodeId, report: Report) -> Result<Grammar, GrammarError> {
+        let rules = self
+            .rules
+            .into_iter()
+            .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
+            .collect();
+        let grammar =
+            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members: self.members, root, report };
+        productive::without_dead_parts(grammar)
+    }
+}

@@ -1,0 +1,101 @@
+//! Drops the parts of a grammar that match no text, so that no matcher can ever walk into a dead end.
+//!
+//! The productive nodes are the least fixed point of "matches some text".
+
+use stencilm_regex::{Deriver, ExprId, Limits};
+
+use crate::error::{ErrorKind, GrammarError};
+use crate::fixpoint::{Clause, least_fixed_point};
+use crate::grammar::{Grammar, Node, NodeId};
+
+/// The same language, without dead alternatives, optional members and repetitions.
+///
+/// # Errors
+/// [`ErrorKind::Unsatisfiable`] when nothing is left, [`ErrorKind::Limit`] when a lexeme is too hard to decide.
+pub fn without_dead_parts(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
+    let productive = productive_nodes(&grammar)?;
+    let is_productive = |id: NodeId| productive[id.0 as usize];
+    if !is_productive(grammar.root) {
+        return Err(GrammarError::new(
+            ErrorKind::Unsatisfiable,
+            "",
+            "nothing can match: every way through the grammar ends in a part that matches no text or in a recursion \
+             without an end; give it a base case or loosen a constraint",
+        ));
+    }
+    let mut nodes = std::mem::take(&mut grammar.nodes);
+    for node in &mut nodes {
+        match node {
+            Node::Choice(parts) if !parts.iter().all(|&part| is_productive(part)) => {
+                *parts = parts.iter().copied().filter(|&part| is_productive(part)).collect();
+            }
+            Node::Repeat { body, min: 0, .. } if !is_productive(*body) => *node = Node::Sequence(Box::default()),
+            _ => {}
+        }
+    }
+    grammar.nodes = nodes;
+    for members in &mut grammar.members {
+        members.known.retain(|known| known.required || is_productive(known.value));
+        members.free = members.free.filter(|free| is_productive(free.value));
+    }
+    Ok(grammar)
+}
+
+fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
+    let mut deriver = Deriver::new(Limits::default());
+    least_fixed_point(grammar.nodes.len(), |index| {
+        Ok(match &grammar.nodes[index] {
+            Node::Lexeme(expr) if grammar.exprs.has_boolean(*expr) => {
+                let copy = deriver.exprs.import(&grammar.exprs, *expr);
+                let live = deriver.is_live(copy).map_err(|limit| GrammarError::limit("", limit))?;
+                if live { Clause::always() } else { Clause::Never }
+            }
+            Node::Lexeme(ExprId::NOTHING) => Clause::Never,
+            Node::Lexeme(_) | Node::Repeat { min: 0, .. } => Clause::always(),
+            Node::Sequence(parts) => Clause::All(parts.to_vec()),
+            Node::Choice(parts) => Clause::Any(parts.to_vec()),
+            Node::Repeat { min, max: Some(max), .. } if max < min => Clause::Never,
+            Node::Repeat { body, .. } => Clause::All(vec![*body]),
+            Node::Rule(rule) => Clause::All(vec![grammar.rule(*rule).body]),
+            Node::Members(id) => {
+                let known = &grammar.members(*id).known;
+                Clause::All(known.iter().filter(|known| known.required).map(|known| known.value).collect())
+            }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::GrammarBuilder;
+    use crate::report::Report;
+
+    #[test]
+    fn recursion_without_a_base_case_is_refused() {
+        let mut builder = GrammarBuilder::default();
+        let rule = builder.declare_rule("root");
+        let a = builder.exprs.literal(b"a");
+        let a = builder.lexeme(a);
+        let call = builder.node(Node::Rule(rule));
+        let body = builder.sequence(&[a, call]);
+        builder.define_rule(rule, body);
+        let error = builder.finish(call, Report::default()).err().expect("nothing matches");
+        assert_eq!(error.kind, ErrorKind::Unsatisfiable);
+    }
+
+    #[test]
+    fn dead_alternatives_go() {
+        let mut builder = GrammarBuilder::default();
+        let rule = builder.declare_rule("root");
+        let a = builder.exprs.literal(b"a");
+        let a = builder.lexeme(a);
+        let nothing = builder.lexeme(ExprId::NOTHING);
+        let call = builder.node(Node::Rule(rule));
+        let dead = builder.sequence(&[call, nothing]);
+        let body = builder.choice(&[a, dead]);
+        builder.define_rule(rule, body);
+        let grammar = builder.finish(call, Report::default()).ok().expect("`a` matches");
+        assert_eq!(*grammar.node(body), Node::Choice([a].into()));
+    }
+}
