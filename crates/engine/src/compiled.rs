@@ -1,0 +1,65 @@
+//! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use stencilm_grammar::Grammar;
+
+use crate::error::EngineError;
+use crate::lexicon::Lexicon;
+use crate::machine::Machine;
+use crate::run::Run;
+use crate::stacks::Stacks;
+use crate::vocabulary::Vocabulary;
+
+/// Lexemes and rows of one vocabulary are dropped for new grammars when they hold more than this.
+const LEXICON_BUDGET_BYTES: usize = 256 << 20;
+
+/// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
+pub struct CompiledGrammar {
+    grammar: Arc<Grammar>,
+    vocabulary: Arc<Vocabulary>,
+    machine: Mutex<Machine>,
+    lexicon: Arc<Mutex<Lexicon>>,
+}
+
+impl CompiledGrammar {
+    /// Joins the two; nothing is laid out before the first matcher asks.
+    pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> CompiledGrammar {
+        let machine = Mutex::new(Machine::new(grammar.clone()));
+        let lexicon = vocabulary.lexicon(LEXICON_BUDGET_BYTES);
+        CompiledGrammar { grammar, vocabulary, machine, lexicon }
+    }
+
+    /// The grammar.
+    pub fn grammar(&self) -> &Arc<Grammar> {
+        &self.grammar
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
+    /// other grammars share.
+    pub fn memory_bytes(&self) -> usize {
+        self.grammar.memory_bytes() + lock(&self.machine).memory_bytes()
+    }
+
+    /// Runs an operation with all memory in hand.
+    pub(crate) fn with<T>(
+        &self,
+        stacks: &mut Stacks,
+        operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let mut machine = lock(&self.machine);
+        let mut lexicon = lock(&self.lexicon);
+        let mut run = Run { machine: &mut machine, lexicon: &mut lexicon, stacks, inexact: false, scratch: Vec::new() };
+        operation(&mut run)
+    }
+}
+
+/// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

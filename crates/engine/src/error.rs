@@ -1,0 +1,59 @@
+//! What can go wrong between a grammar and a mask. Each is an answer to the caller; none is a panic.
+
+use stencilm_regex::LimitExceeded;
+
+/// An error of the engine.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A rule needs itself before it reads anything.
+    #[error(
+        "a rule refers to itself before it reads anything (left recursion), which is not supported yet; rewrite it as a repetition"
+    )]
+    LeftRecursion,
+    /// Work or memory ran out.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+    /// One matcher holds too much.
+    #[error("the matcher holds more than {0} stack sets; the grammar is too ambiguous for this text")]
+    TooManySets(usize),
+}
+
+/// What a matcher refuses without changing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum MatcherError {
+    /// More tokens to take back than were accepted.
+    #[error("cannot roll back {asked} tokens: only {accepted} were accepted; roll back at most that many")]
+    RollbackPastStart {
+        /// How many were asked for.
+        asked: usize,
+        /// How many there are.
+        accepted: usize,
+    },
+    /// The text is over.
+    #[error("the matcher has terminated: a stop token was accepted and nothing can follow; call reset() or rollback()")]
+    Terminated,
+    /// The mask of a state that no token of this vocabulary can leave.
+    #[error("no token of the vocabulary can continue the text here and the grammar is not complete: {0}")]
+    NoTokenFits(String),
+    /// A stop token that the vocabulary does not have.
+    #[error("stop token {id} is outside of the vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1")]
+    StopTokenOutOfRange {
+        /// The id.
+        id: u32,
+        /// The size of the vocabulary.
+        vocab_size: usize,
+    },
+    /// The words of a mask are too few or too many.
+    #[error("a mask of {words} 32-bit words does not fit a vocabulary of {vocab_size} tokens, which takes {expected}")]
+    MaskSize {
+        /// The words given.
+        words: usize,
+        /// The words needed.
+        expected: usize,
+        /// The size of the vocabulary.
+        vocab_size: usize,
+    },
+    /// The engine gave up.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}

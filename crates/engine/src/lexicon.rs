@@ -1,0 +1,230 @@
+//! The lexemes of a tokenizer: automata and token rows, shared by all grammars compiled for it.
+//!
+//! Equal lexemes of different grammars are one automaton. A **row** belongs to a set of residual expressions: the
+//! tokens that stay inside them to their last byte, and for the tokens that leave, the distinct **suffixes** with which
+//! they go on behind the lexeme. Rows are worth their full walk of the vocabulary for wide states only (a string body
+//! takes nearly every token); narrow states are walked directly, see `mask.rs`.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{Deriver, Dfa, ExprId, ExprSet, LimitExceeded, Limits, StateId, Tag};
+
+use crate::tokenset::TokenSet;
+use crate::trie::{Trie, Visit};
+use crate::vocabulary::Vocabulary;
+
+/// An automaton of one [`Lexicon`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DfaId(pub u32);
+
+/// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character", not a choice
+/// between a few letters.
+const WIDE_BYTES: u16 = 96;
+
+/// A row with more leaving tokens than this is not kept: the state is left almost everywhere (free text), and a direct
+/// walk is cheaper than the suffixes are to store.
+const MAX_EXITS: usize = 40_000;
+
+/// Tokens from one wide lexeme state.
+pub struct Row {
+    /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
+    /// one in the trie.
+    pub inside: TokenSet,
+    /// Tokens that go on behind the lexeme, by which residuals have matched there.
+    pub exits: Vec<Exits>,
+    /// Nodes of the vocabulary's trie at which some residual matches, with those residuals.
+    pub ends: Vec<(u32, Box<[u32]>)>,
+}
+
+/// Tokens that go on behind the lexeme after the same residuals have matched.
+pub struct Exits {
+    /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
+    pub residuals: Box<[u32]>,
+    /// The distinct suffixes behind the lexeme; an entry is a position in `tokens`.
+    pub suffixes: Trie,
+    /// For every suffix the tokens that leave the lexeme with it.
+    pub tokens: Vec<Vec<u32>>,
+}
+
+/// Lexeme automata and rows of one vocabulary.
+pub struct Lexicon {
+    deriver: Deriver,
+    dfas: Vec<Dfa>,
+    dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
+    rows: FxHashMap<Box<[ExprId]>, Option<Arc<Row>>>,
+    rows_bytes: usize,
+    limits: Limits,
+}
+
+impl Lexicon {
+    /// An empty lexicon.
+    pub fn new() -> Lexicon {
+        let limits = Limits::default();
+        Lexicon {
+            deriver: Deriver::new(limits),
+            dfas: Vec::new(),
+            dfa_index: FxHashMap::default(),
+            rows: FxHashMap::default(),
+            rows_bytes: 0,
+            limits,
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.deriver.memory_bytes() + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>() + self.rows_bytes
+    }
+
+    /// Copies an expression of a grammar.
+    pub fn import(&mut self, exprs: &ExprSet, expr: ExprId) -> ExprId {
+        self.deriver.exprs.import(exprs, expr)
+    }
+
+    /// The automaton of these expressions; the tag of an expression is its position.
+    pub fn dfa(&mut self, exprs: &[ExprId]) -> Result<DfaId, LimitExceeded> {
+        if let Some(&known) = self.dfa_index.get(exprs) {
+            return Ok(known);
+        }
+        let dfa = Dfa::new(&mut self.deriver, exprs, self.limits)?;
+        let id = DfaId(self.dfas.len() as u32);
+        self.dfas.push(dfa);
+        self.dfa_index.insert(exprs.into(), id);
+        Ok(id)
+    }
+
+    /// The state after one byte.
+    #[inline]
+    pub fn next(&mut self, dfa: DfaId, state: StateId, byte: u8) -> Result<StateId, LimitExceeded> {
+        self.dfas[dfa.0 as usize].next(&mut self.deriver, state, byte)
+    }
+
+    /// The expressions that match what was read.
+    #[inline]
+    pub fn accepts(&self, dfa: DfaId, state: StateId) -> &[Tag] {
+        self.dfas[dfa.0 as usize].accepts(state)
+    }
+
+    /// Whether any byte leads on.
+    pub fn goes_on(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+        Ok(self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)? > 0)
+    }
+
+    /// Whether nearly every byte leads on.
+    pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+        Ok(self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)? >= WIDE_BYTES)
+    }
+
+    /// The residual expressions of a state with their tags.
+    pub fn residuals(&self, dfa: DfaId, state: StateId) -> &[(Tag, ExprId)] {
+        self.dfas[dfa.0 as usize].residuals(state)
+    }
+
+    /// The row of a state, and for every residual of the row the tags that it stands for in this automaton.
+    /// `None` where too many tokens leave for a row to pay.
+    pub fn row(
+        &mut self,
+        vocabulary: &Vocabulary,
+        dfa: DfaId,
+        state: StateId,
+    ) -> Result<Option<(Arc<Row>, Vec<Vec<Tag>>)>, LimitExceeded> {
+        let residuals = self.residuals(dfa, state);
+        let mut distinct: Vec<ExprId> = residuals.iter().map(|&(_, expr)| expr).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let mut tags: Vec<Vec<Tag>> = vec![Vec::new(); distinct.len()];
+        for &(tag, expr) in residuals {
+            let position = distinct.binary_search(&expr).expect("distinct holds every residual");
+            tags[position].push(tag);
+        }
+        let row = match self.rows.get(&distinct[..]) {
+            Some(known) => known.clone(),
+            None => {
+                let row = self.compute_row(vocabulary, &distinct)?.map(Arc::new);
+                self.rows_bytes += row.as_ref().map_or(0, |row| row.memory_bytes());
+                self.rows.insert(distinct.into(), row.clone());
+                row
+            }
+        };
+        Ok(row.map(|row| (row, tags)))
+    }
+
+    fn compute_row(&mut self, vocabulary: &Vocabulary, exprs: &[ExprId]) -> Result<Option<Row>, LimitExceeded> {
+        let dfa = self.dfa(exprs)?;
+        let trie = vocabulary.trie();
+        let mut inside = TokenSet::empty(vocabulary.vocab_size());
+        let mut ends: Vec<(u32, Box<[u32]>)> = Vec::new();
+        let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
+        trie.walk_nodes(
+            StateId::START,
+            |state, byte, node| {
+                let next = automaton.next(deriver, state, byte)?;
+                if next == StateId::DEAD {
+                    return Ok(Visit::Skip);
+                }
+                let accepts = automaton.accepts(next);
+                if !accepts.is_empty() {
+                    ends.push((node as u32, accepts.into()));
+                }
+                Ok(Visit::Into(next))
+            },
+            |token, _| inside.insert(token),
+        )?;
+        let mut leaving: FxHashMap<&[u32], Vec<(&[u8], u32)>> = FxHashMap::default();
+        let mut count = 0;
+        for (node, accepts) in &ends {
+            let depth = trie.depth(*node as usize);
+            let own = trie.entry_at(*node as usize);
+            for token in trie.entries_below(*node as usize).filter(|&token| Some(token) != own) {
+                let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+                leaving.entry(accepts).or_default().push((&bytes[depth..], token));
+                count += 1;
+            }
+            if count > MAX_EXITS {
+                return Ok(None);
+            }
+        }
+        let mut exits: Vec<Exits> =
+            leaving.into_iter().map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect();
+        exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
+        Ok(Some(Row { inside, exits, ends }))
+    }
+}
+
+impl Exits {
+    fn new(residuals: &[u32], mut leaving: Vec<(&[u8], u32)>) -> Exits {
+        leaving.sort_unstable();
+        let mut suffixes: Vec<&[u8]> = Vec::new();
+        let mut tokens: Vec<Vec<u32>> = Vec::new();
+        for (suffix, token) in leaving {
+            if suffixes.last() != Some(&suffix) {
+                suffixes.push(suffix);
+                tokens.push(Vec::new());
+            }
+            tokens.last_mut().expect("a suffix was pushed before its tokens").push(token);
+        }
+        let entries = suffixes.iter().enumerate().map(|(entry, &suffix)| (suffix, entry as u32));
+        Exits { residuals: residuals.into(), suffixes: Trie::from_sorted(entries), tokens }
+    }
+}
+
+impl Row {
+    fn memory_bytes(&self) -> usize {
+        let exits: usize = self
+            .exits
+            .iter()
+            .map(|exits| {
+                let tokens: usize = exits.tokens.iter().map(|tokens| tokens.len() * 4 + 24).sum();
+                exits.suffixes.memory_bytes() + tokens
+            })
+            .sum();
+        self.inside.words().len() * 4 + exits + self.ends.len() * 32
+    }
+
+    /// Adds the tokens inside the lexeme to a mask.
+    pub fn add_inside(&self, mask: &mut [u32]) {
+        for (word, row) in mask.iter_mut().zip(self.inside.words()) {
+            *word |= row;
+        }
+    }
+}

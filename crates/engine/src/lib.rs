@@ -1,0 +1,25 @@
+//! Grammar times vocabulary: the trie of a tokenizer, the pushdown machine of a grammar, and the masks between them.
+//!
+//! The flow is one way: [`Grammar`](stencilm_grammar::Grammar) × [`Vocabulary`] → [`CompiledGrammar`] →
+//! [`GrammarMatcher`] → mask words.
+
+mod compiled;
+mod error;
+mod json_text;
+mod lexicon;
+mod machine;
+mod mask;
+mod matcher;
+pub mod naive;
+mod run;
+mod stacks;
+mod tokenset;
+mod trie;
+mod vocabulary;
+
+pub use compiled::CompiledGrammar;
+pub use error::{EngineError, MatcherError};
+pub use matcher::{GrammarMatcher, MatcherOptions};
+pub use tokenset::TokenSet;
+pub use trie::{Trie, Visit};
+pub use vocabulary::{Vocabulary, VocabularyError};

@@ -1,0 +1,434 @@
+//! A grammar as a pushdown machine, laid out lazily: which lexemes may start at a frame, and what is left behind each.
+//!
+//! A **frame** is a place in the grammar that waits on a stack. Starting a frame gives a **fork**: one automaton over
+//! all lexemes that may come first, and for each lexeme the **continuations**, frames to push when it has matched. Every
+//! lexeme of a fork reads at least one byte; what may be empty is decided beforehand. Counts and the members of an
+//! object seen so far are not part of the machine but *registers* beside the frame, so that a list of a billion items
+//! has three forks.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{Grammar, Members, MembersId, Node, NodeId};
+use stencilm_regex::{ExprId, Tag};
+
+use crate::error::EngineError;
+use crate::lexicon::{DfaId, Lexicon};
+
+/// A place in the grammar that can wait on a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Frame {
+    Node(NodeId),
+    /// The parts of a sequence from this one on.
+    Rest {
+        node: NodeId,
+        from: u32,
+    },
+    /// A key of an object comes next.
+    Key(MembersId),
+    /// A comma or the closing brace of an object comes next.
+    AfterValue(MembersId),
+    Lexeme(ExprId),
+}
+
+/// What of a register decides which lexemes may come.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Phase {
+    /// The frame has no register.
+    Plain,
+    /// A repetition: whether it may end here, and whether another round may start.
+    Repeat {
+        /// Enough rounds are done.
+        may_end: bool,
+        /// Not all rounds are done.
+        may_go_on: bool,
+    },
+    /// An object: see [`crate::stacks::MembersState`].
+    Members {
+        /// The first known member that may still come.
+        next: u32,
+        /// The known members seen.
+        known: u32,
+    },
+}
+
+/// How a pushed frame gets its register.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Register {
+    /// This value.
+    Value(u32),
+    /// The register of the fork's own frame, as it is.
+    Same,
+    /// One more than that of the fork's own frame; not above the limit, from which on counts make no difference.
+    CountUp {
+        /// The greatest count worth telling apart.
+        limit: u32,
+    },
+    /// The object has now seen this known member.
+    Known(u32),
+    /// The object has now seen the key just written.
+    Free,
+}
+
+/// A frame as other parts of the engine see it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FrameId(pub u32);
+
+/// A fork of one [`Machine`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ForkId(pub u32);
+
+/// Frames to push, the bottom one first.
+pub type Continuation = Box<[(FrameId, Register)]>;
+
+/// The lexemes that may come first at a frame.
+pub struct Fork {
+    /// All of them in one automaton.
+    pub dfa: DfaId,
+    /// What follows a lexeme, by its tag.
+    pub continuations: Vec<Vec<Continuation>>,
+    /// Whether the frame may also match nothing.
+    pub nullable: bool,
+    /// The tag of the lexeme whose text must be remembered: a free key of an object.
+    pub free_tag: Option<Tag>,
+    /// How many known members the object of a key has; else 0.
+    pub known_count: u32,
+    /// Whether the members of that object come in any order.
+    pub any_order: bool,
+}
+
+/// The lazily laid out machine of one grammar.
+pub struct Machine {
+    grammar: Arc<Grammar>,
+    nullable: Vec<bool>,
+    frames: Vec<Frame>,
+    frame_index: FxHashMap<Frame, FrameId>,
+    forks: Vec<Arc<Fork>>,
+    fork_index: FxHashMap<(FrameId, Phase), ForkId>,
+    known_sets: Vec<Box<[u64]>>,
+    known_index: FxHashMap<Box<[u64]>, u32>,
+    lexemes: FxHashMap<ExprId, ExprId>,
+}
+
+/// So many frames may be pushed before the first byte; a grammar that needs more is left-recursive.
+const MAX_CONTINUATION: usize = 5_000;
+
+impl Machine {
+    /// The machine of a grammar, with nothing laid out yet but its root, which is frame 0.
+    pub fn new(grammar: Arc<Grammar>) -> Machine {
+        let nullable = grammar.nullable_nodes();
+        let mut machine = Machine {
+            nullable,
+            frames: Vec::new(),
+            frame_index: FxHashMap::default(),
+            forks: Vec::new(),
+            fork_index: FxHashMap::default(),
+            known_sets: vec![Box::default()],
+            known_index: FxHashMap::from_iter([(Box::default(), 0)]),
+            lexemes: FxHashMap::default(),
+            grammar,
+        };
+        let root = Frame::Node(machine.grammar.root());
+        machine.frame_id(root);
+        machine
+    }
+
+    /// The frame that every text starts from.
+    pub const ROOT: FrameId = FrameId(0);
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let forks: usize = self
+            .forks
+            .iter()
+            .map(|fork| 96 + fork.continuations.iter().map(|c| 24 + c.len() * 40).sum::<usize>())
+            .sum();
+        self.nullable.len() + self.frames.len() * 48 + forks + self.fork_index.len() * 32 + self.lexemes.len() * 16
+    }
+
+    /// A fork.
+    #[inline]
+    pub fn fork(&self, id: ForkId) -> &Arc<Fork> {
+        &self.forks[id.0 as usize]
+    }
+
+    /// What a register says at this frame. `members` looks an object's register up.
+    pub fn phase(&self, frame: FrameId, register: u32, members: impl Fn(u32) -> (u32, u32)) -> Phase {
+        match self.frames[frame.0 as usize] {
+            Frame::Node(node) => match *self.grammar.node(node) {
+                Node::Repeat { body, min, max } => Phase::Repeat {
+                    may_end: register >= min || self.nullable[body.0 as usize],
+                    may_go_on: max.is_none_or(|max| register < max),
+                },
+                _ => Phase::Plain,
+            },
+            Frame::Key(_) | Frame::AfterValue(_) => {
+                let (next, known) = members(register);
+                Phase::Members { next, known }
+            }
+            Frame::Rest { .. } | Frame::Lexeme(_) => Phase::Plain,
+        }
+    }
+
+    /// The known members of `set` and one more.
+    pub fn known_with(&mut self, set: u32, member: u32) -> u32 {
+        let mut words = self.known_sets[set as usize].to_vec();
+        let word = member as usize / 64;
+        words.resize(words.len().max(word + 1), 0);
+        words[word] |= 1 << (member % 64);
+        if let Some(&known) = self.known_index.get(&words[..]) {
+            return known;
+        }
+        let id = self.known_sets.len() as u32;
+        self.known_sets.push(words.clone().into());
+        self.known_index.insert(words.into(), id);
+        id
+    }
+
+    fn known_contains(&self, set: u32, member: usize) -> bool {
+        self.known_sets[set as usize].get(member / 64).is_some_and(|word| word & (1 << (member % 64)) != 0)
+    }
+
+    fn frame_id(&mut self, frame: Frame) -> FrameId {
+        let mut frame = frame;
+        // Places that are only another name for a node: the last part of a sequence, a rule.
+        loop {
+            frame = match frame {
+                Frame::Rest { node, from } => match self.grammar.node(node) {
+                    Node::Sequence(parts) if from as usize + 1 == parts.len() => Frame::Node(parts[from as usize]),
+                    _ => break,
+                },
+                Frame::Node(node) => match self.grammar.node(node) {
+                    Node::Rule(rule) => Frame::Node(self.grammar.rule(*rule).body),
+                    Node::Lexeme(expr) => Frame::Lexeme(*expr),
+                    _ => break,
+                },
+                _ => break,
+            };
+        }
+        if let Some(&known) = self.frame_index.get(&frame) {
+            return known;
+        }
+        let id = FrameId(self.frames.len() as u32);
+        self.frames.push(frame);
+        self.frame_index.insert(frame, id);
+        id
+    }
+
+    /// The fork of a frame in a phase.
+    ///
+    /// # Errors
+    /// [`EngineError::LeftRecursion`] for a frame that needs itself before its first byte, and limits.
+    pub fn fork_of(&mut self, lexicon: &mut Lexicon, frame: FrameId, phase: Phase) -> Result<ForkId, EngineError> {
+        if let Some(&known) = self.fork_index.get(&(frame, phase)) {
+            return Ok(known);
+        }
+        let fork = self.lay_out(lexicon, frame, phase)?;
+        let id = ForkId(self.forks.len() as u32);
+        self.forks.push(Arc::new(fork));
+        self.fork_index.insert((frame, phase), id);
+        Ok(id)
+    }
+
+    fn lay_out(&mut self, lexicon: &mut Lexicon, frame: FrameId, phase: Phase) -> Result<Fork, EngineError> {
+        let mut search = Search::default();
+        let mut fork = Fork {
+            dfa: DfaId(0),
+            continuations: Vec::new(),
+            nullable: false,
+            free_tag: None,
+            known_count: 0,
+            any_order: false,
+        };
+        let mut free_key = None;
+        match (self.frames[frame.0 as usize], phase) {
+            (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
+                fork.nullable = may_end;
+                let Node::Repeat { body, min, max } = *self.grammar.node(node) else {
+                    unreachable!("only a repetition has this phase");
+                };
+                if may_go_on {
+                    let register = Register::CountUp { limit: max.unwrap_or(min) };
+                    search.add(Frame::Node(body), vec![(frame, register)]);
+                }
+            }
+            (Frame::Key(id), Phase::Members { next, known }) => {
+                let grammar = self.grammar.clone();
+                let members = grammar.members(id);
+                fork.known_count = members.known.len() as u32;
+                fork.any_order = members.any_order;
+                let after = self.frame_id(Frame::AfterValue(id));
+                let colon = self.frame_id(Frame::Lexeme(members.surface.colon));
+                for member in self.possible_members(members, next, known) {
+                    let known = &members.known[member];
+                    let value = self.frame_id(Frame::Node(known.value));
+                    let continuation = vec![
+                        (after, Register::Known(member as u32)),
+                        (value, Register::Value(0)),
+                        (colon, Register::Value(0)),
+                    ];
+                    search.cases.push((known.key, continuation));
+                }
+                if let Some(free) = members.free.filter(|_| self.free_is_possible(members, next)) {
+                    let value = self.frame_id(Frame::Node(free.value));
+                    let continuation =
+                        vec![(after, Register::Free), (value, Register::Value(0)), (colon, Register::Value(0))];
+                    free_key = Some(free.key);
+                    search.cases.push((free.key, continuation));
+                }
+            }
+            (Frame::AfterValue(id), Phase::Members { next, known }) => {
+                let grammar = self.grammar.clone();
+                let members = grammar.members(id);
+                let more = !self.possible_members(members, next, known).is_empty()
+                    || (members.free.is_some() && self.free_is_possible(members, next));
+                if more {
+                    let key = self.frame_id(Frame::Key(id));
+                    search.cases.push((members.surface.item, vec![(key, Register::Same)]));
+                }
+                let missing = members.known.iter().enumerate().any(|(index, member)| {
+                    let seen =
+                        if members.any_order { self.known_contains(known, index) } else { index < next as usize };
+                    member.required && !seen
+                });
+                if !missing {
+                    search.cases.push((members.surface.close, Vec::new()));
+                }
+            }
+            (place, _) => {
+                fork.nullable = self.is_nullable(place);
+                search.add(place, Vec::new());
+            }
+        }
+        self.first_lexemes(&mut search)?;
+        let mut exprs: Vec<ExprId> = Vec::new();
+        let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
+        for (lexeme, continuation) in search.cases {
+            let expr = match self.lexemes.get(&lexeme) {
+                Some(&known) => known,
+                None => {
+                    let copy = lexicon.import(self.grammar.exprs(), lexeme);
+                    self.lexemes.insert(lexeme, copy);
+                    copy
+                }
+            };
+            let tag = *tags.entry(expr).or_insert_with(|| {
+                exprs.push(expr);
+                fork.continuations.push(Vec::new());
+                exprs.len() - 1
+            });
+            if free_key == Some(lexeme) {
+                fork.free_tag = Some(tag as Tag);
+            }
+            let continuation: Continuation = continuation.into();
+            if !fork.continuations[tag].contains(&continuation) {
+                fork.continuations[tag].push(continuation);
+            }
+        }
+        fork.dfa = lexicon.dfa(&exprs)?;
+        Ok(fork)
+    }
+
+    fn possible_members(&self, members: &Members, next: u32, known: u32) -> Vec<usize> {
+        if members.any_order {
+            return (0..members.known.len()).filter(|&member| !self.known_contains(known, member)).collect();
+        }
+        let from = next as usize;
+        let required = members.known[from..].iter().position(|member| member.required);
+        let to = required.map_or(members.known.len(), |offset| from + offset + 1);
+        (from..to).collect()
+    }
+
+    fn free_is_possible(&self, members: &Members, next: u32) -> bool {
+        members.any_order || members.known[next as usize..].iter().all(|member| !member.required)
+    }
+
+    fn is_nullable(&self, frame: Frame) -> bool {
+        match frame {
+            Frame::Node(node) => self.nullable[node.0 as usize],
+            Frame::Rest { node, from } => match self.grammar.node(node) {
+                Node::Sequence(parts) => parts[from as usize..].iter().all(|part| self.nullable[part.0 as usize]),
+                _ => unreachable!("only a sequence has a rest"),
+            },
+            Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
+            Frame::Key(_) | Frame::AfterValue(_) => false,
+        }
+    }
+
+    /// Follows every way to a first lexeme that reads at least one byte.
+    fn first_lexemes(&mut self, search: &mut Search) -> Result<(), EngineError> {
+        let grammar = self.grammar.clone();
+        while let Some((place, continuation)) = search.work.pop() {
+            if continuation.len() > MAX_CONTINUATION {
+                return Err(EngineError::LeftRecursion);
+            }
+            match place {
+                Frame::Lexeme(expr) => search.cases.push((expr, continuation)),
+                Frame::Rest { node, from } => {
+                    let Node::Sequence(parts) = grammar.node(node) else {
+                        unreachable!("only a sequence has a rest");
+                    };
+                    let first = parts[from as usize];
+                    let mut inner = continuation.clone();
+                    if (from as usize) + 1 < parts.len() {
+                        let rest = Frame::Rest { node, from: from + 1 };
+                        if self.nullable[first.0 as usize] {
+                            search.add(rest, continuation);
+                        }
+                        let rest = self.frame_id(rest);
+                        inner.push((rest, Register::Value(0)));
+                    }
+                    search.add(Frame::Node(first), inner);
+                }
+                Frame::Node(node) => match grammar.node(node) {
+                    Node::Lexeme(expr) => search.cases.push((*expr, continuation)),
+                    Node::Sequence(parts) if parts.is_empty() => {}
+                    Node::Sequence(_) => search.add(Frame::Rest { node, from: 0 }, continuation),
+                    Node::Choice(parts) => {
+                        for &part in parts.iter().rev() {
+                            search.add(Frame::Node(part), continuation.clone());
+                        }
+                    }
+                    Node::Repeat { max: Some(0), .. } => {}
+                    Node::Repeat { body, min, max } => {
+                        let mut inner = continuation;
+                        let count = 1.min(max.unwrap_or(*min));
+                        inner.push((self.frame_id(place), Register::Value(count)));
+                        search.add(Frame::Node(*body), inner);
+                    }
+                    Node::Rule(rule) => search.add(Frame::Node(grammar.rule(*rule).body), continuation),
+                    Node::Members(id) => {
+                        let members = grammar.members(*id);
+                        let surface = members.surface;
+                        if !members.known.iter().any(|member| member.required) {
+                            search.cases.push((surface.empty, continuation.clone()));
+                        }
+                        if !members.known.is_empty() || members.free.is_some() {
+                            let mut inner = continuation;
+                            inner.push((self.frame_id(Frame::Key(*id)), Register::Value(0)));
+                            search.cases.push((surface.open, inner));
+                        }
+                    }
+                },
+                Frame::Key(_) | Frame::AfterValue(_) => unreachable!("an object's inside is never a first place"),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Places still to look at, each with the frames that follow it, and the lexemes found.
+#[derive(Default)]
+struct Search {
+    work: Vec<(Frame, Vec<(FrameId, Register)>)>,
+    seen: FxHashSet<(Frame, Vec<(FrameId, Register)>)>,
+    cases: Vec<(ExprId, Vec<(FrameId, Register)>)>,
+}
+
+impl Search {
+    fn add(&mut self, frame: Frame, continuation: Vec<(FrameId, Register)>) {
+        if self.seen.insert((frame, continuation.clone())) {
+            self.work.push((frame, continuation));
+        }
+    }
+}

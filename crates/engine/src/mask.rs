@@ -1,0 +1,162 @@
+//! The tokens that may come next. Narrow threads are walked through the trie; wide ones take a row and add their exits.
+//!
+//! A thread is *wide* when nearly every byte leads on, as in a string body. Its lexeme's row (see `lexicon.rs`) holds
+//! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
+//! lexeme. All other threads are walked together from the root of the trie, which ends after a few steps nearly
+//! everywhere. Threads are alternatives, so the mask is the union. [`crate::naive::mask`] is the slow twin.
+
+use std::sync::Arc;
+
+use crate::error::EngineError;
+use crate::json_text;
+use crate::lexicon::Row;
+use crate::machine::{Fork, ForkId};
+use crate::run::{Place, Run, UNKNOWN_TEXT, state_of};
+use crate::stacks::{Entry, SetId};
+use crate::tokenset;
+use crate::trie::Visit;
+use crate::vocabulary::Vocabulary;
+
+impl Run<'_> {
+    /// Writes the mask of a configuration, without stop tokens. `mask` has the vocabulary's number of words.
+    pub fn fill_mask(
+        &mut self,
+        vocabulary: &Vocabulary,
+        configuration: SetId,
+        mask: &mut [u32],
+    ) -> Result<(), EngineError> {
+        mask.fill(0);
+        let mut narrow = Vec::new();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if thread == Entry::BOTTOM {
+                continue;
+            }
+            let fork = self.machine.fork(ForkId(thread.head)).clone();
+            let row = if self.lexicon.is_wide(fork.dfa, state_of(thread))? {
+                self.lexicon.row(vocabulary, fork.dfa, state_of(thread))?
+            } else {
+                None
+            };
+            match row {
+                Some((row, tags)) => self.add_wide(vocabulary, thread, &fork, &row, &tags, mask)?,
+                None => narrow.push(thread),
+            }
+        }
+        if let Some(place) = self.place(&mut narrow) {
+            vocabulary.trie().walk_mask(place, |place, byte| self.step_place(place, byte), mask)?;
+        }
+        for (first, others) in vocabulary.duplicates() {
+            if tokenset::get(mask, *first) {
+                others.iter().for_each(|&other| tokenset::set(mask, other));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the tokens of one wide thread.
+    fn add_wide(
+        &mut self,
+        vocabulary: &Vocabulary,
+        thread: Entry,
+        fork: &Arc<Fork>,
+        row: &Row,
+        tags: &[Vec<u32>],
+        mask: &mut [u32],
+    ) -> Result<(), EngineError> {
+        // Tokens that end a key which was seen before are decided one by one, whatever the row says of them.
+        let doubtful = self.tokens_of_seen_keys(vocabulary, thread, fork, row, tags);
+        let before: Vec<bool> = doubtful.iter().map(|&token| tokenset::get(mask, token)).collect();
+        row.add_inside(mask);
+        for exits in &row.exits {
+            let mut threads = Vec::new();
+            for &residual in &exits.residuals {
+                for &tag in &tags[residual as usize] {
+                    self.follow(fork, tag, thread, Some(UNKNOWN_TEXT), &mut threads)?;
+                }
+            }
+            let Some(place) = self.place(&mut threads) else { continue };
+            self.inexact = false;
+            let mut reached = Vec::new();
+            exits.suffixes.walk_nodes(
+                place,
+                |place, byte, _| Ok::<_, EngineError>(self.step_place(place, byte)?.map_or(Visit::Skip, Visit::Into)),
+                |suffix, _| reached.push(suffix),
+            )?;
+            if self.inexact {
+                for &token in exits.tokens.iter().flatten() {
+                    self.add_if_allowed(vocabulary, thread, token, mask)?;
+                }
+            } else {
+                for suffix in reached {
+                    exits.tokens[suffix as usize].iter().for_each(|&token| tokenset::set(mask, token));
+                }
+            }
+        }
+        for (&token, before) in doubtful.iter().zip(before) {
+            if !before {
+                tokenset::clear(mask, token);
+                self.add_if_allowed(vocabulary, thread, token, mask)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_if_allowed(
+        &mut self,
+        vocabulary: &Vocabulary,
+        thread: Entry,
+        token: u32,
+        mask: &mut [u32],
+    ) -> Result<(), EngineError> {
+        let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+        if self.survives(Place::One(thread), bytes)? {
+            tokenset::set(mask, token);
+        }
+        Ok(())
+    }
+
+    /// The tokens with which the thread would end a free key that its object has already.
+    fn tokens_of_seen_keys(
+        &self,
+        vocabulary: &Vocabulary,
+        thread: Entry,
+        fork: &Fork,
+        row: &Row,
+        tags: &[Vec<u32>],
+    ) -> Vec<u32> {
+        let Some(free) = fork.free_tag else { return Vec::new() };
+        let state = self.stacks.members(thread.register);
+        let seen: Vec<Vec<u8>> =
+            self.stacks.list(state.seen).filter(|&key| key != UNKNOWN_TEXT).map(|key| self.stacks.text(key)).collect();
+        if seen.is_empty() {
+            return Vec::new();
+        }
+        let so_far = self.stacks.text(state.text);
+        // Without escapes so far, a key that does not begin like this cannot come out any more.
+        let plain = so_far.strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
+        let possible: Vec<&Vec<u8>> =
+            seen.iter().filter(|key| plain.is_none_or(|body| key.starts_with(body))).collect();
+        if possible.is_empty() {
+            return Vec::new();
+        }
+        let trie = vocabulary.trie();
+        let mut tokens = Vec::new();
+        for (node, residuals) in &row.ends {
+            if !residuals.iter().any(|&residual| tags[residual as usize].contains(&free)) {
+                continue;
+            }
+            let node = *node as usize;
+            let below = trie.entries_below(node);
+            // Any token below the node begins with the bytes that lead to the node.
+            let Some(example) = below.clone().next() else { continue };
+            let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
+            let key = json_text::value_of(&[&so_far, &bytes[..trie.depth(node)]].concat());
+            if possible.iter().any(|seen| **seen == key) {
+                tokens.extend(below);
+            }
+        }
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+}

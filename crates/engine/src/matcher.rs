@@ -1,0 +1,256 @@
+//! One sequence's cursor in a compiled grammar: accept, mask, roll back, fork.
+//!
+//! History is a list of configurations with the size that the memory had at each; undoing is truncating both.
+
+use std::sync::Arc;
+
+use crate::compiled::CompiledGrammar;
+use crate::error::{EngineError, MatcherError};
+use crate::run::Place;
+use crate::stacks::{Mark, SetId, Stacks};
+use crate::tokenset;
+
+/// How a matcher treats the end of a text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MatcherOptions {
+    /// Stop tokens in place of the vocabulary's own.
+    pub override_stop_tokens: Option<Vec<u32>>,
+    /// Whether a complete text terminates the matcher without a stop token.
+    pub terminate_without_stop_token: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Step {
+    configuration: SetId,
+    stopped: bool,
+    mark: Mark,
+}
+
+/// The state of one sequence. Cheap to fork; memory is copied when a fork goes its own way.
+#[derive(Clone)]
+pub struct GrammarMatcher {
+    compiled: Arc<CompiledGrammar>,
+    stacks: Arc<Stacks>,
+    history: Vec<Step>,
+    stop_token_ids: Arc<[u32]>,
+    terminate_without_stop_token: bool,
+}
+
+impl GrammarMatcher {
+    /// A matcher before the first token.
+    ///
+    /// # Errors
+    /// [`MatcherError::Engine`] when the first lexemes cannot be laid out within the limits, and
+    /// [`MatcherError::StopTokenOutOfRange`] for a stop token that the vocabulary does not have.
+    pub fn new(compiled: Arc<CompiledGrammar>, options: &MatcherOptions) -> Result<GrammarMatcher, MatcherError> {
+        let vocab_size = compiled.vocabulary().vocab_size();
+        let mut stop: Vec<u32> = match &options.override_stop_tokens {
+            Some(ids) => ids.clone(),
+            None => compiled.vocabulary().stop_token_ids().to_vec(),
+        };
+        stop.sort_unstable();
+        stop.dedup();
+        if let Some(&id) = stop.iter().find(|&&id| id as usize >= vocab_size) {
+            return Err(MatcherError::StopTokenOutOfRange { id, vocab_size });
+        }
+        let mut stacks = Stacks::new();
+        let configuration = compiled.with(&mut stacks, |run| run.initial())?;
+        let mark = stacks.mark();
+        Ok(GrammarMatcher {
+            compiled,
+            stacks: Arc::new(stacks),
+            history: vec![Step { configuration, stopped: false, mark }],
+            stop_token_ids: stop.into(),
+            terminate_without_stop_token: options.terminate_without_stop_token,
+        })
+    }
+
+    /// What the matcher matches.
+    pub fn compiled(&self) -> &Arc<CompiledGrammar> {
+        &self.compiled
+    }
+
+    /// The tokens that end this text, ascending.
+    pub fn stop_token_ids(&self) -> &[u32] {
+        &self.stop_token_ids
+    }
+
+    /// How many tokens (or strings, each as one) were accepted and not rolled back.
+    pub fn num_accepted_tokens(&self) -> usize {
+        self.history.len() - 1
+    }
+
+    /// Bytes of memory held by this sequence, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.stacks.memory_bytes() + self.history.len() * size_of::<Step>()
+    }
+
+    fn now(&self) -> Step {
+        *self.history.last().expect("history always holds the start")
+    }
+
+    /// Whether the text so far is complete: a stop token may come.
+    pub fn is_completed(&self) -> bool {
+        self.stacks.has_bottom(self.now().configuration)
+    }
+
+    /// Whether the sequence is over: a stop token was accepted, or the text is complete and needs none.
+    pub fn is_terminated(&self) -> bool {
+        self.now().stopped || (self.terminate_without_stop_token && self.is_completed())
+    }
+
+    /// Accepts a token, or changes nothing and says `false`: when it does not fit, is a special token, is out of range,
+    /// is a stop token too early, or comes after a stop token.
+    ///
+    /// # Errors
+    /// [`MatcherError::Engine`] when a limit is reached; nothing is changed.
+    pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
+        let now = self.now();
+        if now.stopped {
+            return Ok(false);
+        }
+        if self.stop_token_ids.contains(&id) {
+            let complete = self.is_completed();
+            if complete {
+                self.history.push(Step { stopped: true, ..now });
+            }
+            return Ok(complete);
+        }
+        let compiled = self.compiled.clone();
+        match compiled.vocabulary().token_bytes(id) {
+            Some(bytes) => self.accept_bytes(bytes),
+            None => Ok(false),
+        }
+    }
+
+    /// Accepts bytes as one step of the history, or changes nothing and says `false`.
+    ///
+    /// # Errors
+    /// As [`GrammarMatcher::accept_token`].
+    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, MatcherError> {
+        let now = self.now();
+        if now.stopped {
+            return Ok(false);
+        }
+        let stacks = Arc::make_mut(&mut self.stacks);
+        let result = self.compiled.with(stacks, |run| run.run(now.configuration, bytes));
+        match result {
+            Ok(SetId::EMPTY) => {
+                stacks.rewind(now.mark);
+                Ok(false)
+            }
+            Ok(configuration) => {
+                let mark = stacks.mark();
+                self.history.push(Step { configuration, stopped: false, mark });
+                Ok(true)
+            }
+            Err(error) => {
+                stacks.rewind(now.mark);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Writes the tokens that may come next, one bit each; says `false` when that is every token, so that the mask
+    /// need not be applied.
+    ///
+    /// # Errors
+    /// [`MatcherError::MaskSize`] for a mask of the wrong size, [`MatcherError::Terminated`] after a stop token,
+    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any way on, and limits.
+    pub fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
+        let vocabulary = self.compiled.vocabulary().clone();
+        if mask.len() != vocabulary.mask_words() {
+            return Err(MatcherError::MaskSize {
+                words: mask.len(),
+                expected: vocabulary.mask_words(),
+                vocab_size: vocabulary.vocab_size(),
+            });
+        }
+        let now = self.now();
+        if now.stopped {
+            return Err(MatcherError::Terminated);
+        }
+        self.probe(|run| run.fill_mask(&vocabulary, now.configuration, mask))?;
+        let completed = self.is_completed();
+        for &id in self.stop_token_ids.iter() {
+            if completed {
+                tokenset::set(mask, id);
+            } else {
+                tokenset::clear(mask, id);
+            }
+        }
+        let allowed: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
+        if allowed == 0 && !(completed && self.stop_token_ids.is_empty()) {
+            let state = if completed { "it is complete, but there is more" } else { "it is not complete" };
+            return Err(MatcherError::NoTokenFits(state.into()));
+        }
+        Ok(allowed < vocabulary.vocab_size())
+    }
+
+    /// Whether a token may come next, without a mask.
+    ///
+    /// # Errors
+    /// [`MatcherError::Engine`] when a limit is reached.
+    pub fn is_allowed(&mut self, id: u32) -> Result<bool, MatcherError> {
+        let now = self.now();
+        if now.stopped {
+            return Ok(false);
+        }
+        if self.stop_token_ids.contains(&id) {
+            return Ok(self.is_completed());
+        }
+        let compiled = self.compiled.clone();
+        let Some(bytes) = compiled.vocabulary().token_bytes(id) else { return Ok(false) };
+        self.probe(|run| run.survives(Place::Many(now.configuration), bytes))
+    }
+
+    /// How many tokens may come next, stop tokens included.
+    ///
+    /// # Errors
+    /// As [`GrammarMatcher::fill_mask`].
+    pub fn num_allowed_tokens(&mut self) -> Result<usize, MatcherError> {
+        let mut mask = vec![0; self.compiled.vocabulary().mask_words()];
+        self.fill_mask(&mut mask)?;
+        Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
+    }
+
+    /// Takes back the last `count` tokens, a stop token included.
+    ///
+    /// # Errors
+    /// [`MatcherError::RollbackPastStart`] when fewer were accepted; nothing is changed.
+    pub fn rollback(&mut self, count: usize) -> Result<(), MatcherError> {
+        let accepted = self.num_accepted_tokens();
+        if count > accepted {
+            return Err(MatcherError::RollbackPastStart { asked: count, accepted });
+        }
+        self.history.truncate(self.history.len() - count);
+        let mark = self.now().mark;
+        if self.stacks.mark() != mark {
+            Arc::make_mut(&mut self.stacks).rewind(mark);
+        }
+        Ok(())
+    }
+
+    /// Back to before the first token.
+    pub fn reset(&mut self) {
+        let accepted = self.num_accepted_tokens();
+        self.rollback(accepted).expect("all accepted tokens can be rolled back");
+    }
+
+    /// A matcher in the same state with the same history, independent from now on.
+    pub fn fork(&self) -> GrammarMatcher {
+        self.clone()
+    }
+
+    /// Runs an operation and forgets whatever it added to the memory.
+    fn probe<T>(
+        &mut self,
+        operation: impl FnOnce(&mut crate::run::Run<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, MatcherError> {
+        let mark = self.now().mark;
+        let stacks = Arc::make_mut(&mut self.stacks);
+        let result = self.compiled.with(stacks, operation);
+        stacks.rewind(mark);
+        Ok(result?)
+    }
+}

@@ -1,0 +1,270 @@
+//! One operation of a matcher: the shared machine and lexicon and the matcher's own memory, all in hand.
+//!
+//! A configuration is the set of all threads that are still alive. It is *closed*: where a lexeme has matched, the
+//! lexemes that may follow are in the configuration too, and the end of the text is a thread of its own
+//! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
+
+use std::sync::Arc;
+
+use stencilm_regex::StateId;
+
+use crate::error::EngineError;
+use crate::json_text;
+use crate::lexicon::Lexicon;
+use crate::machine::{Continuation, Fork, ForkId, FrameId, Machine, Register};
+use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
+
+/// The bit of a thread's state that says "no byte read yet": a lexeme that may be empty has not matched here.
+const FRESH: u32 = 1 << 31;
+
+/// So many sets one matcher may hold.
+const MAX_SETS: usize = 20_000_000;
+
+/// A key that a mask assumes to have been written, different from every key seen.
+pub(crate) const UNKNOWN_TEXT: u32 = u32::MAX;
+
+/// Everything that one operation works on.
+pub(crate) struct Run<'a> {
+    pub machine: &'a mut Machine,
+    pub lexicon: &'a mut Lexicon,
+    pub stacks: &'a mut Stacks,
+    /// Set when an answer depended on what [`UNKNOWN_TEXT`] stands for.
+    pub inexact: bool,
+    /// Room for the threads of a step.
+    pub scratch: Vec<Entry>,
+}
+
+/// Where a walk is: nearly always at one thread, which needs no set of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    One(Entry),
+    Many(SetId),
+}
+
+/// The automaton state of a thread.
+pub(crate) fn state_of(thread: Entry) -> StateId {
+    StateId(thread.state & !FRESH)
+}
+
+impl Run<'_> {
+    /// The configuration before the first byte.
+    pub fn initial(&mut self) -> Result<SetId, EngineError> {
+        let root = self.stacks.push(Machine::ROOT.0, 0, SetId::BOTTOM);
+        let mut threads = Vec::new();
+        self.start(root, &mut threads)?;
+        Ok(self.stacks.configuration(&mut threads))
+    }
+
+    /// Adds the threads that start at a stack: its frames, and what lies below those that may match nothing.
+    fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        let mut work = vec![stack];
+        let mut done = 0;
+        while done < work.len() {
+            let set = work[done];
+            done += 1;
+            for index in 0..self.stacks.entries(set).len() {
+                let frame = self.stacks.entries(set)[index];
+                if frame == Entry::BOTTOM {
+                    threads.push(frame);
+                    continue;
+                }
+                let stacks = &*self.stacks;
+                let phase = self.machine.phase(FrameId(frame.head), frame.register, |register| {
+                    let state = stacks.members(register);
+                    (state.next, state.known)
+                });
+                let fork = self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?;
+                let state = StateId::START.0 | FRESH;
+                threads.push(Entry { head: fork.0, register: frame.register, state, below: frame.below });
+                if self.machine.fork(fork).nullable && !work.contains(&frame.below) {
+                    work.push(frame.below);
+                }
+            }
+        }
+        if self.stacks.len() > MAX_SETS {
+            return Err(EngineError::TooManySets(MAX_SETS));
+        }
+        Ok(())
+    }
+
+    /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
+    pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
+        let mut threads = std::mem::take(&mut self.scratch);
+        threads.clear();
+        for index in 0..self.stacks.entries(configuration).len() {
+            let thread = self.stacks.entries(configuration)[index];
+            self.step_thread(thread, byte, &mut threads)?;
+        }
+        let next = self.stacks.configuration(&mut threads);
+        self.scratch = threads;
+        Ok(next)
+    }
+
+    /// The place after one byte, `None` where nothing can go on.
+    #[inline]
+    pub fn step_place(&mut self, place: Place, byte: u8) -> Result<Option<Place>, EngineError> {
+        match place {
+            Place::One(thread) => {
+                if thread == Entry::BOTTOM {
+                    return Ok(None);
+                }
+                let fork = self.machine.fork(ForkId(thread.head));
+                let (dfa, captures) = (fork.dfa, fork.free_tag.is_some());
+                let next = self.lexicon.next(dfa, state_of(thread), byte)?;
+                if next == StateId::DEAD {
+                    return Ok(None);
+                }
+                if !captures && self.lexicon.accepts(dfa, next).is_empty() {
+                    return Ok(Some(Place::One(Entry { state: next.0, ..thread })));
+                }
+                let mut threads = std::mem::take(&mut self.scratch);
+                threads.clear();
+                self.step_thread(thread, byte, &mut threads)?;
+                let place = self.place(&mut threads);
+                self.scratch = threads;
+                Ok(place)
+            }
+            Place::Many(configuration) => {
+                let mut threads = std::mem::take(&mut self.scratch);
+                threads.clear();
+                for index in 0..self.stacks.entries(configuration).len() {
+                    let thread = self.stacks.entries(configuration)[index];
+                    self.step_thread(thread, byte, &mut threads)?;
+                }
+                let place = self.place(&mut threads);
+                self.scratch = threads;
+                Ok(place)
+            }
+        }
+    }
+
+    /// The place of these threads.
+    pub fn place(&mut self, threads: &mut Vec<Entry>) -> Option<Place> {
+        match threads[..] {
+            [] => None,
+            [thread] => Some(Place::One(thread)),
+            _ => Some(Place::Many(self.stacks.configuration(threads))),
+        }
+    }
+
+    /// Adds what one thread becomes after one byte.
+    fn step_thread(&mut self, thread: Entry, byte: u8, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        if thread == Entry::BOTTOM {
+            return Ok(());
+        }
+        let fork = ForkId(thread.head);
+        let dfa = self.machine.fork(fork).dfa;
+        let next = self.lexicon.next(dfa, state_of(thread), byte)?;
+        if next == StateId::DEAD {
+            return Ok(());
+        }
+        let mut moved = Entry { state: next.0, ..thread };
+        if let Some(free) = self.machine.fork(fork).free_tag {
+            let alive = self.lexicon.residuals(dfa, next).iter().any(|&(tag, _)| tag == free);
+            let old = self.stacks.members(thread.register);
+            let text = if alive { self.stacks.append(old.text, u32::from(byte)) } else { NIL };
+            moved.register = self.stacks.intern_members(MembersState { text, ..old });
+        }
+        if self.lexicon.accepts(dfa, next).is_empty() {
+            threads.push(moved);
+            return Ok(());
+        }
+        if self.lexicon.goes_on(dfa, next)? {
+            threads.push(moved);
+        }
+        let fork = self.machine.fork(fork).clone();
+        for index in 0..self.lexicon.accepts(dfa, next).len() {
+            let tag = self.lexicon.accepts(dfa, next)[index];
+            self.follow(&fork, tag, moved, None, threads)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the threads that go on behind a lexeme which has matched. `key` stands in for the free key that the
+    /// thread has written, where the caller knows better.
+    pub fn follow(
+        &mut self,
+        fork: &Arc<Fork>,
+        tag: u32,
+        thread: Entry,
+        key: Option<u32>,
+        threads: &mut Vec<Entry>,
+    ) -> Result<(), EngineError> {
+        for continuation in &fork.continuations[tag as usize] {
+            if let Some(stack) = self.push(fork, continuation, thread, key) {
+                self.start(stack, threads)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stack with the frames of a continuation on top; `None` where a key would come a second time.
+    fn push(&mut self, fork: &Fork, continuation: &Continuation, thread: Entry, key: Option<u32>) -> Option<SetId> {
+        let mut stack = thread.below;
+        for &(frame, register) in continuation {
+            let value = match register {
+                Register::Value(value) => value,
+                Register::Same => thread.register,
+                Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
+                Register::Known(member) => {
+                    let old = self.stacks.members(thread.register);
+                    let state = if fork.any_order {
+                        MembersState { known: self.machine.known_with(old.known, member), text: NIL, ..old }
+                    } else {
+                        MembersState { next: member + 1, text: NIL, ..old }
+                    };
+                    self.stacks.intern_members(state)
+                }
+                Register::Free => {
+                    let old = self.stacks.members(thread.register);
+                    let key = match key {
+                        Some(key) => key,
+                        None => {
+                            let written = self.stacks.text(old.text);
+                            self.stacks.intern_text(&json_text::value_of(&written))
+                        }
+                    };
+                    if key != UNKNOWN_TEXT {
+                        let mut unknown_seen = false;
+                        let repeated = self.stacks.list(old.seen).any(|seen| {
+                            unknown_seen |= seen == UNKNOWN_TEXT;
+                            seen == key
+                        });
+                        self.inexact |= unknown_seen;
+                        if repeated {
+                            return None;
+                        }
+                    }
+                    let seen = self.stacks.append(old.seen, key);
+                    let next = if fork.any_order { old.next } else { fork.known_count };
+                    self.stacks.intern_members(MembersState { next, seen, text: NIL, ..old })
+                }
+            };
+            stack = self.stacks.push(frame.0, value, stack);
+        }
+        Some(stack)
+    }
+
+    /// The configuration after several bytes.
+    pub fn run(&mut self, mut configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
+        for &byte in bytes {
+            if configuration == SetId::EMPTY {
+                break;
+            }
+            configuration = self.step(configuration, byte)?;
+        }
+        Ok(configuration)
+    }
+
+    /// Whether anything can follow these bytes: as [`Run::run`], without making a set for every step.
+    pub fn survives(&mut self, place: Place, bytes: &[u8]) -> Result<bool, EngineError> {
+        let mut place = place;
+        for &byte in bytes {
+            match self.step_place(place, byte)? {
+                Some(next) => place = next,
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}

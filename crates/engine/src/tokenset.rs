@@ -1,0 +1,69 @@
+//! A set of token ids as 32-bit words: bit `id % 32` of word `id / 32`, the layout every engine uses for its masks.
+
+/// A mask that owns its words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokenSet {
+    words: Vec<u32>,
+}
+
+impl TokenSet {
+    /// No token out of a vocabulary of `vocab_size`.
+    pub fn empty(vocab_size: usize) -> TokenSet {
+        TokenSet { words: vec![0; vocab_size.div_ceil(32)] }
+    }
+
+    /// The words, lowest ids first.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The words, to write.
+    pub fn words_mut(&mut self) -> &mut [u32] {
+        &mut self.words
+    }
+
+    /// Whether the token is in the set.
+    pub fn contains(&self, id: u32) -> bool {
+        get(&self.words, id)
+    }
+
+    /// Adds a token.
+    pub fn insert(&mut self, id: u32) {
+        set(&mut self.words, id);
+    }
+
+    /// How many tokens are in the set.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether no token is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// The tokens, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, &word)| {
+            (0..32).filter(move |bit| word & (1 << bit) != 0).map(move |bit| index as u32 * 32 + bit)
+        })
+    }
+}
+
+/// Whether a bit is set.
+#[inline]
+pub(crate) fn get(words: &[u32], id: u32) -> bool {
+    words[id as usize / 32] & (1 << (id % 32)) != 0
+}
+
+/// Sets a bit.
+#[inline]
+pub(crate) fn set(words: &mut [u32], id: u32) {
+    words[id as usize / 32] |= 1 << (id % 32);
+}
+
+/// Clears a bit.
+#[inline]
+pub(crate) fn clear(words: &mut [u32], id: u32) {
+    words[id as usize / 32] &= !(1 << (id % 32));
+}

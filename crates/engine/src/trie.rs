@@ -1,0 +1,223 @@
+//! Byte strings as one flat trie in depth-first order: a rejected byte skips its whole subtree by one addition.
+//!
+//! A walk keeps the automaton's state for every depth, so that stepping to a sibling or an uncle pops by itself. A node
+//! is 12 bytes and the walk reads them in order, which the memory prefetcher likes.
+
+/// Set in a node's entry when a string ends there.
+const ENDS: u32 = 1 << 31;
+
+#[derive(Clone, Copy)]
+struct Node {
+    /// The byte in the low 8 bits; above it the depth (1 for a first byte).
+    byte_and_depth: u32,
+    /// How many nodes the subtree has, this one included.
+    size: u32,
+    /// The entry of the first string that ends here or below, and the flag `ENDS` if it is here.
+    entry: u32,
+}
+
+/// A set of distinct non-empty byte strings, each with a number called its entry.
+#[derive(Clone, Default)]
+pub struct Trie {
+    nodes: Vec<Node>,
+    max_depth: usize,
+}
+
+/// What a walk does at a node whose bytes the automaton took.
+pub enum Visit<S> {
+    /// Go on below with this state.
+    Into(S),
+    /// Nothing below this node can be taken.
+    Skip,
+}
+
+impl Trie {
+    /// A trie of the strings, which must be sorted, distinct and not empty.
+    ///
+    /// # Panics
+    /// When a string is longer than 16 MiB.
+    pub fn from_sorted<'a>(strings: impl Iterator<Item = (&'a [u8], u32)>) -> Trie {
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut path: Vec<usize> = Vec::new();
+        let mut previous: &[u8] = &[];
+        let mut max_depth = 0;
+        let close = |nodes: &mut Vec<Node>, path: &mut Vec<usize>, depth: usize| {
+            while path.len() > depth {
+                let node = path.pop().expect("the loop runs only while the path is longer than depth");
+                nodes[node].size = (nodes.len() - node) as u32;
+            }
+        };
+        for (string, entry) in strings {
+            debug_assert!(previous < string, "strings come sorted, distinct and not empty");
+            assert!(string.len() < 1 << 24 && entry < ENDS, "a depth fits in 24 bits, an entry in 31");
+            let common = previous.iter().zip(string).take_while(|(a, b)| a == b).count();
+            close(&mut nodes, &mut path, common);
+            for (depth, &byte) in string.iter().enumerate().skip(common) {
+                path.push(nodes.len());
+                let byte_and_depth = u32::from(byte) | ((depth as u32 + 1) << 8);
+                nodes.push(Node { byte_and_depth, size: 0, entry });
+            }
+            nodes.last_mut().expect("a string is not empty, so it has a last node").entry |= ENDS;
+            max_depth = max_depth.max(string.len());
+            previous = string;
+        }
+        close(&mut nodes, &mut path, 0);
+        nodes.shrink_to_fit();
+        Trie { nodes, max_depth }
+    }
+
+    /// How many nodes the trie has, without the root.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether the trie holds no string.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The length of the longest string, in bytes.
+    pub fn max_depth(&self) -> usize {
+        self.max_depth
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.len() * size_of::<Node>()
+    }
+
+    /// Walks every string that an automaton can read, from the state `start`.
+    ///
+    /// `step(state, byte)` gives the next state, or `None` where the automaton is dead. `entry(number, state)` is
+    /// called for every string read to its end. An error of `step` ends the walk.
+    #[inline(always)]
+    pub fn walk<S: Copy, E>(
+        &self,
+        start: S,
+        mut step: impl FnMut(S, u8) -> Result<Option<S>, E>,
+        mut entry: impl FnMut(u32, S),
+    ) -> Result<(), E> {
+        self.walk_nodes(
+            start,
+            |state, byte, _| Ok(step(state, byte)?.map_or(Visit::Skip, Visit::Into)),
+            |number, state| entry(number, state),
+        )
+    }
+
+    /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
+    /// token, in no order that a branch predictor could learn, so this one has no branch there.
+    ///
+    /// # Panics
+    /// When `mask` has too few words for the entries.
+    #[inline(always)]
+    pub fn walk_mask<S: Copy, E>(
+        &self,
+        start: S,
+        mut step: impl FnMut(S, u8) -> Result<Option<S>, E>,
+        mask: &mut [u32],
+    ) -> Result<(), E> {
+        let mut states = vec![start; self.max_depth + 1];
+        let mut index = 0;
+        while let Some(node) = self.nodes.get(index) {
+            let depth = (node.byte_and_depth >> 8) as usize;
+            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8)? else {
+                index += node.size as usize;
+                continue;
+            };
+            states[depth] = state;
+            mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// As [`Trie::walk`], but `step` is told the node as well, and says what to do below it.
+    #[inline(always)]
+    pub fn walk_nodes<S: Copy, E>(
+        &self,
+        start: S,
+        mut step: impl FnMut(S, u8, usize) -> Result<Visit<S>, E>,
+        mut entry: impl FnMut(u32, S),
+    ) -> Result<(), E> {
+        let mut states = vec![start; self.max_depth + 1];
+        let mut index = 0;
+        while let Some(node) = self.nodes.get(index) {
+            let depth = (node.byte_and_depth >> 8) as usize;
+            match step(states[depth - 1], node.byte_and_depth as u8, index)? {
+                Visit::Into(state) => {
+                    states[depth] = state;
+                    if node.entry & ENDS != 0 {
+                        entry(node.entry ^ ENDS, state);
+                    }
+                    index += 1;
+                }
+                Visit::Skip => index += node.size as usize,
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of the strings that end at this node or below it.
+    pub fn entries_below(&self, node: usize) -> impl Iterator<Item = u32> + Clone + '_ {
+        let size = self.nodes[node].size as usize;
+        self.nodes[node..node + size].iter().filter(|node| node.entry & ENDS != 0).map(|node| node.entry ^ ENDS)
+    }
+
+    /// The entry of the string that ends at this very node.
+    pub fn entry_at(&self, node: usize) -> Option<u32> {
+        let entry = self.nodes[node].entry;
+        (entry & ENDS != 0).then_some(entry ^ ENDS)
+    }
+
+    /// The byte that leads into this node.
+    pub fn byte(&self, node: usize) -> u8 {
+        self.nodes[node].byte_and_depth as u8
+    }
+
+    /// The length of the string that leads to this node.
+    pub fn depth(&self, node: usize) -> usize {
+        (self.nodes[node].byte_and_depth >> 8) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn trie(strings: &[&str]) -> Trie {
+        Trie::from_sorted(strings.iter().enumerate().map(|(i, s)| (s.as_bytes(), i as u32)))
+    }
+
+    #[test]
+    fn walks_what_the_automaton_reads_and_skips_the_rest() {
+        let trie = trie(&["a", "ab", "abc", "b", "ba", "bb", "cab"]);
+        assert_eq!(trie.len(), 9);
+        let mut found = Vec::new();
+        let mut steps = 0;
+        let Ok(()) = trie.walk::<u32, Infallible>(
+            0,
+            |state, byte| {
+                steps += 1;
+                Ok((byte != b'c' && !(state == 1 && byte == b'b')).then_some(state + 1))
+            },
+            |entry, state| found.push((entry, state)),
+        );
+        assert_eq!(found, [(0, 1), (3, 1), (4, 2)]);
+        assert_eq!(steps, 6, "a skipped subtree costs no step");
+    }
+
+    #[test]
+    fn an_empty_trie_has_nothing_to_walk() {
+        let trie = trie(&[]);
+        let Ok(()) = trie.walk::<(), Infallible>((), |(), _| Ok(Some(())), |_, ()| panic!("no entry"));
+        assert_eq!((trie.len(), trie.max_depth()), (0, 0));
+    }
+
+    #[test]
+    fn knows_what_lies_below_a_node() {
+        let trie = trie(&["a", "ab", "abc", "b"]);
+        assert_eq!(trie.entries_below(1).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((trie.byte(1), trie.depth(1), trie.entry_at(1)), (b'b', 2, Some(1)));
+    }
+}

@@ -1,0 +1,174 @@
+//! What a matcher promises: stop tokens, rollback, refusals without change, and keys that never repeat.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::matcher;
+use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
+use stencilm_grammar::{FreeMembers, Grammar, GrammarBuilder, Members, Report, Surface};
+use stencilm_regex::ByteSet;
+
+fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
+    let mut all: Vec<Option<String>> = tokens.iter().map(|token| Some((*token).to_owned())).collect();
+    all.push(Some("</s>".into()));
+    let stop = all.len() as u32 - 1;
+    Arc::new(Vocabulary::new(&all, all.len(), &[stop], &[]).unwrap())
+}
+
+fn literals(words: &[&str]) -> Grammar {
+    let mut builder = GrammarBuilder::default();
+    let words = builder.exprs.literals(words);
+    let root = builder.lexeme(words);
+    builder.finish(root, Report::default()).ok().expect("the words match")
+}
+
+/// An object of free keys with the value 1, written without blanks.
+fn free_object() -> Grammar {
+    let mut builder = GrammarBuilder::default();
+    let exprs = &mut builder.exprs;
+    let [empty, open, colon, item, close] = [&b"{}"[..], b"{", b":", b",", b"}"].map(|text| exprs.literal(text));
+    let character = exprs.bytes(ByteSet::of(b'"').complement());
+    let (quote, body) = (exprs.literal(b"\""), exprs.repeat(character, 0, None));
+    let key = exprs.concat_all(&[quote, body, quote]);
+    let one = exprs.literal(b"1");
+    let value = builder.lexeme(one);
+    let surface = Surface { empty, open, colon, item, close };
+    let members = Members { known: vec![], free: Some(FreeMembers { key, value }), any_order: false, surface };
+    let root = builder.object(members);
+    builder.finish(root, Report::default()).ok().expect("an object matches")
+}
+
+fn allowed(matcher: &mut GrammarMatcher, tokens: &[&str]) -> Vec<String> {
+    let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+    matcher.fill_mask(mask.words_mut()).unwrap();
+    assert_eq!(mask, naive::mask(matcher).unwrap());
+    let name = |id: u32| tokens.get(id as usize).copied().unwrap_or("EOS").to_owned();
+    mask.iter().map(name).collect()
+}
+
+#[test]
+fn a_stop_token_ends_a_complete_text_and_nothing_else() {
+    let tokens = ["a", "b", "ab"];
+    let mut matcher = matcher(literals(&["ab", "abab"]), vocabulary(&tokens));
+    assert_eq!(allowed(&mut matcher, &tokens), ["a", "ab"]);
+    assert!(!matcher.accept_token(3).unwrap(), "too early");
+    assert!(matcher.accept_token(2).unwrap());
+    assert_eq!(allowed(&mut matcher, &tokens), ["a", "ab", "EOS"]);
+    assert!(matcher.is_completed() && !matcher.is_terminated());
+    assert!(matcher.accept_token(3).unwrap());
+    assert!(matcher.is_terminated());
+    for token in 0..5 {
+        assert!(!matcher.accept_token(token).unwrap(), "token {token} after the end");
+    }
+    assert!(!matcher.accept_bytes(b"a").unwrap());
+    assert_eq!(matcher.fill_mask(&mut [0]), Err(MatcherError::Terminated));
+    matcher.rollback(1).unwrap();
+    assert_eq!(allowed(&mut matcher, &tokens), ["a", "ab", "EOS"]);
+}
+
+#[test]
+fn refusals_change_nothing() {
+    let tokens = ["a", "b"];
+    let mut matcher = matcher(literals(&["ab"]), vocabulary(&tokens));
+    for token in [1, 2, 3, u32::MAX] {
+        assert!(!matcher.accept_token(token).unwrap());
+    }
+    assert!(!matcher.accept_bytes(b"ax").unwrap());
+    assert_eq!(matcher.rollback(1), Err(MatcherError::RollbackPastStart { asked: 1, accepted: 0 }));
+    assert_eq!(matcher.num_accepted_tokens(), 0);
+    assert!(matcher.accept_bytes(b"ab").unwrap());
+    assert!(matcher.is_completed());
+    matcher.reset();
+    assert!(!matcher.is_completed());
+    let error = matcher.fill_mask(&mut [0, 0]).unwrap_err();
+    assert_eq!(error, MatcherError::MaskSize { words: 2, expected: 1, vocab_size: 3 });
+}
+
+#[test]
+fn complete_without_a_stop_token() {
+    let options = MatcherOptions { terminate_without_stop_token: true, override_stop_tokens: None };
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(literals(&["ab"])), vocabulary(&["a", "b"])));
+    let mut matcher = GrammarMatcher::new(compiled.clone(), &options).unwrap();
+    assert!(matcher.accept_token(0).unwrap() && !matcher.is_terminated());
+    assert!(matcher.accept_token(1).unwrap() && matcher.is_terminated());
+    let options = MatcherOptions { override_stop_tokens: Some(vec![9]), ..MatcherOptions::default() };
+    let error = GrammarMatcher::new(compiled, &options).err().unwrap();
+    assert_eq!(error, MatcherError::StopTokenOutOfRange { id: 9, vocab_size: 3 });
+}
+
+#[test]
+fn a_vocabulary_that_cannot_spell_the_grammar_says_so() {
+    let mut matcher = matcher(literals(&["ax"]), vocabulary(&["a", "b"]));
+    assert!(matcher.accept_token(0).unwrap());
+    assert!(matches!(matcher.fill_mask(&mut [0]), Err(MatcherError::NoTokenFits(_))));
+}
+
+#[test]
+fn keys_never_repeat_however_tokens_cut_them() {
+    let tokens = [
+        "{\"",
+        "x",
+        "y",
+        "\":1",
+        "\":1,\"",
+        "x\":1,\"x\"",
+        "x\":1,\"y\"",
+        "x\":1,\"y\":1,\"y",
+        "\"",
+        ":",
+        "}",
+        "x\"",
+        "x\":",
+    ];
+    let mut matcher = matcher(free_object(), vocabulary(&tokens));
+    assert!(matcher.accept_token(0).unwrap());
+    let first = allowed(&mut matcher, &tokens);
+    assert!(!first.contains(&"x\":1,\"x\"".to_owned()), "one token with the same key twice");
+    assert!(first.contains(&"x\":1,\"y\"".to_owned()));
+    assert!(first.contains(&"x\":1,\"y\":1,\"y".to_owned()), "the second y may become yx");
+    assert!(matcher.accept_bytes(b"x\":1,\"").unwrap());
+    let second = allowed(&mut matcher, &tokens);
+    assert!(second.contains(&"x".to_owned()), "x may go on to something longer");
+    for repeated in ["x\"", "x\":", "x\":1,\"y\""] {
+        assert!(!second.contains(&repeated.to_owned()), "{repeated} would repeat the key x");
+    }
+    assert!(matcher.accept_bytes(b"x").unwrap());
+    let third = allowed(&mut matcher, &tokens);
+    assert!(!third.contains(&"\"".to_owned()) && third.contains(&"x\"".to_owned()), "x again, but not xx");
+}
+
+#[test]
+fn forks_go_their_own_ways() {
+    let tokens = ["a", "b"];
+    let mut left = matcher(literals(&["aa", "bb"]), vocabulary(&tokens));
+    let mut right = left.fork();
+    assert!(left.accept_token(0).unwrap() && right.accept_token(1).unwrap());
+    assert_eq!((allowed(&mut left, &tokens), allowed(&mut right, &tokens)), (vec!["a".into()], vec!["b".into()]));
+}
+
+#[test]
+fn long_texts_and_deep_nesting_neither_recurse_nor_slow_down() {
+    // list ::= "[" list? "]"
+    let mut builder = GrammarBuilder::default();
+    let rule = builder.declare_rule("list");
+    let [open, close] = [b"[", b"]"].map(|text| {
+        let text = builder.exprs.literal(text);
+        builder.lexeme(text)
+    });
+    let call = builder.node(stencilm_grammar::Node::Rule(rule));
+    let inner = builder.repeat(call, 0, Some(1));
+    let body = builder.sequence(&[open, inner, close]);
+    builder.define_rule(rule, body);
+    let grammar = builder.finish(call, Report::default()).ok().expect("a list matches");
+    let mut matcher = matcher(grammar, vocabulary(&["[", "]", "]]", "[]"]));
+    for _ in 0..100_000 {
+        assert!(matcher.accept_token(0).unwrap());
+    }
+    for _ in 0..50_000 {
+        assert!(matcher.accept_token(2).unwrap());
+    }
+    assert!(matcher.is_completed());
+    matcher.reset();
+    assert_eq!(matcher.num_accepted_tokens(), 0);
+}
