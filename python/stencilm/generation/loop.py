@@ -1,0 +1,269 @@
+"""The decode loop: mask, model, draw, accept, until the grammar or the model ends the text.
+
+One idea: the mask comes before the forward pass. When only stop tokens are allowed the text is
+done and the model is not asked again, so a text of n tokens costs at most n + 1 passes and a
+closed JSON object exactly n. The loop knows a model only by `LanguageModel` and a grammar only by
+`TokenMatcher`; it records events and draws nothing.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.bitmask import apply_token_bitmask_inplace
+from stencilm.errors import MatcherError, ModelError
+from stencilm.generation.result import Generation
+from stencilm.generation.sampling import Sampling, draw, log_normaliser
+from stencilm.generation.stats import Clock, Stats
+from stencilm.generation.trace import Event, FinishReason, Limit, Prompt, Sampled, Stopped, Trace
+from stencilm.models.protocol import LanguageModel
+
+DEFAULT_MAX_TOKENS = 512
+
+
+class TokenMatcher(Protocol):
+    """What the loop asks of a `GrammarMatcher`."""
+
+    @property
+    def stop_token_ids(self) -> Sequence[int]:
+        """The tokens that end a text."""
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the allowed tokens into a row; False when everything is allowed."""
+
+    def accept_token(self, token_id: int) -> bool:
+        """Go on by one token; False when the grammar refuses it."""
+
+    def is_terminated(self) -> bool:
+        """True after the last token of a text."""
+
+    def is_completed(self) -> bool:
+        """True when the text so far is a whole text of the grammar."""
+
+
+class Decoding:
+    """One sequence being written: an iterator of trace events, one or more for each step.
+
+    Streaming and views sit on top of this; `generate` runs it to its end. `matcher` is a fresh
+    matcher, or None for free text. Iterating raises MatcherError when the grammar has no way on,
+    and ModelError when the model's logits cannot be used; both concern this sequence alone.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        matcher: TokenMatcher | None,
+        prompt_ids: Sequence[int],
+        *,
+        sampling: Sampling | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+    ) -> None:
+        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
+        self.trace = Trace()
+        self.token_ids: list[int] = []
+        self.text = b""
+        self.finish_reason: FinishReason | None = None
+        self._model = model
+        self._matcher = matcher
+        self._prompt_ids = list(prompt_ids)
+        self._sampling = Sampling() if sampling is None else sampling
+        self._max_tokens = max_tokens
+        self._seed = _seed_of(self._sampling)
+        self._random = np.random.Generator(np.random.PCG64(self._seed))
+        self._vocab_size = model.tokenizer_info.vocab_size
+        self._mask = np.zeros((1, -(-self._vocab_size // 32)), dtype=np.int32)
+        stop_owner = model.tokenizer_info if matcher is None else matcher
+        self._stop_token_ids = frozenset(stop_owner.stop_token_ids)
+        self._clock = Clock()
+        self._forward_passes = 0
+        self._seconds = 0.0
+        self._events = self._run()
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        start = perf_counter()
+        try:
+            event = next(self._events)
+        finally:
+            self._seconds += perf_counter() - start
+        self.trace.append(event)
+        return event
+
+    @property
+    def stats(self) -> Stats:
+        """The cost so far."""
+        seconds = self._clock.seconds
+        return Stats(
+            prompt_tokens=len(self._prompt_ids),
+            tokens=len(self.token_ids),
+            forward_passes=self._forward_passes,
+            mask_seconds=seconds["mask"],
+            model_seconds=seconds["model"],
+            sampling_seconds=seconds["sampling"],
+            seconds=self._seconds,
+            seed=self._seed,
+        )
+
+    def result(self) -> Generation[Any]:
+        """The text with its trace, without a typed value. The iterator must be at its end."""
+        if self.finish_reason is None:
+            raise ValueError("the text is not finished: iterate to the end before asking for it")
+        ended = self.finish_reason == "stop"
+        # `final=False` leaves out the bytes of a character that a limit cut in two.
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        return Generation(
+            text=decoder.decode(self.text, final=ended),
+            token_ids=tuple(self.token_ids),
+            finish_reason=self.finish_reason,
+            is_complete=ended or self._matcher is None or self._matcher.is_completed(),
+            trace=self.trace,
+            stats=self.stats,
+        )
+
+    def _run(self) -> Iterator[Event]:
+        tokenizer_info = self._model.tokenizer_info
+        yield Prompt(
+            token_ids=tuple(self._prompt_ids), text=tokenizer_info.decode_bytes(self._prompt_ids)
+        )
+        sequence = self._model.start(self._prompt_ids)
+        unseen: list[int] = []  # tokens that the model has not read yet, beside the prompt
+        while True:
+            with self._clock.stage("mask"):
+                allowed, is_masked = self._fill_mask()
+            if allowed == 0:
+                yield self._stop("stop")
+                return
+            limit = self._reached_limit(sequence.num_tokens + len(unseen))
+            if limit is not None:
+                yield self._stop("length", limit=limit)
+                return
+            with self._clock.stage("model"):
+                logits = sequence.append(unseen)
+            self._forward_passes += 1
+            token_id, logprob = self._choose(logits, is_masked)
+            with self._clock.stage("mask"):
+                is_end = self._accept(token_id)
+            if is_end:
+                yield self._stop("stop", token_id=token_id, logprob=logprob)
+                return
+            text = tokenizer_info.decode_bytes([token_id])
+            self.token_ids.append(token_id)
+            self.text += text
+            unseen = [token_id]
+            yield Sampled(token_id=token_id, text=text, logprob=logprob, allowed=allowed)
+
+    def _stop(
+        self,
+        reason: FinishReason,
+        *,
+        token_id: int | None = None,
+        logprob: float | None = None,
+        limit: Limit | None = None,
+    ) -> Stopped:
+        self.finish_reason = reason
+        return Stopped(reason=reason, token_id=token_id, logprob=logprob, limit=limit)
+
+    def _reached_limit(self, num_tokens: int) -> Limit | None:
+        if len(self.token_ids) >= self._max_tokens:
+            return "max_tokens"
+        context_size = self._model.context_size
+        # The prompt alone may be too long: then the model says so, because nothing was written.
+        if self.token_ids and context_size is not None and num_tokens > context_size:
+            return "context"
+        return None
+
+    def _fill_mask(self) -> tuple[int | None, bool]:
+        """How many tokens may come next, and whether the mask must be applied.
+
+        0 says that the text has ended; None stands for "no grammar". Raises MatcherError when
+        the grammar is not done and yet allows no token.
+        """
+        matcher = self._matcher
+        if matcher is None:
+            return None, False
+        if matcher.is_terminated():
+            return 0, False
+        if not matcher.fill_next_token_bitmask(self._mask, 0):
+            return self._vocab_size, False
+        bits = np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: self._vocab_size]
+        allowed = int(np.count_nonzero(bits))
+        if allowed == 0:
+            raise MatcherError(
+                f"no token of this vocabulary can follow {_tail(self.text)}: the grammar needs "
+                "bytes that the tokenizer cannot spell here"
+            )
+        if allowed <= len(self._stop_token_ids):
+            token_ids = [int(token_id) for token_id in np.flatnonzero(bits)]
+            if self._stop_token_ids.issuperset(token_ids):
+                # Nothing but the end may follow, so the matcher ends without asking the model.
+                self._accept(token_ids[0])
+                return 0, False
+        return allowed, True
+
+    def _choose(self, logits: NDArray[np.float32], is_masked: bool) -> tuple[int, float]:
+        """Draw the next token; its id and the logarithm of the model's own probability for it."""
+        width = min(logits.size, self._vocab_size)
+        with self._clock.stage("sampling"):
+            logits[width:] = -np.inf  # padding beyond the vocabulary stands for no token
+            normaliser = log_normaliser(logits)
+        if is_masked:
+            with self._clock.stage("mask"):
+                apply_token_bitmask_inplace(logits[None, :], self._mask, vocab_size=width)
+        with self._clock.stage("sampling"):
+            try:
+                token_id = draw(logits, self._sampling, self._random)
+            except ValueError as error:
+                raise ModelError(f"after {_tail(self.text)}, {error}") from error
+            if token_id is None:
+                raise ModelError(
+                    f"after {_tail(self.text)}, the model gives a probability of zero to every "
+                    "token that the grammar allows"
+                )
+            return token_id, float(logits[token_id]) - normaliser
+
+    def _accept(self, token_id: int) -> bool:
+        """Move the matcher on; True when the token ended the text."""
+        if self._matcher is None:
+            return token_id in self._stop_token_ids
+        if not self._matcher.accept_token(token_id):
+            raise AssertionError(
+                f"invariant: token {token_id} was allowed by the mask after {_tail(self.text)}"
+            )
+        return token_id in self._stop_token_ids and self._matcher.is_terminated()
+
+
+def generate(
+    model: LanguageModel,
+    matcher: TokenMatcher | None,
+    prompt_ids: Sequence[int],
+    *,
+    sampling: Sampling | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+) -> Generation[Any]:
+    """Write one text from its first token to its last; see `Decoding` for what it raises."""
+    decoding = Decoding(model, matcher, prompt_ids, sampling=sampling, max_tokens=max_tokens)
+    for _ in decoding:
+        pass
+    return decoding.result()
+
+
+def _seed_of(sampling: Sampling) -> int | None:
+    """The seed to draw with; a fresh one is remembered so that the text can be made again."""
+    if sampling.is_greedy or sampling.seed is not None:
+        return sampling.seed
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def _tail(text: bytes, limit: int = 40) -> str:
+    """The end of the text, short enough for an error message."""
+    shown = text[-limit:].decode("utf-8", "backslashreplace")
+    return f"{'…' if len(text) > limit else ''}{shown!r}" if text else "the prompt"

@@ -1,0 +1,122 @@
+"""How the next token is drawn from a row of logits; numpy only, the same bytes for the same seed.
+
+One idea: a masked row has few finite entries, so everything after the first look works on the
+tokens that are left and never on the whole vocabulary.
+Nucleus (top-p) sampling: Holtzman et al. (2020), "The Curious Case of Neural Text Degeneration".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How to draw a token.
+
+    temperature: 0 takes the most probable token (the lowest id among equals); above 0 the logits
+        are divided by it before the draw.
+    top_p: keep the fewest tokens whose probabilities add up to at least this; 1 keeps all.
+    top_k: keep this many of the most probable tokens; None keeps all.
+    seed: the same seed gives the same tokens; None takes a new one for every sequence.
+
+    The grammar's mask comes first, so top-k and top-p count allowed tokens only; then
+    temperature, then top-k, then top-p. Raises ValueError for a value out of range.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_real(self.temperature) or not 0 <= self.temperature < math.inf:
+            raise ValueError(
+                f"temperature is {self.temperature!r}, but must be a number from 0 (greedy) upwards"
+            )
+        if not _is_real(self.top_p) or not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is {self.top_p!r}, but must be above 0 and at most 1")
+        if self.top_k is not None and (not _is_integer(self.top_k) or self.top_k < 1):
+            raise ValueError(f"top_k is {self.top_k!r}, but must be at least 1, or None")
+        if self.seed is not None and (not _is_integer(self.seed) or self.seed < 0):
+            raise ValueError(f"seed is {self.seed!r}, but must be an integer from 0 up")
+
+    @property
+    def is_greedy(self) -> bool:
+        """True when the draw needs no randomness."""
+        return self.temperature == 0 or self.top_k == 1
+
+
+def draw(
+    logits: NDArray[np.float32], sampling: Sampling, random: np.random.Generator
+) -> int | None:
+    """Draw one token id from a row of logits, or None when every entry is -inf.
+
+    logits: float, shape [vocab]; -inf means refused. Raises ValueError when an entry is NaN.
+    """
+    if np.isnan(logits).any():
+        raise ValueError("the logits hold NaN, so no token can be drawn from them")
+    token_ids = np.flatnonzero(logits > -np.inf)
+    if token_ids.size == 0:
+        return None
+    scores = logits[token_ids].astype(np.float64)
+    if sampling.is_greedy:
+        return int(token_ids[np.argmax(scores)])  # argmax takes the first, that is the lowest id
+    scores = _tempered(scores, sampling.temperature)
+    if sampling.top_k is not None and sampling.top_k < scores.size:
+        kept = _best(scores, sampling.top_k)
+        token_ids, scores = token_ids[kept], scores[kept]
+    weights = np.exp(scores)
+    if sampling.top_p < 1:
+        kept = _nucleus(weights, sampling.top_p)
+        token_ids, weights = token_ids[kept], weights[kept]
+    cumulative = np.cumsum(weights)
+    # The point lies below the last sum, except where rounding lifts it there.
+    point = random.random() * cumulative[-1]
+    chosen = min(int(np.searchsorted(cumulative, point, side="right")), token_ids.size - 1)
+    return int(token_ids[chosen])
+
+
+def log_normaliser(logits: NDArray[np.float32]) -> float:
+    """The logarithm of the sum of exp(logits), shape [vocab]: `logits[i] - this` is a logprob."""
+    top = float(logits.max())
+    if not math.isfinite(top):
+        return top
+    return top + math.log(float(np.exp(logits - np.float32(top)).sum()))
+
+
+def _tempered(scores: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
+    """Scores over temperature, with the highest at 0 so that no exp overflows."""
+    top = scores.max()
+    if top == np.inf:
+        return np.where(scores == np.inf, 0.0, -np.inf)
+    with np.errstate(over="ignore"):  # a tiny temperature drives far scores to -inf, as it should
+        return np.asarray((scores - top) / temperature, dtype=np.float64)
+
+
+def _best(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """Positions of the `count` highest scores, in order; the lowest positions among equals."""
+    threshold = np.partition(scores, -count)[-count]
+    above = np.flatnonzero(scores > threshold)
+    equal = np.flatnonzero(scores == threshold)[: count - above.size]
+    return np.sort(np.concatenate([above, equal]))
+
+
+def _nucleus(weights: NDArray[np.float64], top_p: float) -> NDArray[np.intp]:
+    """Positions of the fewest heaviest weights that hold `top_p` of the total, heaviest first."""
+    order = np.argsort(-weights, kind="stable")
+    cumulative = np.cumsum(weights[order])
+    enough = int(np.searchsorted(cumulative, top_p * cumulative[-1], side="left")) + 1
+    return order[:enough]
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

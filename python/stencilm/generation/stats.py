@@ -1,0 +1,54 @@
+"""What a sequence cost: tokens, forward passes, and seconds by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
+from typing import Any, Literal
+
+Stage = Literal["mask", "model", "sampling"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """The cost of one sequence. All times are seconds of wall clock.
+
+    tokens: written tokens, without the stop token.
+    forward_passes: calls of the model, the one over the prompt included.
+    mask_seconds: filling and applying masks, and accepting tokens.
+    seconds: everything from the first step to the last; compiling the grammar is not in it.
+    seed: the seed of the draws, chosen for you where you gave none; None for a greedy text.
+    """
+
+    prompt_tokens: int
+    tokens: int
+    forward_passes: int
+    mask_seconds: float
+    model_seconds: float
+    sampling_seconds: float
+    seconds: float
+    seed: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The statistics as JSON-ready values."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Clock:
+    """Adds up the seconds of each stage while a loop runs."""
+
+    seconds: dict[Stage, float] = field(
+        default_factory=lambda: {"mask": 0.0, "model": 0.0, "sampling": 0.0}
+    )
+
+    @contextmanager
+    def stage(self, name: Stage) -> Iterator[None]:
+        """Count the seconds of the body towards `name`, also when it raises."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += perf_counter() - start

@@ -1,0 +1,258 @@
+"""The model door: `model(prompt, OutputType)` gives a typed object.
+
+One idea: a `Model` only joins parts that know nothing of each other: an output type gives a
+grammar and a reader, the compiler a matcher, the loop a text, and the reader the value.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar, overload
+
+from stencilm.compiler import CompiledGrammar, GrammarCompiler
+from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
+from stencilm.generation.result import Generation
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Event
+from stencilm.generation.typed import with_value
+from stencilm.matcher import GrammarMatcher
+from stencilm.models.loading import load_backend, wrap_transformers
+from stencilm.models.protocol import LanguageModel, Prompt
+from stencilm.output_types import Output, resolve
+from stencilm.tokenizers import TokenizerInfo
+
+T = TypeVar("T")
+
+_MAX_CACHED_TYPES = 64
+
+
+class Model:
+    """A language model whose outputs have a type.
+
+    Wraps any backend that follows `LanguageModel`. One `Model` may be used from several threads
+    as far as its backend may.
+    """
+
+    def __init__(self, backend: LanguageModel) -> None:
+        self.backend = backend
+        self._compiler = GrammarCompiler(backend.tokenizer_info)
+        self._ready: OrderedDict[tuple[Any, str], tuple[Output, CompiledGrammar]] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The vocabulary of the model."""
+        return self.backend.tokenizer_info
+
+    @overload
+    def __call__(
+        self,
+        prompt: Prompt,
+        output_type: type[T],
+        *,
+        max_tokens: int = ...,
+        temperature: float = ...,
+        top_p: float = ...,
+        top_k: int | None = ...,
+        seed: int | None = ...,
+    ) -> T: ...
+
+    @overload
+    def __call__(
+        self,
+        prompt: Prompt,
+        output_type: Any = ...,
+        *,
+        max_tokens: int = ...,
+        temperature: float = ...,
+        top_p: float = ...,
+        top_k: int | None = ...,
+        seed: int | None = ...,
+    ) -> Any: ...
+
+    def __call__(
+        self,
+        prompt: Prompt,
+        output_type: Any = str,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+    ) -> Any:
+        """A value of `output_type`, written by the model; never an invalid one.
+
+        The options are those of `Sampling`. Raises IncompleteOutput when `max_tokens` or the
+        model's context cuts the text (only a plain `str` is returned as far as it came),
+        InvalidOutput when the type's own validators refuse it, UnsupportedFeature or
+        Unsatisfiable when no grammar can be made of the type, and ModelError when the model
+        cannot be run.
+        """
+        generation = self.generate(
+            prompt,
+            output_type,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            seed=seed,
+        )
+        if generation.error is not None:
+            raise generation.error
+        return generation.value
+
+    @overload
+    def generate(
+        self,
+        prompt: Prompt,
+        output_type: type[T],
+        *,
+        max_tokens: int = ...,
+        temperature: float = ...,
+        top_p: float = ...,
+        top_k: int | None = ...,
+        seed: int | None = ...,
+        on_event: Callable[[Event], None] | None = ...,
+    ) -> Generation[T]: ...
+
+    @overload
+    def generate(
+        self,
+        prompt: Prompt,
+        output_type: Any = ...,
+        *,
+        max_tokens: int = ...,
+        temperature: float = ...,
+        top_p: float = ...,
+        top_k: int | None = ...,
+        seed: int | None = ...,
+        on_event: Callable[[Event], None] | None = ...,
+    ) -> Generation[Any]: ...
+
+    def generate(
+        self,
+        prompt: Prompt,
+        output_type: Any = str,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Generation[Any]:
+        """The text with its value, tokens, trace and statistics.
+
+        A text that was cut, or that the type's own validators refuse, comes back with `value`
+        None and the reason in `error`; whatever else `__call__` raises is raised here too.
+        `on_event` is called with each event of the trace as it happens.
+        """
+        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
+        output, compiled = self._prepare(output_type)
+        decoding = Decoding(
+            self.backend,
+            _new_matcher(compiled, self.tokenizer_info),
+            self.backend.encode(prompt),
+            sampling=sampling,
+            max_tokens=max_tokens,
+        )
+        for event in decoding:
+            if on_event is not None:
+                on_event(event)
+        return with_value(decoding.result(), output, max_tokens)
+
+    def batch(
+        self,
+        prompts: Sequence[Prompt],
+        output_type: Any = str,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+    ) -> list[Any]:
+        """One value for each prompt, in order.
+
+        The prompts run one after another, so this saves compiling and typing, not forward passes.
+        Prompt number i draws with `seed + i`, so that equal prompts may differ. The first prompt
+        that fails raises, as `__call__` does.
+        """
+        return [
+            self(
+                prompt,
+                output_type,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                top_p=top_p,
+                top_k=top_k,
+                seed=None if seed is None else seed + number,
+            )
+            for number, prompt in enumerate(prompts)
+        ]
+
+    def compile(self, output_type: Any) -> CompiledGrammar:
+        """The compiled grammar of an output type, as the calls above use it."""
+        return self._prepare(output_type)[1]
+
+    def dump(self, value: Any, output_type: Any) -> Any:
+        """A value of `output_type` as JSON-ready data."""
+        return self._prepare(output_type)[0].dump(value)
+
+    def _prepare(self, output_type: Any) -> tuple[Output, CompiledGrammar]:
+        """The reader and the compiled grammar of a type; the latest types are kept."""
+        # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
+        key = (output_type, repr(output_type))
+        try:
+            with self._lock:
+                if key in self._ready:
+                    self._ready.move_to_end(key)
+                    return self._ready[key]
+        except TypeError:  # a type with an unhashable part: compile it each time
+            return self._compile(output_type)
+        ready = self._compile(output_type)
+        with self._lock:
+            self._ready[key] = ready
+            if len(self._ready) > _MAX_CACHED_TYPES:
+                self._ready.popitem(last=False)
+        return ready
+
+    def _compile(self, output_type: Any) -> tuple[Output, CompiledGrammar]:
+        output = resolve(output_type)
+        return output, self._compiler.compile(output.grammar())
+
+
+def from_transformers(model: Any, tokenizer: Any) -> Model:
+    """A `Model` of a transformers causal language model and its tokenizer.
+
+    The model is put in evaluation mode. Raises ModelError where torch or transformers is missing.
+    """
+    return Model(wrap_transformers(model, tokenizer))
+
+
+def load(
+    name_or_path: str | Path,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    **options: Any,
+) -> Model:
+    """A model by name: "tiny" (embedded in this package), a folder, or a Hugging Face hub id.
+
+    device is a torch device such as "cuda", the CPU where None. dtype names a torch type such as
+    "float32"; None takes the one that the weights were saved in, except that "tiny" always
+    computes in float32. Other options go to transformers' `from_pretrained`. Raises ModelError
+    when there is no such model, when it cannot be loaded, or when torch or transformers is
+    missing.
+    """
+    return Model(load_backend(name_or_path, device=device, dtype=dtype, options=options))
+
+
+def _new_matcher(compiled: CompiledGrammar, tokenizer_info: TokenizerInfo) -> GrammarMatcher:
+    # A vocabulary without a stop token can only end where the grammar does.
+    has_stop_token = bool(tokenizer_info.stop_token_ids)
+    return GrammarMatcher(compiled, terminate_without_stop_token=not has_stop_token)

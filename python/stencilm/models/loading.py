@@ -1,0 +1,69 @@
+"""Which backend runs a model, and where a model of a given name lies.
+
+One idea: frameworks are imported here, when a model asks for them, and a missing one is named
+together with the extra that brings it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from stencilm.errors import ModelError
+from stencilm.models.protocol import LanguageModel
+
+EMBEDDED_MODEL = "tiny"
+
+
+def load_backend(
+    name_or_path: str | Path,
+    *,
+    device: str | None,
+    dtype: str | None,
+    options: dict[str, Any],
+) -> LanguageModel:
+    """The backend of a model by name; `stencilm.load` says what the arguments mean."""
+    source = _find(name_or_path)
+    is_embedded = name_or_path == EMBEDDED_MODEL
+    if is_embedded and dtype is None:
+        dtype = "float32"  # the weights are stored as float16, which CPUs compute slowly
+    backend: LanguageModel = _transformers_backend().load_transformers(
+        source, device=device, dtype=dtype, options=options, show_progress=not is_embedded
+    )
+    return backend
+
+
+def wrap_transformers(model: Any, tokenizer: Any) -> LanguageModel:
+    """The backend of a transformers model that the caller holds already."""
+    backend: LanguageModel = _transformers_backend().TransformersModel(model, tokenizer)
+    return backend
+
+
+def _find(name_or_path: str | Path) -> str | Path:
+    """The folder of a model, or its hub id. Raises ModelError for what can be neither."""
+    if name_or_path == EMBEDDED_MODEL:
+        return Path(__file__).parents[1] / "tiny"
+    folder = Path(name_or_path).expanduser()
+    if name_or_path != "" and folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelError(f"the folder {str(folder)!r} holds no model: it has no config.json")
+        return folder
+    name = str(name_or_path)
+    if isinstance(name_or_path, Path) or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
+        raise ModelError(
+            f"there is no model folder {name!r}: give 'tiny', a folder with a config.json, or a "
+            "hub id such as 'organisation/name'"
+        )
+    return name
+
+
+def _transformers_backend() -> Any:
+    try:
+        import stencilm.models.transformers as backend
+    except ImportError as error:
+        missing = error.name or "transformers"
+        raise ModelError(
+            f"local models need the package {missing!r}: pip install 'stencilm[transformers]'"
+        ) from error
+    return backend

@@ -1,0 +1,286 @@
+"""Models of Hugging Face transformers: any causal language model, with its key-value cache.
+
+One idea: a sequence remembers its tokens and how many of them the cache has seen; cropping,
+appending and asking again all come down to "run what the cache has not seen".
+torch is imported here and nowhere else in the package's model code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+from transformers.utils import logging as transformers_logging
+
+from stencilm.errors import ModelError
+from stencilm.models.protocol import Prompt
+from stencilm.tokenizers import TokenizerInfo
+
+_HUB_TIMEOUT = 10.0  # seconds
+
+
+class TransformersModel:
+    """A transformers causal language model that a decode loop can drive.
+
+    The model is put in evaluation mode and stays on its device; logits come back as float32 on
+    the CPU. Stop tokens are those of the tokenizer, the configuration and the generation
+    configuration together.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self._tokenizer_info = TokenizerInfo.from_huggingface(
+            tokenizer,
+            vocab_size=max(len(tokenizer), _logits_width(model)),
+            stop_token_ids=_stop_token_ids(model, tokenizer),
+        )
+        self._context_size = _context_size(model)
+        parameters = inspect.signature(model.forward).parameters
+        self._keeps_last_logits_only = "logits_to_keep" in parameters
+        self._has_cache = "past_key_values" in parameters
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The tokenizer's vocabulary, as wide as the model's logits."""
+        return self._tokenizer_info
+
+    @property
+    def context_size(self) -> int | None:
+        """The number of positions that the model was built for, None when it names none."""
+        return self._context_size
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """The tokens of a text, or of chat messages through the tokenizer's chat template."""
+        if isinstance(prompt, str):
+            token_ids = list(self.tokenizer(prompt).input_ids)
+        else:
+            # The template writes its own special tokens, so the tokenizer must add none.
+            text = self._chat_text(prompt)
+            token_ids = list(self.tokenizer(text, add_special_tokens=False).input_ids)
+        if not token_ids:
+            # An empty text has no token to continue from; a document start is the usual stand-in.
+            first = self.tokenizer.bos_token_id
+            first = self.tokenizer.eos_token_id if first is None else first
+            if first is None:
+                raise ModelError(
+                    "the prompt is empty and the tokenizer has no beginning-of-text token: "
+                    "give at least one character"
+                )
+            token_ids = [first]
+        return [int(token_id) for token_id in token_ids]
+
+    def start(self, prompt_ids: Sequence[int]) -> TransformersSequence:
+        """A new sequence that holds the prompt; the first `append` runs it."""
+        return TransformersSequence(self, prompt_ids)
+
+    def _chat_text(self, messages: Iterable[Any]) -> str:
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise ModelError(
+                "the tokenizer has no chat template, so it cannot read a list of messages: "
+                "give the prompt as one str"
+            )
+        return str(
+            self.tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=True
+            )
+        )
+
+    def _new_cache(self) -> DynamicCache | None:
+        return DynamicCache(config=self.model.config) if self._has_cache else None
+
+    def _forward(self, token_ids: Sequence[int], cache: DynamicCache | None) -> NDArray[np.float32]:
+        """Run tokens after what the cache holds; logits of the last one, float32 [width]."""
+        options: dict[str, Any] = {"logits_to_keep": 1} if self._keeps_last_logits_only else {}
+        if cache is not None:
+            options |= {"past_key_values": cache, "use_cache": True}
+        with torch.no_grad():
+            input_ids = torch.tensor([list(token_ids)], device=self.model.device)
+            logits = self.model(input_ids=input_ids, **options).logits[0, -1]
+        # A copy: the loop writes into the row, and a float32 CPU tensor would share its memory.
+        return np.array(logits.float().cpu().numpy(), dtype=np.float32)
+
+
+class TransformersSequence:
+    """The tokens of one sequence, and how many of them its key-value cache has seen."""
+
+    def __init__(self, model: TransformersModel, prompt_ids: Sequence[int]) -> None:
+        self._model = model
+        self._token_ids = list(prompt_ids)
+        self._cache = model._new_cache()
+        self._num_cached = 0
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens the sequence holds, the prompt included."""
+        return len(self._token_ids)
+
+    def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Add tokens, and return the next token's logits: float32, shape [logits width].
+
+        Raises ModelError when the sequence is empty or outgrows the model's context; it then
+        stays as it was.
+        """
+        length = len(self._token_ids) + len(token_ids)
+        limit = self._model.context_size
+        if length == 0:
+            raise ModelError("the sequence is empty: give the model a token to go on from")
+        if limit is not None and length > limit:
+            raise ModelError(
+                f"the sequence would hold {length} tokens, but the model reads at most {limit}: "
+                "shorten the prompt"
+            )
+        self._token_ids.extend(token_ids)
+        if self._num_cached == length:
+            self._keep_cached(length - 1)  # the last token is run again for its logits
+        start = self._num_cached if self._cache is not None else 0
+        logits = self._model._forward(self._token_ids[start:], self._cache)
+        self._num_cached = length
+        return logits
+
+    def crop(self, num_tokens: int) -> None:
+        """Keep only the first `num_tokens` tokens. Raises ValueError when there are fewer."""
+        if not 0 <= num_tokens <= len(self._token_ids):
+            raise ValueError(
+                f"cannot keep {num_tokens} tokens of a sequence of {len(self._token_ids)}"
+            )
+        del self._token_ids[num_tokens:]
+        if self._num_cached > num_tokens:
+            self._keep_cached(num_tokens)
+
+    def _keep_cached(self, num_tokens: int) -> None:
+        """Shorten the cache, or start a fresh one where its layers cannot go back."""
+        if self._cache is not None and num_tokens > 0:
+            try:
+                # Negative: the number to remove, in every release that has `crop`.
+                self._cache.crop(num_tokens - self._num_cached)
+                self._num_cached = num_tokens
+                return
+            except (RuntimeError, ValueError, NotImplementedError, AttributeError):
+                pass  # a full sliding window or a recurrent state: forget it and run again
+        self._cache = self._model._new_cache()
+        self._num_cached = 0
+
+
+def load_transformers(
+    source: str | Path,
+    *,
+    device: str | None,
+    dtype: str | None,
+    options: dict[str, Any],
+    show_progress: bool = True,
+) -> TransformersModel:
+    """The model and tokenizer of a folder (a Path) or a hub id (a str).
+
+    dtype names a torch type such as "float32"; "auto" and None take the one that the weights were
+    saved in. Raises ModelError, with one sentence of reason, when either cannot be loaded.
+    """
+    torch_dtype = _torch_dtype(dtype)
+    if isinstance(source, str):
+        _require_on_hub(source)
+    try:
+        with _progress_bars(show_progress):
+            tokenizer = AutoTokenizer.from_pretrained(str(source))
+            model: Any = AutoModelForCausalLM.from_pretrained(
+                str(source), dtype=torch_dtype, **options
+            )
+        if device is not None:
+            model.to(device)
+    except (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError) as error:
+        reason = _first_sentence(error)
+        raise ModelError(f"cannot load the model {str(source)!r}: {reason}") from error
+    return TransformersModel(model, tokenizer)
+
+
+def _require_on_hub(name: str) -> None:
+    """Ask the hub once, because the loader would retry for a minute before it says the same.
+
+    Raises ModelError when the model is neither in the local cache nor on the hub.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    try:
+        if isinstance(try_to_load_from_cache(name, "config.json"), str):
+            return
+        HfApi().model_info(name, timeout=_HUB_TIMEOUT)
+    except (RepositoryNotFoundError, HFValidationError) as error:
+        raise ModelError(
+            f"there is no model {name!r} on the hub, or it is private: check the name, or log in"
+        ) from error
+    except HfHubHTTPError:
+        pass  # the hub is there but answers otherwise; the loader knows more ways in
+    except Exception as error:
+        # No name service, no route, a proxy, offline mode: each HTTP client has its own classes.
+        raise ModelError(
+            f"the model {name!r} is not in the local cache and the hub cannot be reached: "
+            "check the network, or give a folder that holds the model"
+        ) from error
+
+
+@contextmanager
+def _progress_bars(show: bool) -> Iterator[None]:
+    """Run the body without the loader's bars, unless they are to be shown."""
+    bars: Any = transformers_logging  # its switches carry no types
+    if show or not bars.is_progress_bar_enabled():
+        yield
+        return
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        bars.enable_progress_bar()
+
+
+def _torch_dtype(name: str | None) -> Any:
+    if name is None or name == "auto":
+        return "auto"
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ModelError(f"{name!r} is not a torch dtype: use 'auto', 'float32' or 'bfloat16'")
+    return dtype
+
+
+def _first_sentence(error: BaseException) -> str:
+    """The first line that says something; hub errors go on for a page."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def _logits_width(model: Any) -> int:
+    """The width of the output layer, which may be padded past the tokenizer."""
+    head = model.get_output_embeddings()
+    weight = getattr(head, "weight", None)
+    if weight is not None:
+        return int(weight.shape[0])
+    return int(model.config.get_text_config().vocab_size)
+
+
+def _context_size(model: Any) -> int | None:
+    """The number of positions, under the name that this family of configurations uses."""
+    config = model.config.get_text_config()
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+        size = getattr(config, name, None)
+        if isinstance(size, int) and size > 0:
+            return size
+    return None
+
+
+def _stop_token_ids(model: Any, tokenizer: Any) -> list[int]:
+    """Every token that ends a text, by whichever of the three places names it."""
+    found: set[int] = set()
+    generation_config = getattr(model, "generation_config", None)
+    for owner in (tokenizer, model.config, generation_config):
+        ids = getattr(owner, "eos_token_id", None)
+        if isinstance(ids, int):
+            found.add(ids)
+        elif isinstance(ids, (list, tuple)):
+            found.update(int(token_id) for token_id in ids)
+    return sorted(found)

@@ -1,0 +1,297 @@
+"""What a user may ask for as output, turned into a notation for the grammar and a way to read it.
+
+One idea: an output type is a pair, the notation of its texts and the function from such a text to
+the value. Python types go through pydantic for both halves, so what it can describe it can read.
+Strings at the top level are written bare: `Literal["yes", "no"]` gives the text `yes`, not `"yes"`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
+
+from stencilm.errors import UnsupportedFeature
+from stencilm.grammar import (
+    DEFAULT_MAX_WHITESPACE,
+    Grammar,
+    OnUnsupported,
+    PropertyOrder,
+    Spelling,
+)
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+Scalar: TypeAlias = str | int | float | bool
+
+FREE_TEXT = "(?s).*"  # any text; the dot stands for one character, so the bytes are always UTF-8
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """Text that matches a regular expression from its first character to its last.
+
+    The value is the text itself.
+    """
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JsonSchema:
+    """JSON that is valid under a schema, given as JSON text, a dict or a bool.
+
+    The value is what `json.loads` makes of the text. The options are those of
+    `Grammar.from_json_schema`.
+    """
+
+    schema: str | Mapping[str, Any] | bool
+    any_whitespace: bool = True
+    indent: int | None = None
+    separators: tuple[str, str] | None = None
+    strict_mode: bool = False
+    max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
+    property_order: PropertyOrder = "declared"
+    spelling: Spelling = "natural"
+    on_unsupported: OnUnsupported = "error"
+    documents: Mapping[str, Any] = field(default_factory=dict)
+
+    def _key(self) -> str:
+        """The notation as one text, because a schema given as a dict cannot be hashed."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return json.dumps(values, default=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JsonSchema) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Choice:
+    """One of several options, written bare; the value is the option itself.
+
+    A str option stands for its own text, a number or bool for its JSON text. Raises ValueError
+    when there is no option, or when two options have the same text.
+    """
+
+    options: tuple[Scalar, ...]
+
+    def __init__(self, options: Sequence[Scalar]) -> None:
+        if isinstance(options, str):
+            raise ValueError(f"Choice needs a list of options, not the str {options!r}")
+        object.__setattr__(self, "options", tuple(options))
+        self.by_text()
+
+    def by_text(self) -> dict[str, Scalar]:
+        """Each option under the text that stands for it."""
+        if not self.options:
+            raise ValueError("Choice needs at least one option")
+        found: dict[str, Scalar] = {}
+        for option in self.options:
+            if not isinstance(option, (str, int, float)):
+                raise ValueError(f"{option!r} cannot be an option: use str, int, float or bool")
+            text = option if isinstance(option, str) else json.dumps(option)
+            if text in found:
+                raise ValueError(f"two options of a Choice have the text {text!r}")
+            found[text] = option
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output type made ready.
+
+    name: how messages call it.
+    grammar: makes the grammar of its texts; raises StencilError where the type is refused.
+    parse: the value of a whole text; raises ValueError where the type refuses it.
+    dump: a value in JSON-ready form.
+    accepts_cut_text: any prefix of a text is a text too, so a cut text still has a value.
+    """
+
+    name: str
+    grammar: Callable[[], Grammar]
+    parse: Callable[[str], Any]
+    dump: Callable[[Any], Any] = lambda value: value
+    accepts_cut_text: bool = False
+
+
+def resolve(output_type: Any) -> Output:
+    """The notation and the reader of an output type.
+
+    Raises UnsupportedFeature for what is not an output type; a type that pydantic or the grammar
+    cannot express is refused when `grammar` is called.
+    """
+    if isinstance(output_type, Grammar):
+        return Output(name="Grammar", grammar=lambda: output_type, parse=str)
+    if isinstance(output_type, Regex):
+        return Output(
+            name=f"Regex({output_type.pattern!r})",
+            grammar=lambda: Grammar.from_regex(output_type.pattern),
+            parse=str,
+        )
+    if isinstance(output_type, JsonSchema):
+        return Output(
+            name="JsonSchema", grammar=lambda: _schema_grammar(output_type), parse=json.loads
+        )
+    if isinstance(output_type, Choice):
+        options = output_type.by_text()
+        return Output(
+            name="Choice",
+            grammar=lambda: Grammar.from_regex(alternatives(list(options))),
+            parse=options.__getitem__,
+        )
+    if isinstance(output_type, (str, Mapping)):
+        shown = "a str" if isinstance(output_type, str) else "a dict"
+        raise UnsupportedFeature(
+            f"{shown} is not an output type: wrap it in Regex, JsonSchema or Choice"
+        )
+    return _resolve_type(output_type)
+
+
+def grammar_of(output_type: Any) -> Grammar:
+    """The grammar of an output type's texts, as `Model` uses it."""
+    return resolve(output_type).grammar()
+
+
+def json_schema_of(tp: Any) -> dict[str, Any]:
+    """The JSON Schema of a Python type, as pydantic describes it for validation.
+
+    Three things differ from pydantic's own text, and none refuses a value: objects with declared
+    fields are closed unless the type asks for extra ones, because reading would drop them; tagged
+    unions are `anyOf`, because their tags already tell them apart; a Decimal is a number.
+    Raises UnsupportedFeature for a type that JSON cannot carry.
+    """
+    from pydantic.errors import PydanticUserError
+
+    adapter = type_adapter(tp)
+    try:
+        return adapter.json_schema(schema_generator=_schema_generator())
+    except PydanticUserError as error:
+        raise UnsupportedFeature(
+            f"{type_name(tp)} has no JSON form: {_first_line(error)}"
+        ) from error
+
+
+def type_adapter(tp: Any) -> TypeAdapter[Any]:
+    """pydantic's reader of a Python type. Raises UnsupportedFeature where it has none."""
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return TypeAdapter(tp)
+    except (PydanticUserError, TypeError, NameError) as error:
+        raise UnsupportedFeature(
+            f"{type_name(tp)} is not an output type: {_first_line(error)}"
+        ) from error
+
+
+def alternatives(texts: Sequence[str]) -> str:
+    """A regular expression that matches exactly these texts."""
+    return f"(?:{'|'.join(_literal(text) for text in texts)})"
+
+
+def type_name(tp: Any) -> str:
+    """A short name of a type for messages."""
+    is_plain = isinstance(tp, type) or inspect.isroutine(tp)
+    return str(tp.__name__) if is_plain and not get_args(tp) else str(tp)
+
+
+def _resolve_type(tp: Any) -> Output:
+    if tp is str:
+        return Output(
+            name="str",
+            grammar=lambda: Grammar.from_regex(FREE_TEXT),
+            parse=str,
+            accepts_cut_text=True,
+        )
+    if inspect.isroutine(tp):
+        # pydantic would call the function with what the model wrote, which nobody asked for.
+        raise UnsupportedFeature(f"the function {type_name(tp)} is not an output type")
+    adapter = type_adapter(tp)
+    texts = _bare_texts(tp)
+    if texts is not None:
+        return Output(
+            name=type_name(tp),
+            grammar=lambda: Grammar.from_regex(alternatives(texts)),
+            parse=adapter.validate_python,
+            dump=lambda value: adapter.dump_python(value, mode="json"),
+        )
+    return Output(
+        name=type_name(tp),
+        grammar=lambda: Grammar.from_json_schema(json_schema_of(tp)),
+        parse=adapter.validate_json,
+        dump=lambda value: adapter.dump_python(value, mode="json"),
+    )
+
+
+def _schema_grammar(output_type: JsonSchema) -> Grammar:
+    options = {part.name: getattr(output_type, part.name) for part in fields(output_type)}
+    return Grammar.from_json_schema(options.pop("schema"), **options)
+
+
+def _bare_texts(tp: Any) -> list[str] | None:
+    """The texts of a Literal or Enum whose values are all strings, else None."""
+    values: tuple[Any, ...] = ()
+    if get_origin(tp) is Literal:
+        values = get_args(tp)
+    elif isinstance(tp, type) and issubclass(tp, Enum):
+        values = tuple(member.value for member in tp)
+    # `type` and not `isinstance`: a str Enum member inside a Literal reads back as its member.
+    if values and all(type(value) is str for value in values):
+        return list(dict.fromkeys(values))
+    return None
+
+
+_SYNTAX = frozenset(r"\.+*?()|[]{}^$#&-~/")
+
+
+def _literal(text: str) -> str:
+    return "".join(f"\\{character}" if character in _SYNTAX else character for character in text)
+
+
+@lru_cache(maxsize=1)
+def _schema_generator() -> Any:
+    """pydantic's schema writer with the three changes that `json_schema_of` names."""
+    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+    def closed(schema: JsonSchemaValue) -> JsonSchemaValue:
+        if schema.get("type") == "object" and "properties" in schema:
+            schema.setdefault("additionalProperties", False)
+        return schema
+
+    class ClosedSchema(GenerateJsonSchema):
+        def model_schema(self, schema: Any) -> JsonSchemaValue:
+            return closed(super().model_schema(schema))
+
+        def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
+            return closed(super().dataclass_schema(schema))
+
+        def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
+            return closed(super().typed_dict_schema(schema))
+
+        def decimal_schema(self, schema: Any) -> JsonSchemaValue:
+            described = super().decimal_schema(schema)
+            for branch in described.get("anyOf", []):
+                if branch.get("type") == "number":
+                    return dict(branch)  # the other branch takes strings that are no decimals
+            return described
+
+        def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
+            described = super().tagged_union_schema(schema)
+            if "oneOf" in described:
+                described["anyOf"] = described.pop("oneOf")
+            return described
+
+    return ClosedSchema
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,216 @@
+"""The transformers backend, with small random models made on the spot: no network, no weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stencilm.errors import ModelError
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+TEMPLATE = (
+    "{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{% endif %}"
+)
+
+
+def byte_tokenizer(**options: Any) -> Any:
+    """A byte-level tokenizer without merges: one token for each byte, then `<s>` and `</s>`."""
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {character: number for number, character in enumerate(alphabet)}
+    core = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
+    core.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = tokenizers.decoders.ByteLevel()
+    core.add_special_tokens(["<s>", "</s>"])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>", **options
+    )
+
+
+def random_llama(**options: Any) -> Any:
+    torch.manual_seed(0)
+    sizes = {
+        "vocab_size": 264,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 64,
+        "bos_token_id": 256,
+        "eos_token_id": 257,
+    }
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**(sizes | options)))
+
+
+def random_mistral() -> Any:
+    """A model whose cache forgets: a sliding window of 4 tokens."""
+    torch.manual_seed(0)
+    return transformers.MistralForCausalLM(
+        transformers.MistralConfig(
+            vocab_size=264,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            sliding_window=4,
+            max_position_embeddings=64,
+        )
+    )
+
+
+def random_mamba() -> Any:
+    """A recurrent model: its state is not a key-value cache, and it cannot be cut."""
+    torch.manual_seed(0)
+    return transformers.MambaForCausalLM(
+        transformers.MambaConfig(vocab_size=264, hidden_size=32, num_hidden_layers=2, state_size=4)
+    )
+
+
+def backend(model: Any, tokenizer: Any | None = None) -> Any:
+    from stencilm.models.transformers import TransformersModel
+
+    return TransformersModel(model, byte_tokenizer() if tokenizer is None else tokenizer)
+
+
+def full_pass(model: Any, token_ids: list[int]) -> Any:
+    """The slow twin: the whole sequence at once, without a cache."""
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([token_ids])).logits[0, -1].numpy()
+
+
+@pytest.mark.parametrize("make", [random_llama, random_mistral, random_mamba])
+def test_any_way_to_a_sequence_gives_the_same_logits(make: Any) -> None:
+    model = make()
+    sequence = backend(model).start([1, 2, 3])
+
+    def agree(logits: Any, token_ids: list[int]) -> None:
+        assert (logits.dtype, logits.shape) == (np.float32, (264,))
+        assert sequence.num_tokens == len(token_ids)
+        np.testing.assert_allclose(logits, full_pass(model, token_ids), atol=1e-5)
+
+    agree(sequence.append([]), [1, 2, 3])
+    agree(sequence.append([]), [1, 2, 3])  # asking twice changes nothing
+    agree(sequence.append([4]), [1, 2, 3, 4])
+    agree(sequence.append([5, 6, 7]), [1, 2, 3, 4, 5, 6, 7])
+    sequence.crop(5)
+    agree(sequence.append([]), [1, 2, 3, 4, 5])
+    sequence.crop(2)
+    agree(sequence.append([9, 10, 11, 12, 13, 14]), [1, 2, 9, 10, 11, 12, 13, 14])
+    sequence.crop(0)
+    agree(sequence.append([8]), [8])
+
+
+def test_the_caller_may_write_into_the_logits() -> None:
+    sequence = backend(random_llama()).start([1])
+    logits = sequence.append([])
+    logits[:] = 0
+    assert np.abs(sequence.append([])).max() > 0
+
+
+def test_sequences_of_one_model_are_independent() -> None:
+    model = random_llama()
+    shared = backend(model)
+    first, second = shared.start([1, 2]), shared.start([3])
+    first.append([])
+    second.append([4])
+    np.testing.assert_allclose(first.append([5]), full_pass(model, [1, 2, 5]), atol=1e-5)
+
+
+@pytest.mark.parametrize("num_tokens", [-1, 4])
+def test_cropping_to_more_than_there_is_is_refused(num_tokens: int) -> None:
+    sequence = backend(random_llama()).start([1, 2, 3])
+    with pytest.raises(ValueError, match="cannot keep"):
+        sequence.crop(num_tokens)
+
+
+def test_a_sequence_that_outgrows_the_context_is_refused_and_unchanged() -> None:
+    sequence = backend(random_llama()).start([1] * 60)
+    with pytest.raises(ModelError, match="at most 64"):
+        sequence.append([2] * 5)
+    assert sequence.num_tokens == 60
+    assert sequence.append([2] * 4).shape == (264,)
+
+
+def test_an_empty_sequence_has_no_next_token() -> None:
+    with pytest.raises(ModelError, match="empty"):
+        backend(random_llama()).start([]).append([])
+
+
+def test_facts_of_the_model() -> None:
+    model = random_llama()
+    model.generation_config.eos_token_id = [257, 3]
+    found = backend(model)
+    assert found.tokenizer_info.vocab_size == 264  # the logits' width, not the tokenizer's 258
+    assert sorted(found.tokenizer_info.stop_token_ids) == [3, 257]
+    assert found.context_size == 64
+    assert not model.training
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("hi", "hi"),
+        ("", "<s>"),  # an empty prompt starts a document
+        ([{"role": "user", "content": "hi"}], "[user]hi[assistant]"),
+    ],
+)
+def test_prompts(prompt: Any, text: str) -> None:
+    found = backend(random_llama(), byte_tokenizer(chat_template=TEMPLATE))
+    assert found.tokenizer.decode(found.encode(prompt)) == text
+
+
+def test_messages_need_a_chat_template() -> None:
+    with pytest.raises(ModelError, match="no chat template"):
+        backend(random_llama()).encode([{"role": "user", "content": "hi"}])
+
+
+def test_a_folder_loads(tmp_path: Path) -> None:
+    from stencilm.model import load
+
+    model = random_llama()
+    model.save_pretrained(tmp_path)
+    byte_tokenizer().save_pretrained(tmp_path)
+    loaded = load(tmp_path, dtype="float32")
+    logits = loaded.backend.start([1, 2]).append([])
+    np.testing.assert_allclose(logits, full_pass(model, [1, 2]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("./no/such/folder", "no model folder"),
+        ("two words", "no model folder"),
+        ("", "no model folder"),
+        ("no-such-organisation/no-such-model", "no-such-organisation/no-such-model"),
+    ],
+)
+def test_unknown_models_are_named(name: str, word: str, monkeypatch: Any) -> None:
+    from stencilm.model import load
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match=word) as caught:
+        load(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    from stencilm.model import load
+
+    with pytest.raises(ModelError, match=r"no config\.json"):
+        load(tmp_path)
+
+
+def test_an_unknown_dtype_is_named(tmp_path: Path) -> None:
+    from stencilm.model import load
+
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match="'float33' is not a torch dtype"):
+        load(tmp_path, dtype="float33")
