@@ -2,15 +2,15 @@
 
 One idea: a bitmask is int32 words of shape (batch, ceil(vocab_size / 32)), bit 1 = allowed, lowest
 bit first; everything is checked before a byte is written. NumPy does the work for every tensor in
-main memory, sharing it, because it beats torch there by far; torch's own operations serve the
-other devices.
+main memory, sharing it, because it is several times faster than torch there; torch's own operations
+serve the other devices.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,16 +43,17 @@ def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
     return int(batch_size), -(-int(vocab_size) // BITS)
 
 
-def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Bitmask:
+def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     """A new bitmask that allows everything.
 
     A torch tensor in main memory where the program has imported torch, else a NumPy array; every
-    function here and every matcher takes both.
+    function here and every matcher takes both. (Typed as Any, because which one it is only shows
+    when the program runs.)
     """
     shape = get_bitmask_shape(batch_size, vocab_size)
     torch = sys.modules.get("torch")
     if torch is not None:
-        return cast("Bitmask", torch.full(shape, -1, dtype=torch.int32))
+        return torch.full(shape, -1, dtype=torch.int32)
     return np.full(shape, -1, dtype=bitmask_dtype)
 
 

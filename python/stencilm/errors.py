@@ -40,6 +40,7 @@ class StencilError(Exception):
 def _rebuild(cls: type[StencilError], args: tuple[Any, ...]) -> StencilError:
     return cls.__new__(cls, *args)
 
+
 class GrammarSyntaxError(StencilError, ValueError):
     """A schema, a pattern or a grammar text is not well formed."""
 

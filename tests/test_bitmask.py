@@ -1,0 +1,216 @@
+"""Bitmasks: every way of applying one equals a loop over bits, and a bad one writes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from stencilm import (
+    allocate_token_bitmask,
+    apply_token_bitmask_inplace,
+    bitmask_dtype,
+    get_bitmask_shape,
+    reset_token_bitmask,
+)
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
+
+
+def naive(
+    logits: NDArray[Any], bitmask: NDArray[np.int32], vocab_size: int, rows: list[int]
+) -> NDArray[Any]:
+    """The slow twin: one bit at a time."""
+    expected = logits.copy()
+    for row in rows:
+        for token in range(logits.shape[1]):
+            word = int(bitmask[row, token // 32]) if token < vocab_size else 0
+            if not word >> (token % 32) & 1:
+                expected[row, token] = -np.inf
+    return expected
+
+
+def random_case(
+    seed: int, rows: int, width: int, vocab_size: int
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    random = np.random.default_rng(seed)
+    shape = get_bitmask_shape(rows, vocab_size)
+    bitmask = random.integers(-(2**31), 2**31, shape, dtype=np.int64).astype(np.int32)
+    return random.standard_normal((rows, width)), bitmask
+
+
+CASES = st.tuples(
+    st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 140), st.integers(0, 70)
+).map(lambda case: (*random_case(case[0], case[1], case[2] + case[3], case[2]), case[2]))
+
+
+@given(case=CASES, dtype=st.sampled_from([np.float16, np.float32, np.float64]), data=st.data())
+def test_numpy_equals_the_slow_twin(case: Any, dtype: Any, data: st.DataObject) -> None:
+    values, bitmask, vocab_size = case
+    logits = values.astype(dtype)
+    rows = list(range(len(logits)))
+    if data.draw(st.booleans()):
+        rows = data.draw(st.lists(st.sampled_from(rows)))
+    expected = naive(logits, bitmask, vocab_size, rows)
+    apply_token_bitmask_inplace(logits, bitmask, vocab_size=vocab_size, indices=rows)
+    np.testing.assert_array_equal(logits, expected)
+
+
+@needs_torch
+@given(
+    case=CASES,
+    dtype=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),
+    backend=st.sampled_from(["auto", "numpy", "torch"]),
+    is_array=st.booleans(),
+    rows=st.one_of(st.none(), st.lists(st.just(0), max_size=2)),
+)
+def test_torch_equals_numpy(
+    case: Any, dtype: str, backend: Any, is_array: bool, rows: list[int] | None
+) -> None:
+    values, bitmask, vocab_size = case
+    logits = torch.from_numpy(values).to(getattr(torch, dtype))
+    expected = logits.double().numpy()
+    words = bitmask if is_array else torch.from_numpy(bitmask)
+    options: dict[str, Any] = {"vocab_size": vocab_size, "indices": rows}
+    apply_token_bitmask_inplace(expected, bitmask, **options)
+    apply_token_bitmask_inplace(logits, words, backend=backend, **options)
+    np.testing.assert_array_equal(logits.double().numpy(), expected)
+
+
+def test_one_row_may_come_without_its_batch() -> None:
+    for logits_shape, bitmask_shape in (((40,), (2,)), ((40,), (1, 2)), ((1, 40), (2,))):
+        logits = np.zeros(logits_shape, np.float32)
+        bitmask = np.zeros(bitmask_shape, np.int32)
+        bitmask[..., 1] = 1
+        apply_token_bitmask_inplace(logits, bitmask)
+        assert np.flatnonzero(logits == 0).tolist() == [32]
+
+
+def test_strides_are_followed() -> None:
+    values, bitmask = random_case(0, 3, 50, 50)
+    wide = np.repeat(values, 2, axis=1)
+    wide_bitmask = np.repeat(bitmask, 2, axis=1)
+    expected = naive(values, bitmask, 50, [0, 1, 2])
+    apply_token_bitmask_inplace(wide[:, ::2], wide_bitmask[:, ::2])
+    np.testing.assert_array_equal(wide[:, ::2], expected)
+    np.testing.assert_array_equal(wide[:, 1::2], values)
+
+
+def test_logits_wider_than_the_bitmask_are_closed_to_their_end() -> None:
+    logits = np.zeros((1, 100), np.float32)
+    apply_token_bitmask_inplace(logits, np.full((1, 2), -1, np.int32))
+    assert np.flatnonzero(logits[0] == 0).tolist() == list(range(64))
+
+
+@needs_torch
+def test_gradients_are_left_to_torch() -> None:
+    leaf = torch.zeros((1, 32), requires_grad=True)
+    logits = leaf * 2
+    bitmask = np.full((1, 1), 1, np.int32)
+    apply_token_bitmask_inplace(logits, bitmask)
+    logits[0, 0].backward()
+    assert leaf.grad.tolist() == [[2.0] + [0.0] * 31]
+    with pytest.raises(ValueError, match="requires_grad"):
+        apply_token_bitmask_inplace(leaf * 2, bitmask, backend="numpy")
+
+
+LOGITS = np.zeros((2, 40), np.float32)
+BITMASK = np.zeros((2, 2), np.int32)
+READ_ONLY = np.zeros((2, 40), np.float32)
+READ_ONLY.flags.writeable = False
+
+REFUSED: list[tuple[Any, Any, dict[str, Any], type[Exception], str]] = [
+    ([0.0], BITMASK, {}, TypeError, "logits is a list"),
+    (LOGITS, [1], {}, TypeError, "bitmask is a list, .*allocate_token_bitmask"),
+    (LOGITS.astype(np.int64), BITMASK, {}, TypeError, "logits has dtype int64"),
+    (LOGITS, BITMASK.astype(np.int64), {}, TypeError, "bitmask has dtype int64, .*int32"),
+    (LOGITS, BITMASK.view(np.uint32), {}, TypeError, "bitmask has dtype uint32"),
+    (LOGITS, BITMASK.astype(">i4"), {}, TypeError, "bitmask has dtype >i4"),
+    (LOGITS[None], BITMASK, {}, ValueError, r"logits has shape \(1, 2, 40\)"),
+    (LOGITS, BITMASK[None], {}, ValueError, r"bitmask has shape \(1, 2, 2\)"),
+    (LOGITS[:, :0], BITMASK, {}, ValueError, "no tokens at all"),
+    (LOGITS, BITMASK[:, :0], {}, ValueError, "no words at all"),
+    (LOGITS, BITMASK[:1], {}, ValueError, "2 rows, the bitmask 1.*indices"),
+    (LOGITS[:, :32], BITMASK, {}, ValueError, "64 bits, .*32 tokens only.*vocab_size=32"),
+    (LOGITS, BITMASK, {"vocab_size": 41}, ValueError, "vocab_size is 41, .*from 1 to 40"),
+    (LOGITS, BITMASK, {"vocab_size": 0}, ValueError, "vocab_size is 0"),
+    (LOGITS, BITMASK[:, :1], {"vocab_size": 33}, ValueError, "vocab_size is 33, .*1 to 32"),
+    (LOGITS, BITMASK, {"vocab_size": 40.0}, TypeError, "vocab_size is 40.0"),
+    (LOGITS, BITMASK, {"indices": [0, 2]}, ValueError, "indices holds 2, .*from 0 to 1"),
+    (LOGITS, BITMASK, {"indices": [-1]}, ValueError, "indices holds -1"),
+    (LOGITS, BITMASK, {"indices": [0.0]}, TypeError, r"indices holds 0\.0"),
+    (LOGITS, BITMASK, {"indices": 1}, TypeError, "indices is 1"),
+    (LOGITS, BITMASK, {"backend": "cuda"}, ValueError, "backend is 'cuda'"),
+    (LOGITS, BITMASK, {"backend": "torch"}, ValueError, "needs logits in a torch tensor"),
+    (READ_ONLY, BITMASK, {}, ValueError, "logits is read-only"),
+]
+
+
+@pytest.mark.parametrize(("logits", "bitmask", "options", "error", "message"), REFUSED)
+def test_what_does_not_fit_is_refused_before_a_byte_is_written(
+    logits: Any, bitmask: Any, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        apply_token_bitmask_inplace(logits, bitmask, **options)
+    assert not np.any(LOGITS) and not np.any(READ_ONLY)
+
+
+@needs_torch
+def test_devices_must_agree() -> None:
+    logits = torch.zeros((1, 32), device="meta")
+    with pytest.raises(ValueError, match=r"on meta, the bitmask on cpu.*to\('meta'\)"):
+        apply_token_bitmask_inplace(logits, np.zeros((1, 1), np.int32))
+    with pytest.raises(TypeError, match=r"dtype torch\.int64"):
+        apply_token_bitmask_inplace(torch.zeros((1, 32), dtype=torch.int64), BITMASK[:1, :1])
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "vocab_size", "shape"),
+    [(1, 1, (1, 1)), (3, 32, (3, 1)), (3, 33, (3, 2)), (1, 128_256, (1, 4008))],
+)
+def test_shape(batch_size: int, vocab_size: int, shape: tuple[int, int]) -> None:
+    assert get_bitmask_shape(batch_size, vocab_size) == shape
+    bitmask = np.asarray(allocate_token_bitmask(batch_size, vocab_size))
+    assert (bitmask.shape, bitmask.dtype) == (shape, bitmask_dtype)
+    assert np.all(bitmask == -1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [((0, 5), ValueError), ((1, 0), ValueError), ((1, 2.5), TypeError), ((True, 5), TypeError)],
+)
+def test_sizes_that_make_no_bitmask(arguments: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="must be"):
+        get_bitmask_shape(*arguments)
+
+
+def test_reset() -> None:
+    kinds: list[Any] = [np.zeros((2, 3), np.int32)]
+    if torch is not None:
+        kinds.append(torch.zeros((2, 3), dtype=torch.int32))
+    for bitmask in kinds:
+        reset_token_bitmask(bitmask)
+        assert np.all(np.asarray(bitmask) == -1)
+    with pytest.raises(TypeError, match="int32"):
+        reset_token_bitmask(np.zeros(3))  # type: ignore[arg-type]
+
+
+@needs_torch
+def test_a_bitmask_is_a_tensor_only_where_torch_is_already_in_use() -> None:
+    program = (
+        "import stencilm; print(type(stencilm.allocate_token_bitmask(1, 9)).__module__);"
+        "import torch; print(type(stencilm.allocate_token_bitmask(1, 9)).__module__)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.split() == ["numpy", "torch"], run.stderr

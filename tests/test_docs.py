@@ -1,0 +1,68 @@
+"""The documentation runs: every ```python block, page by page, from top to bottom.
+
+The blocks of a page share one namespace, as a reader's session would. A block tagged
+```python no-run is only compiled: it shows what needs a network, a large model or a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```python(?P<tags>[^\n]*)\n(?P<code>.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
+NEEDS_A_MODEL = re.compile(r"\b(stencilm\.load|from_transformers|import (torch|transformers))\b")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of code, and the line of the page that it starts at."""
+
+    code: str
+    line: int
+    is_run: bool
+
+
+def blocks(page: str) -> Iterator[Block]:
+    for match in FENCE.finditer(page):
+        tags = match["tags"].split()
+        assert set(tags) <= {"no-run"}, f"unknown tags {tags} on a python block"
+        line = page.count("\n", 0, match.start("code"))
+        yield Block(code=match["code"], line=line, is_run="no-run" not in tags)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT).as_posix()))
+def test_the_code_of_the_page_runs(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = list(blocks(path.read_text(encoding="utf-8")))
+    if any(block.is_run and NEEDS_A_MODEL.search(block.code) for block in found):
+        for package in ("torch", "transformers"):
+            if find_spec(package) is None:
+                pytest.skip(f"the page runs a model, which needs {package}")
+    page = ModuleType("page")
+    monkeypatch.setitem(sys.modules, page.__name__, page)
+    monkeypatch.chdir(tmp_path)
+    for block in found:
+        # Blank lines in front, so that a traceback names the line of the page.
+        source = "\n" * block.line + block.code
+        code = compile(source, str(path), "exec", dont_inherit=True)
+        if block.is_run:
+            exec(code, page.__dict__)
+
+
+def test_blocks_are_found_with_their_lines_and_tags() -> None:
+    page = "a\n```python\nx = 1\n```\n```json\n{}\n```\n```python no-run\ny = 2\nz\n```\n"
+    assert list(blocks(page)) == [Block("x = 1\n", 2, True), Block("y = 2\nz\n", 8, False)]
+
+
+def test_the_readme_shows_code() -> None:
+    assert any(block.is_run for block in blocks(PAGES[0].read_text(encoding="utf-8")))
