@@ -15,6 +15,4 @@ pub use derivative::{Derivatives, Deriver};
 pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
 pub use limits::{LimitExceeded, Limits};
-pub use syntax::{
-    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_pattern,
-};
+pub use syntax::{Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_pattern};

@@ -1,0 +1,390 @@
+//! The pattern as a flat tree whose nodes know whether they look at their neighbours.
+//!
+//! A node's facts come from its children, and children stand before their parents, so the tree is built in one
+//! pass without recursion. The facts that matter for anchors are three: in which surroundings the node matches the
+//! empty text, and whether what it matches depends on what stands before it or after it. Sequences are balanced
+//! binary nodes, so that following one edge of a sequence of n parts takes log n steps.
+
+use std::rc::Rc;
+
+use regex_syntax::hir::{self, Class, ClassUnicode, Hir, HirKind, Look, LookSet};
+use rustc_hash::FxHashMap;
+
+use super::edges::Edge;
+use super::utf8::Alphabet;
+use crate::expr::{ExprId, ExprSet};
+
+/// A node of one [`Tree`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct NodeId(u32);
+
+/// Characters as sorted, disjoint ranges.
+pub(super) type Ranges = Rc<[(char, char)]>;
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Empty,
+    /// A literal, with its first and last character.
+    Literal {
+        expr: ExprId,
+        first: char,
+        last: char,
+    },
+    Class {
+        ranges: Ranges,
+        expr: ExprId,
+    },
+    Look(Look),
+    Concat {
+        head: NodeId,
+        tail: NodeId,
+    },
+    Or(Rc<[NodeId]>),
+    Repeat {
+        body: NodeId,
+        min: u32,
+        max: Option<u32>,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    /// The pairs of edges between which the node matches the empty text.
+    empty: EdgePairs,
+    /// What the node matches depends on what stands before it.
+    pub before: bool,
+    /// What the node matches depends on what stands after it.
+    pub after: bool,
+    /// There is an assertion somewhere inside.
+    pub looks: bool,
+    /// There is one inside that asks for the kind of a neighbouring character.
+    pub looks_at_kind: bool,
+    /// The expression, once it is known; only a node without assertions has one.
+    expr: Option<ExprId>,
+}
+
+/// A set of (before, after) pairs as 16 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EdgePairs(u16);
+
+impl EdgePairs {
+    const NONE: EdgePairs = EdgePairs(0);
+    const ALL: EdgePairs = EdgePairs(u16::MAX);
+
+    fn of(holds: impl Fn(Edge, Edge) -> bool) -> EdgePairs {
+        let mut bits = 0;
+        for before in Edge::ALL {
+            for after in Edge::ALL {
+                bits |= u16::from(holds(before, after)) << EdgePairs::index(before, after);
+            }
+        }
+        EdgePairs(bits)
+    }
+
+    fn index(before: Edge, after: Edge) -> u32 {
+        before as u32 * 4 + after as u32
+    }
+}
+
+pub(super) struct Tree<'a> {
+    nodes: Vec<Node>,
+    facts: Vec<Facts>,
+    pub exprs: &'a mut ExprSet,
+    alphabet: &'a mut dyn Alphabet,
+    classes: FxHashMap<Ranges, ExprId>,
+    chars: FxHashMap<char, ExprId>,
+}
+
+impl<'a> Tree<'a> {
+    pub fn new(exprs: &'a mut ExprSet, alphabet: &'a mut dyn Alphabet) -> Tree<'a> {
+        let (classes, chars) = Default::default();
+        Tree { nodes: Vec::new(), facts: Vec::new(), exprs, alphabet, classes, chars }
+    }
+
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    pub fn facts(&self, id: NodeId) -> Facts {
+        self.facts[id.0 as usize]
+    }
+
+    /// Whether the node matches the empty text between these edges.
+    pub fn matches_empty(&self, id: NodeId, before: Edge, after: Edge) -> bool {
+        self.facts(id).empty.0 >> EdgePairs::index(before, after) & 1 != 0
+    }
+
+    /// Whether some assertion asks for word characters, and whether one asks for line terminators.
+    pub fn kinds_asked_for(&self) -> (bool, bool) {
+        let looks = self.nodes.iter().filter_map(|node| match node {
+            Node::Look(look) => Some(*look),
+            _ => None,
+        });
+        let all = looks.fold(LookSet::empty(), LookSet::insert);
+        (all.contains_word(), all.contains_anchor_line())
+    }
+
+    /// One character out of `ranges`.
+    pub fn class(&mut self, ranges: Ranges) -> ExprId {
+        if let Some(&known) = self.classes.get(&ranges) {
+            return known;
+        }
+        let expr = self.alphabet.class(self.exprs, &ranges);
+        self.classes.insert(ranges, expr);
+        expr
+    }
+
+    /// Adds the whole of `hir`.
+    pub fn add(&mut self, hir: &Hir) -> NodeId {
+        let builder = Builder { tree: self, done: Vec::new() };
+        match hir::visit(hir, builder) {
+            Ok(root) => root,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The node that matches every text with a match of `pattern` in it.
+    ///
+    /// The alternatives of the pattern are searched for one by one: `^a|b$` becomes `a.*|.*b`.
+    pub fn search(&mut self, pattern: NodeId) -> NodeId {
+        let any: Ranges = Rc::new([('\0', char::MAX)]);
+        let expr = self.class(any.clone());
+        let any = self.push(Node::Class { ranges: any, expr });
+        let anything = self.push(Node::Repeat { body: any, min: 0, max: None });
+        let parts = match self.node(pattern) {
+            Node::Or(parts) if self.facts(pattern).looks => parts.clone(),
+            _ => Rc::new([pattern]),
+        };
+        let (looking, plain): (Vec<_>, Vec<_>) = parts.iter().partition(|&&part| self.facts(part).looks);
+        let mut found: Vec<NodeId> = looking;
+        if !plain.is_empty() {
+            found.push(self.or(plain));
+        }
+        let found = found.into_iter().map(|part| self.concat(&[anything, part, anything])).collect();
+        self.or(found)
+    }
+
+    /// The expression of a node without assertions.
+    ///
+    /// A sequence is put together from the right, which makes only the expressions that the result needs.
+    pub fn plain(&mut self, id: NodeId) -> ExprId {
+        if let Some(known) = self.facts(id).expr {
+            return known;
+        }
+        debug_assert!(!self.facts(id).looks, "only nodes without assertions have one expression");
+        let mut open = vec![id];
+        let mut result = ExprId::EMPTY;
+        while let Some(id) = open.pop() {
+            match (self.facts(id).expr, self.node(id)) {
+                (Some(part), _) => result = self.exprs.concat(part, result),
+                (None, &Node::Concat { head, tail }) => open.extend([head, tail]),
+                (None, node) => unreachable!("only a sequence waits for its expression, not {node:?}"),
+            }
+        }
+        self.facts[id.0 as usize].expr = Some(result);
+        result
+    }
+
+    fn or(&mut self, parts: Vec<NodeId>) -> NodeId {
+        match parts[..] {
+            [only] => only,
+            _ => self.push(Node::Or(parts.into())),
+        }
+    }
+
+    /// `parts` in sequence, as a balanced tree.
+    fn concat(&mut self, parts: &[NodeId]) -> NodeId {
+        let mut level = parts.to_vec();
+        while level.len() > 1 {
+            level = level
+                .chunks(2)
+                .map(|pair| match *pair {
+                    [head, tail] => self.push(Node::Concat { head, tail }),
+                    _ => pair[0],
+                })
+                .collect();
+        }
+        level.first().copied().unwrap_or_else(|| self.push(Node::Empty))
+    }
+
+    /// `body` repeated.
+    ///
+    /// Counters count rounds, and the rounds of a body that asks for the kind of its neighbours differ from each
+    /// other; so few of those are written out, by doubling. [`super::checks`] refuses large counts of them.
+    fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
+        if max == Some(0) {
+            return self.push(Node::Empty);
+        }
+        let written_out = self.facts(body).looks_at_kind && (min > 1 || max.is_some_and(|max| max > 1));
+        if !written_out {
+            return self.push(Node::Repeat { body, min, max });
+        }
+        let least = self.power(body, min);
+        let more = match max {
+            None => self.push(Node::Repeat { body, min: 0, max: None }),
+            Some(max) => {
+                let once = self.push(Node::Repeat { body, min: 0, max: Some(1) });
+                self.power(once, max - min)
+            }
+        };
+        self.concat(&[least, more])
+    }
+
+    fn power(&mut self, body: NodeId, count: u32) -> NodeId {
+        match count {
+            0 => self.push(Node::Empty),
+            1 => body,
+            _ => {
+                let half = self.power(body, count / 2);
+                let odd = (count % 2 == 1).then_some(body);
+                let parts: Vec<NodeId> = [half, half].into_iter().chain(odd).collect();
+                self.concat(&parts)
+            }
+        }
+    }
+
+    fn literal(&mut self, text: &str) -> NodeId {
+        let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else {
+            return self.push(Node::Empty);
+        };
+        let mut expr = ExprId::EMPTY;
+        for c in text.chars().rev() {
+            let head = match self.chars.get(&c) {
+                Some(&known) => known,
+                None => {
+                    let head = self.alphabet.class(self.exprs, &[(c, c)]);
+                    self.chars.insert(c, head);
+                    head
+                }
+            };
+            expr = self.exprs.concat(head, expr);
+        }
+        self.push(Node::Literal { expr, first, last })
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        let facts = self.facts_of(&node);
+        let id = u32::try_from(self.nodes.len()).expect("a pattern of limited length has fewer than 2^32 nodes");
+        self.nodes.push(node);
+        self.facts.push(facts);
+        NodeId(id)
+    }
+
+    fn facts_of(&mut self, node: &Node) -> Facts {
+        let plain =
+            |empty, expr| Facts { empty, before: false, after: false, looks: false, looks_at_kind: false, expr };
+        match node {
+            Node::Empty => plain(EdgePairs::ALL, Some(ExprId::EMPTY)),
+            Node::Literal { expr, .. } | Node::Class { expr, .. } => plain(EdgePairs::NONE, Some(*expr)),
+            &Node::Look(look) => {
+                let kind = !matches!(look, Look::Start | Look::End);
+                let only_before = matches!(look, Look::Start | Look::StartLF | Look::StartCRLF);
+                let only_after = matches!(look, Look::End | Look::EndLF | Look::EndCRLF);
+                Facts {
+                    empty: EdgePairs::of(|before, after| Edge::satisfy(look, before, after)),
+                    before: !only_after,
+                    after: !only_before,
+                    looks: true,
+                    looks_at_kind: kind,
+                    expr: None,
+                }
+            }
+            &Node::Concat { head, tail } => {
+                let (first, second) = (self.facts(head), self.facts(tail));
+                Facts {
+                    empty: EdgePairs(first.empty.0 & second.empty.0),
+                    before: first.before || first.empty != EdgePairs::NONE && second.before,
+                    after: second.after || second.empty != EdgePairs::NONE && first.after,
+                    looks: first.looks || second.looks,
+                    looks_at_kind: first.looks_at_kind || second.looks_at_kind,
+                    expr: None,
+                }
+            }
+            Node::Or(parts) => {
+                let mut all = plain(EdgePairs::NONE, None);
+                for &part in parts.iter() {
+                    let facts = self.facts(part);
+                    all.empty.0 |= facts.empty.0;
+                    all.before |= facts.before;
+                    all.after |= facts.after;
+                    all.looks |= facts.looks;
+                    all.looks_at_kind |= facts.looks_at_kind;
+                }
+                if !all.looks {
+                    let parts: Vec<ExprId> = parts.iter().map(|&part| self.plain(part)).collect();
+                    all.expr = Some(self.exprs.or(&parts));
+                }
+                all
+            }
+            &Node::Repeat { body, min, max } => {
+                let mut facts = self.facts(body);
+                if min == 0 {
+                    facts.empty = EdgePairs::ALL;
+                }
+                facts.expr = None;
+                if !facts.looks {
+                    let body = self.plain(body);
+                    facts.expr = Some(self.exprs.repeat(body, min, max));
+                }
+                facts
+            }
+        }
+    }
+}
+
+/// Collects the nodes of finished children, in order.
+struct Builder<'t, 'a> {
+    tree: &'t mut Tree<'a>,
+    done: Vec<NodeId>,
+}
+
+impl hir::Visitor for Builder<'_, '_> {
+    type Output = NodeId;
+    type Err = std::convert::Infallible;
+
+    fn finish(mut self) -> Result<NodeId, Self::Err> {
+        Ok(self.done.pop().expect("the root is visited last and leaves its node"))
+    }
+
+    fn visit_post(&mut self, hir: &Hir) -> Result<(), Self::Err> {
+        let tree = &mut *self.tree;
+        let node = match hir.kind() {
+            HirKind::Empty => tree.push(Node::Empty),
+            HirKind::Literal(literal) => {
+                let text = std::str::from_utf8(&literal.0).expect("the translator keeps literals in UTF-8");
+                tree.literal(text)
+            }
+            HirKind::Class(class) => {
+                let unicode = match class {
+                    Class::Unicode(class) => class.clone(),
+                    Class::Bytes(class) => {
+                        class.to_unicode_class().expect("the translator keeps byte classes inside ASCII")
+                    }
+                };
+                let ranges = ranges_of(&unicode);
+                let expr = tree.class(ranges.clone());
+                tree.push(Node::Class { ranges, expr })
+            }
+            &HirKind::Look(look) => tree.push(Node::Look(look)),
+            HirKind::Repetition(repetition) => {
+                let body = self.done.pop().expect("a repetition comes after its body");
+                tree.repeat(body, repetition.min, repetition.max)
+            }
+            HirKind::Capture(_) => return Ok(()),
+            HirKind::Concat(parts) => {
+                let parts = self.done.split_off(self.done.len() - parts.len());
+                tree.concat(&parts)
+            }
+            HirKind::Alternation(parts) => {
+                let parts = self.done.split_off(self.done.len() - parts.len());
+                tree.or(parts)
+            }
+        };
+        self.done.push(node);
+        Ok(())
+    }
+}
+
+pub(super) fn ranges_of(class: &ClassUnicode) -> Ranges {
+    class.iter().map(|range| (range.start(), range.end())).collect()
+}
