@@ -203,7 +203,7 @@ def test_reset() -> None:
         reset_token_bitmask(bitmask)
         assert np.all(np.asarray(bitmask) == -1)
     with pytest.raises(TypeError, match="int32"):
-        reset_token_bitmask(np.zeros(3))  # type: ignore[arg-type]
+        reset_token_bitmask(np.zeros(3))
 
 
 @needs_torch

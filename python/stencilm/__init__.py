@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stencilm._core import __version__
     from stencilm.bitmask import (
         allocate_token_bitmask,
         apply_token_bitmask_inplace,
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from stencilm.model import Model, from_transformers, load
     from stencilm.output_types import Choice, JsonSchema, Regex
     from stencilm.tokenizers import TokenizerInfo, VocabType
-
-    __version__: str
-
 __all__ = [
     "Choice",
     "CompiledGrammar",
@@ -70,6 +68,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "_core": ("__version__",),
     "bitmask": (
         "allocate_token_bitmask",
         "apply_token_bitmask_inplace",
@@ -98,14 +97,9 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        value: object = version("stencilm")
-    elif name in _HOMES:
-        value = getattr(import_module(f"stencilm.{_HOMES[name]}"), name)
-    else:
+    if name not in _HOMES:
         raise AttributeError(f"module 'stencilm' has no attribute {name!r}")
+    value: object = getattr(import_module(f"stencilm.{_HOMES[name]}"), name)
     globals()[name] = value  # so that the next use finds it without coming here
     return value
 

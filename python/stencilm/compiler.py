@@ -14,6 +14,7 @@ from threading import Event, Lock
 from typing import Any
 
 from stencilm import _core
+from stencilm.errors import StencilError
 from stencilm.grammar import (
     DEFAULT_MAX_WHITESPACE,
     Grammar,
@@ -165,7 +166,7 @@ class _Flight:
     def __init__(self) -> None:
         self.landed = Event()
         self.compiled: CompiledGrammar | None = None
-        self.error: Exception | None = None
+        self.error: StencilError | None = None
 
 
 class _Cache:
@@ -201,10 +202,10 @@ class _Cache:
             if flight.error is not None:
                 # A copy: threads that raise one exception would write into the same traceback.
                 raise copy.copy(flight.error)
-            # The thread that compiled was interrupted, which concerns nobody else: try again.
+            # What stopped the other thread was no fault of the grammar, such as an interrupt.
         try:
             mine.compiled = compile_it()
-        except Exception as error:
+        except StencilError as error:
             mine.error = copy.copy(error)
             raise
         finally:
