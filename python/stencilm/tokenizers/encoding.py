@@ -1,0 +1,108 @@
+"""Text and bytes to tokens: by the tokenizer where it can, else by the shortest spelling.
+
+Tokenizers that put a space before a text are asked to encode it behind a sentinel, whose tokens are
+then cut off. Whatever comes back is taken only if its tokens spell exactly what was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from stencilm.errors import TokenizerError
+from stencilm.tokenizers.segment import Segmenter
+from stencilm.tokenizers.source import Codec
+
+# Several, because a sentinel may merge with what follows: "\n" with blanks, "a" with letters.
+_SENTINELS = ("\n", "\x02", ".", "a", "1")
+_BROKEN = re.compile("([\udc80-\udcff]+)")
+
+
+class Encoder:
+    """Encodes for one vocabulary; only the index for broken bytes is made late."""
+
+    __slots__ = ("_codec", "_prefixed", "_segmenter", "_tokens")
+
+    def __init__(
+        self, tokens: Sequence[bytes | None], codec: Codec | None, *, prefixed: bool
+    ) -> None:
+        self._tokens = tokens
+        self._codec = codec
+        self._prefixed = prefixed
+        self._segmenter: Segmenter | None = None
+
+    def encode(self, text: str) -> list[int]:
+        """The tokenizer's own tokens of a text, its leading space included where it puts one.
+
+        Raises:
+            TokenizerError: The vocabulary came without a tokenizer, or the text has a lone
+                surrogate.
+        """
+        if self._codec is None:
+            raise TokenizerError(
+                "this vocabulary came without a tokenizer that encodes; load it with "
+                "from_huggingface, "
+                "from_file, from_tiktoken or from_sentencepiece, or use tokenize_bytes"
+            )
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise TokenizerError(
+                f"{text[error.start]!r} is half of a character; encode whole text",
+                place=f"character {error.start}",
+            ) from error
+        return self._codec.encode(text)
+
+    def tokenize_bytes(self, data: bytes) -> list[int]:
+        """Tokens that spell exactly `data`, no space put before it.
+
+        Raises:
+            TokenizerError: No tokens spell it.
+        """
+        if self._codec is None:
+            return self._segment(data)
+        ids: list[int] = []
+        # Escaping turns broken bytes, and only those, into U+DC80 to U+DCFF: one pass finds the
+        # text between.
+        for piece in _BROKEN.split(data.decode("utf-8", "surrogateescape")):
+            spelled = piece.encode("utf-8", "surrogateescape")
+            found = None if _BROKEN.match(piece) else self._own_tokens(piece, spelled, self._codec)
+            ids += self._segment(spelled) if found is None else found
+        return ids
+
+    def _own_tokens(self, text: str, data: bytes, codec: Codec) -> list[int] | None:
+        """The tokenizer's tokens of just this text; None if they spell something else."""
+        if not text:
+            return []
+        if not self._prefixed:
+            ids = codec.encode(text)
+            return ids if self._spelled(ids) == data else None
+        for sentinel in _SENTINELS:
+            ids = codec.encode(sentinel + text)
+            rest = self._behind(ids, b" " + sentinel.encode())
+            if rest is not None and self._spelled(rest) == data:
+                return rest
+        return None
+
+    def _behind(self, ids: list[int], start: bytes) -> list[int] | None:
+        """The tokens behind those that spell `start`; None if no token ends there."""
+        spelled = b""
+        for count, token_id in enumerate(ids, 1):
+            spelled += self._bytes_of(token_id) or b""
+            if len(spelled) >= len(start):
+                return ids[count:] if spelled == start else None
+        return None
+
+    def _spelled(self, ids: Sequence[int]) -> bytes | None:
+        tokens = [self._bytes_of(token_id) for token_id in ids]
+        return None if None in tokens else b"".join(token for token in tokens if token)
+
+    def _bytes_of(self, token_id: int) -> bytes | None:
+        return self._tokens[token_id] if 0 <= token_id < len(self._tokens) else None
+
+    def _segment(self, data: bytes) -> list[int]:
+        if self._segmenter is None:
+            self._segmenter = Segmenter(
+                self._tokens
+            )  # threads may both make it; they make the same
+        return self._segmenter.segment(data)

@@ -1,0 +1,202 @@
+"""Tokenizers on disk: a tokenizer.json, a SentencePiece model, or a folder with either.
+
+The settings beside it are those that transformers and vLLM read: which tokens are special, which
+ones end a text, and how many logits the model has. transformers itself is not needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from stencilm.errors import TokenizerError
+from stencilm.tokenizers.fast import read_fast
+from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
+from stencilm.tokenizers.source import Source, ids_of
+
+SENTENCEPIECE_NAMES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+_SPECIAL_ROLES = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+)
+
+
+def read_file(path: str | PathLike[str]) -> Source:
+    """A source from a tokenizer.json, a SentencePiece .model, or a folder that holds one of them.
+
+    Raises:
+        TokenizerError: Nothing there can be read as a tokenizer, or its settings contradict it.
+    """
+    place = Path(path)
+    file = _tokenizer_file(place)
+    source = _read_json(file) if file.suffix == ".json" else _read_model(file)
+    return _with_settings(source, file.parent)
+
+
+def _tokenizer_file(place: Path) -> Path:
+    if place.is_file():
+        return place
+    if not place.is_dir():
+        raise TokenizerError(
+            "there is no such file or folder; give a tokenizer.json or its folder", place=str(place)
+        )
+    for name in ("tokenizer.json", *SENTENCEPIECE_NAMES):
+        if (place / name).is_file():
+            return place / name
+    held = ", ".join(sorted(child.name for child in place.iterdir())[:12]) or "nothing"
+    raise TokenizerError(
+        f"the folder holds no tokenizer.json and no SentencePiece model, only {held}; load it with "
+        "transformers.AutoTokenizer and give that to from_huggingface",
+        place=str(place),
+    )
+
+
+def _read_json(file: Path) -> Source:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise TokenizerError(
+            "reading a tokenizer.json needs `pip install tokenizers`", place=str(file)
+        ) from error
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises bare Exception
+        raise TokenizerError(
+            f"the tokenizers library cannot read it ({error}); mend or fetch the file again",
+            place=str(file),
+        ) from error
+    return read_fast(tokenizer, label=f"the tokenizer in {file.name}", special={})
+
+
+def _read_model(file: Path) -> Source:
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise TokenizerError(
+            "reading a SentencePiece model needs `pip install sentencepiece`", place=str(file)
+        ) from error
+    try:
+        processor = SentencePieceProcessor(model_file=str(file))
+    except Exception as error:  # the library raises RuntimeError, OSError and others
+        raise TokenizerError(
+            f"sentencepiece cannot read it ({error}); a .model of tiktoken ranks is read by "
+            "from_tiktoken, a damaged one "
+            "must be fetched again",
+            place=str(file),
+        ) from error
+    return read_sentencepiece(processor)
+
+
+def _with_settings(source: Source, folder: Path) -> Source:
+    """The source with the special tokens, stop tokens and width that the settings name."""
+    settings = _read_settings(folder / "special_tokens_map.json") | _read_settings(
+        folder / "tokenizer_config.json"
+    )
+    generation = _read_settings(folder / "generation_config.json")
+    model = _read_settings(folder / "config.json")
+    special = dict(source.special)
+    id_of = {name: token_id for token_id, name in source.special.items()}
+    for token_id, name in _added_tokens(settings):
+        if token_id >= len(source.tokens) or source.tokens[token_id] is None:
+            # Only the settings know it, so the encoder never gives it and it never spells text.
+            special.setdefault(token_id, name)
+            id_of.setdefault(name, token_id)
+    for token_id, name in _written_plainly(source, set(_special_names(settings)) - id_of.keys()):
+        special.setdefault(token_id, name)
+        id_of.setdefault(name, token_id)
+    end = _name_of(settings.get("eos_token"))
+    if end is not None and end not in id_of:
+        raise TokenizerError(
+            f"the settings name the eos_token {end!r}, which the vocabulary lacks; mend "
+            "tokenizer_config.json",
+            place=str(folder),
+        )
+    declared = generation.get("eos_token_id", model.get("eos_token_id"))
+    stop = (
+        *source.stop,
+        *(() if end is None else (id_of[end],)),
+        *ids_of(declared, what="eos_token_id"),
+    )
+    tokens = [
+        None if token_id in special else token for token_id, token in enumerate(source.tokens)
+    ]
+    return replace(
+        source,
+        tokens=tokens,
+        special=special,
+        stop=tuple(dict.fromkeys(stop)),
+        cleans_up_spaces=settings.get("clean_up_tokenization_spaces") is True,
+        width=_width(model),
+    )
+
+
+def _read_settings(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TokenizerError(
+            f"it is no JSON ({error}); mend or remove it", place=str(file)
+        ) from error
+    if not isinstance(settings, dict):
+        raise TokenizerError("it holds no JSON object; mend or remove it", place=str(file))
+    return settings
+
+
+def _added_tokens(settings: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """Tokens that the settings declare, by id."""
+    added = settings.get("added_tokens_decoder")
+    for key, token in added.items() if isinstance(added, dict) else ():
+        name = _name_of(token)
+        if name is not None and key.isdecimal():
+            yield int(key), name
+
+
+def _special_names(settings: dict[str, Any]) -> Iterator[str]:
+    values = [settings.get(role) for role in _SPECIAL_ROLES]
+    for key in ("additional_special_tokens", "extra_special_tokens"):
+        extra = settings.get(key)
+        if isinstance(extra, dict):
+            values.extend(extra.values())
+        elif isinstance(extra, list):
+            values.extend(extra)
+    added = settings.get("added_tokens_decoder")
+    if isinstance(added, dict):
+        values.extend(
+            token
+            for token in added.values()
+            if isinstance(token, dict) and token.get("special") is True
+        )
+    yield from (name for name in map(_name_of, values) if name is not None)
+
+
+def _name_of(value: object) -> str | None:
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) and value else None
+
+
+def _written_plainly(source: Source, names: set[str]) -> Iterator[tuple[int, str]]:
+    """Ordinary entries that the settings call special, such as an unmarked `</s>`."""
+    ordered = sorted(names)
+    name_of = dict(zip(source.spelling.spell(ordered), ordered, strict=True))
+    if name_of:
+        for token_id, token in enumerate(source.tokens):
+            if token is not None and token in name_of:
+                yield token_id, name_of[token]
+
+
+def _width(model: dict[str, Any]) -> int | None:
+    text = model.get("text_config")
+    width = model.get("vocab_size", text.get("vocab_size") if isinstance(text, dict) else None)
+    return width if isinstance(width, int) and not isinstance(width, bool) else None

@@ -1,0 +1,391 @@
+"""`TokenizerInfo`: what each token id of a model spells, tested at load and frozen.
+
+Engines mask ids, grammars speak of bytes; this is the one place where the two meet. The bytes and
+the special and stop tokens also live in Rust (`core`), where masks are computed; what stays here is
+for people and for encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from operator import index
+from os import PathLike
+from typing import Any, NoReturn, Self
+
+from stencilm._core import Vocabulary
+from stencilm.errors import TokenizerError
+from stencilm.tokenizers import wire
+from stencilm.tokenizers.encoding import Encoder
+from stencilm.tokenizers.facts import Notes, TokenizerFacts, count_facts
+from stencilm.tokenizers.folder import read_file
+from stencilm.tokenizers.huggingface import read_huggingface
+from stencilm.tokenizers.listed import read_list
+from stencilm.tokenizers.selftest import choose
+from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
+from stencilm.tokenizers.source import Codec, Source, settle_stop, settle_width
+from stencilm.tokenizers.spelling import VocabType
+from stencilm.tokenizers.tiktoken_source import read_tiktoken
+from stencilm.tokenizers.view import show_tokens
+
+_Ids = Iterable[int] | int | None
+
+
+class TokenizerInfo:
+    """A model's vocabulary: the bytes of every token id, its special and its stop tokens.
+
+    Immutable, and safe to share between threads. Two are equal where they lead to the same masks.
+    """
+
+    __slots__ = ("_encoder", "_facts", "_names", "_notes", "_tokens", "_vocab_type", "_vocabulary")
+
+    _encoder: Encoder
+    _facts: TokenizerFacts
+    _names: dict[int, str]
+    _notes: Notes
+    _tokens: tuple[bytes | None, ...]
+    _vocab_type: VocabType
+    _vocabulary: Vocabulary
+
+    def __init__(
+        self,
+        encoded_vocab: Sequence[str | bytes | None],
+        vocab_type: VocabType = VocabType.RAW,
+        *,
+        vocab_size: int | None = None,
+        stop_token_ids: _Ids = None,
+        special_token_ids: _Ids = None,
+        add_prefix_space: bool = False,
+    ) -> None:
+        """Reads a vocabulary from a list: entry i is how token i is written.
+
+        Args:
+            encoded_vocab: The tokens by id. Bytes stand for themselves whatever the type; None is
+                a hole.
+            vocab_type: How text entries are written.
+            vocab_size: The number of the model's logits, where it is larger than the list.
+            stop_token_ids: The tokens that end a text. They never spell text themselves.
+            special_token_ids: More tokens that never spell text; their entries are their names.
+            add_prefix_space: The tokenizer puts a space before the first word of a text.
+
+        Raises:
+            TokenizerError: An entry is not written as the type says, an id is out of range, or
+                nothing spells text.
+        """
+        source = read_list(encoded_vocab, vocab_type, special_token_ids, stop_token_ids)
+        notes = Notes(source.spelling.space_symbol, adds_prefix_space=bool(add_prefix_space))
+        self._settle(source, notes, vocab_size, stop_token_ids)
+
+    @classmethod
+    def from_huggingface(
+        cls, tokenizer: Any, *, vocab_size: int | None = None, stop_token_ids: _Ids = None
+    ) -> Self:
+        """Reads a transformers tokenizer of any make, or a bare `tokenizers.Tokenizer`.
+
+        Args:
+            tokenizer: The loaded tokenizer: fast, slow, over SentencePiece or over tiktoken. It is
+                not changed.
+            vocab_size: The number of the model's logits, where padding makes it larger.
+            stop_token_ids: The tokens that end a text; by default every `eos_token_id` that the
+                tokenizer declares. A bare `tokenizers.Tokenizer` declares none.
+
+        Raises:
+            TokenizerError: The tokenizer fails its test or is of no known kind, or an id is out of
+                range.
+        """
+        return cls._from_sources(read_huggingface(tokenizer), vocab_size, stop_token_ids)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        vocab_size: int | None = None,
+        stop_token_ids: _Ids = None,
+    ) -> Self:
+        """Reads a tokenizer.json, a SentencePiece .model, or a folder with one of them.
+
+        Settings beside the file are read too: tokenizer_config.json, special_tokens_map.json and
+        generation_config.json for special and stop tokens, config.json for the number of logits.
+
+        Args:
+            path: The file or folder.
+            vocab_size: The number of the model's logits; by default what config.json says, or the
+                tokenizer's own size where that is larger.
+            stop_token_ids: The tokens that end a text; by default all that the settings name.
+
+        Raises:
+            TokenizerError: Nothing there is a tokenizer, it fails its test, or an id is out of
+                range.
+        """
+        return cls._from_sources([read_file(path)], vocab_size, stop_token_ids)
+
+    @classmethod
+    def from_tiktoken(
+        cls, encoding: Any, *, vocab_size: int | None = None, stop_token_ids: _Ids = None
+    ) -> Self:
+        """Reads a `tiktoken.Encoding`.
+
+        Args:
+            encoding: The encoding.
+            vocab_size: The number of the model's logits, where padding makes it larger.
+            stop_token_ids: The tokens that end a text; by default `<|endoftext|>` where the
+                encoding has it.
+
+        Raises:
+            TokenizerError: It is no encoding, fails its test, or an id is out of range.
+        """
+        return cls._from_sources([read_tiktoken(encoding)], vocab_size, stop_token_ids)
+
+    @classmethod
+    def from_sentencepiece(
+        cls, processor: Any, *, vocab_size: int | None = None, stop_token_ids: _Ids = None
+    ) -> Self:
+        """Reads a `sentencepiece.SentencePieceProcessor`.
+
+        Args:
+            processor: The processor, with a model loaded.
+            vocab_size: The number of the model's logits, where padding makes it larger.
+            stop_token_ids: The tokens that end a text; by default `eos_id()` where there is one.
+
+        Raises:
+            TokenizerError: It is no processor, has no model, fails its test, or an id is out of
+                range.
+        """
+        return cls._from_sources([read_sentencepiece(processor)], vocab_size, stop_token_ids)
+
+    @classmethod
+    def deserialize_json(cls, text: str) -> Self:
+        """Reads what `serialize_json` wrote; it masks and decodes as before, but cannot `encode`.
+
+        Raises:
+            TokenizerError: The text was cut short, changed, or written by another version.
+        """
+        fields, tokens = wire.read(text)
+        made = cls.__new__(cls)
+        made._fill(
+            tokens,
+            {token_id: name for token_id, name in fields["special"]},
+            fields["stop_token_ids"],
+            fields["vocab_size"],
+            VocabType(fields["vocab_type"]),
+            Notes(**fields["notes"] | {"lossy": tuple(fields["notes"]["lossy"])}),
+            None,
+        )
+        return made
+
+    @classmethod
+    def _from_sources(
+        cls, sources: Sequence[Source], vocab_size: int | None, stop_token_ids: _Ids
+    ) -> Self:
+        source, findings = choose(sources)
+        notes = Notes(
+            source.spelling.space_symbol,
+            findings.adds_prefix_space,
+            findings.lossy,
+            source.cleans_up_spaces,
+            source.decode_shows_bytes,
+        )
+        made = cls.__new__(cls)
+        made._settle(source, notes, vocab_size, stop_token_ids)
+        return made
+
+    def _settle(
+        self, source: Source, notes: Notes, vocab_size: int | None, stop_token_ids: _Ids
+    ) -> None:
+        """Fits what was asked for to the source; a stop token spells no text."""
+        width = settle_width(source, vocab_size)
+        stop = settle_stop(source, stop_token_ids, width)
+        names = {
+            token_id: source.name_of(token_id) for token_id in sorted({*source.special, *stop})
+        }
+        tokens = [
+            None if token_id in names else token for token_id, token in enumerate(source.tokens)
+        ]
+        kind = source.spelling.vocab_type
+        self._fill(tokens, names, stop, width, kind, notes, source.codec)
+
+    def _fill(
+        self,
+        tokens: Sequence[bytes | None],
+        names: dict[int, str],
+        stop: Sequence[int],
+        width: int,
+        vocab_type: VocabType,
+        notes: Notes,
+        codec: Codec | None,
+    ) -> None:
+        if not any(tokens):
+            raise TokenizerError(
+                "no token of this vocabulary spells text; load a tokenizer that was trained"
+            )
+        vocabulary = Vocabulary(
+            tokens,
+            vocab_size=width,
+            stop_token_ids=stop,
+            special_token_ids=list(names),
+            special_names=list(names.values()),
+        )
+        held = tuple(tokens)
+        values = {
+            "_encoder": Encoder(held, codec, prefixed=notes.adds_prefix_space),
+            "_facts": count_facts(
+                held, special=names, vocab_size=width, has_stop_token=bool(stop), notes=notes
+            ),
+            "_names": names,
+            "_notes": notes,
+            "_tokens": held,
+            "_vocab_type": vocab_type,
+            "_vocabulary": vocabulary,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def core(self) -> Vocabulary:
+        """The vocabulary in Rust, for the rest of this library."""
+        return self._vocabulary
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids, padding included: the width of a mask."""
+        return self._vocabulary.vocab_size
+
+    @property
+    def vocab_type(self) -> VocabType:
+        """How the tokenizer writes its tokens."""
+        return self._vocab_type
+
+    @property
+    def add_prefix_space(self) -> bool:
+        """Whether the tokenizer puts a space before the first word of a text."""
+        return self._notes.adds_prefix_space
+
+    @property
+    def decoded_vocab(self) -> list[bytes]:
+        """The bytes of every id: of special tokens their name, of holes and padding nothing."""
+        held = [token or b"" for token in self._tokens] + [b""] * (
+            self.vocab_size - len(self._tokens)
+        )
+        for token_id, name in self._names.items():
+            held[token_id] = name.encode("utf-8", "replace")
+        return held
+
+    @property
+    def stop_token_ids(self) -> list[int]:
+        """The tokens that end a text, ascending."""
+        return self._vocabulary.stop_token_ids
+
+    @property
+    def special_token_ids(self) -> list[int]:
+        """The tokens that never spell text, stop tokens among them, ascending."""
+        return self._vocabulary.special_token_ids
+
+    @property
+    def facts(self) -> TokenizerFacts:
+        """What loading found out: gaps, doubles, how spaces and bytes are spelled."""
+        return self._facts
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of everything that decides masks."""
+        return self._vocabulary.fingerprint()
+
+    def encode(self, text: str) -> list[int]:
+        """The tokenizer's own tokens of a text: its leading space included, no token added.
+
+        The names of special tokens in the text are plain text here.
+
+        Raises:
+            TokenizerError: The vocabulary came without a tokenizer, or the text holds half of a
+                surrogate pair.
+        """
+        return self._encoder.encode(text)
+
+    def tokenize_bytes(self, data: bytes) -> list[int]:
+        """Tokens that spell exactly these bytes, with no space put before them.
+
+        Valid UTF-8 gets the tokenizer's own tokens; what no tokenizer encodes, and everything where
+        there is none, gets the fewest tokens that spell it.
+
+        Raises:
+            TokenizerError: No tokens spell the bytes; the place says where they end.
+        """
+        return self._encoder.tokenize_bytes(bytes(memoryview(data)))
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """The bytes that tokens spell, one after another; special tokens and holes spell none.
+
+        A leading space that the tokenizer's own `decode` would strip stays.
+
+        Raises:
+            TokenizerError: An id is out of range.
+        """
+        held = self._tokens
+        return b"".join([held[i] or b"" if i < len(held) else b"" for i in map(self._checked, ids)])
+
+    def decode_str(self, ids: Iterable[int]) -> str:
+        """The text that tokens spell; a broken or unfinished character shows as one U+FFFD.
+
+        Raises:
+            TokenizerError: An id is out of range.
+        """
+        return self.decode_bytes(ids).decode("utf-8", "replace")
+
+    def dbg_tokens(self, ids: Iterable[int]) -> str:
+        """Tokens for people: `Hello‧ world‧<|eot_id|>`, blanks escaped, holes as `<[id]>`.
+
+        Raises:
+            TokenizerError: An id is out of range.
+        """
+        return show_tokens(map(self._checked, ids), self._tokens, self._names)
+
+    def serialize_json(self) -> str:
+        """One line of JSON that `deserialize_json` reads, closed by a checksum."""
+        return wire.write(
+            {
+                "vocab_type": self._vocab_type.value,
+                "vocab_size": self.vocab_size,
+                "stop_token_ids": self.stop_token_ids,
+                "special": list(self._names.items()),
+                "notes": asdict(self._notes),
+            },
+            self._tokens,
+        )
+
+    def _checked(self, token_id: int) -> int:
+        number = index(token_id)
+        if not 0 <= number < self.vocab_size:
+            raise TokenizerError(
+                f"token id {number} is outside of this vocabulary; ids lie between 0 and "
+                f"{self.vocab_size - 1}"
+            )
+        return number
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(
+            f"TokenizerInfo is immutable; load another instead of setting {name!r}"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TokenizerInfo):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return type(self).deserialize_json, (self.serialize_json(),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"TokenizerInfo({self._vocab_type.value}, vocab_size={self.vocab_size}, "
+            f"stop_token_ids={self.stop_token_ids}, fingerprint={self.fingerprint[:12]!r})"
+        )

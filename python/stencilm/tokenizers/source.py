@@ -1,0 +1,172 @@
+"""What a loader hands over: the bytes of every token id, and the tokenizer to test them with.
+
+Every tokenizer library ends here, so nothing behind this file knows where a vocabulary came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import index
+from typing import Any, Protocol
+
+from stencilm.errors import TokenizerError
+from stencilm.tokenizers.spelling import Spelling
+
+# Far above any model (the largest known vocabularies have 262,144 entries): what is wider is a
+# mistake, and would ask for bitmasks and lists of that width.
+MAX_VOCAB_SIZE = 1 << 24
+
+
+class Codec(Protocol):
+    """The tokenizer itself, asked for text in and text out."""
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of plain text: none added, and special names in it are text too."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones included, with no clean-up of blanks."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A vocabulary as read from a tokenizer.
+
+    Attributes:
+        label: What it was read from, for messages.
+        tokens: Bytes by id; None for special tokens and holes.
+        special: Names of the special tokens, by id.
+        stop: The ids that end a text, as far as the tokenizer says.
+        spelling: How the tokenizer writes its tokens.
+        codec: The tokenizer itself, or None where there is only a list.
+        wrapper_decode: The decode that users call, where it is another than the codec's (it is
+            tested on a sample).
+        cleans_up_spaces: The tokenizer's own decode drops blanks before punctuation unless told not
+            to.
+        decode_shows_bytes: The tokenizer's own decode writes byte tokens as `<0x0A>`.
+        width: The number of logits of the model, where the source knows it.
+    """
+
+    label: str
+    tokens: list[bytes | None]
+    special: dict[int, str] = field(default_factory=dict)
+    stop: tuple[int, ...] = ()
+    spelling: Spelling = Spelling()  # noqa: RUF009 - frozen, so one default serves all
+    codec: Codec | None = None
+    wrapper_decode: Callable[[Sequence[int]], str] | None = None
+    cleans_up_spaces: bool = False
+    decode_shows_bytes: bool = False
+    width: int | None = None
+
+    def name_of(self, token_id: int) -> str:
+        """The name of a special token; of another one its text, of a hole `<[id]>`."""
+        token = self.tokens[token_id] if token_id < len(self.tokens) else None
+        text = f"<[{token_id}]>" if token is None else token.decode("utf-8", "backslashreplace")
+        return self.special.get(token_id, text)
+
+
+def place_tokens(
+    vocabulary: Mapping[Any, int],
+    special: Mapping[int, str],
+    spelling: Spelling,
+    *,
+    label: str,
+    written_by_id: Callable[[int], str | bytes | None] | None = None,
+) -> list[bytes | None]:
+    """Bytes by id from a mapping of written tokens to ids; None for special tokens and holes.
+
+    Two ids with the same written form share a key in such a mapping, so ids that are missing from
+    it are asked for one by one through `written_by_id`.
+
+    Raises:
+        TokenizerError: An id is negative or absurdly large, or the mapping is empty.
+    """
+    if not vocabulary and not special:
+        raise TokenizerError(f"{label} has no tokens; load a tokenizer that was trained")
+    largest = max([*vocabulary.values(), *special])
+    smallest = min([*vocabulary.values(), *special])
+    if smallest < 0 or largest >= MAX_VOCAB_SIZE:
+        wrong = smallest if smallest < 0 else largest
+        raise TokenizerError(
+            f"{label} gives a token the id {wrong}; ids lie between 0 and {MAX_VOCAB_SIZE - 1}, so "
+            "mend its vocabulary"
+        )
+    written: list[Any] = [None] * (largest + 1)
+    for token, token_id in vocabulary.items():
+        written[token_id] = token
+    if written_by_id is not None:
+        for token_id, token in enumerate(written):
+            if token is None:
+                written[token_id] = written_by_id(token_id)
+    for token_id in special:
+        written[token_id] = None
+    texts = [token for token in written if type(token) is str]
+    try:
+        spelled = iter(spelling.spell(texts))
+    except UnicodeEncodeError as error:
+        raise TokenizerError(
+            f"{label} has a token with a lone surrogate in {error.object[:40]!r}; tokens are text "
+            "or bytes"
+        ) from error
+    return [next(spelled) if type(token) is str else token for token in written]
+
+
+def ids_of(value: object, *, what: str) -> tuple[int, ...]:
+    """Token ids from None, one integer or several, without repetition.
+
+    Raises:
+        TokenizerError: The value is something else.
+    """
+    if value is None:
+        return ()
+    values: Iterable[Any] = value if isinstance(value, Iterable) else (value,)
+    if isinstance(value, (str, bytes)):
+        raise TokenizerError(f"{what} is {value!r}; give token ids as integers")
+    found: list[int] = []
+    for item in values:
+        if isinstance(item, bool) or not hasattr(item, "__index__"):
+            raise TokenizerError(f"{what} holds {item!r}; give token ids as integers")
+        found.append(index(item))
+    return tuple(dict.fromkeys(found))
+
+
+def settle_width(source: Source, vocab_size: object) -> int:
+    """The number of ids, padding included: what was asked for, or what the source knows.
+
+    Raises:
+        TokenizerError: It is no size, or too small for the tokens.
+    """
+    size = len(source.tokens)
+    if vocab_size is None:
+        return max(size, source.width or 0)
+    if isinstance(vocab_size, bool) or not hasattr(vocab_size, "__index__"):
+        raise TokenizerError(f"vocab_size is {vocab_size!r}; give the number of the model's logits")
+    width = index(vocab_size)
+    if width < size:
+        raise TokenizerError(
+            f"vocab_size is {width}, but {source.label} has ids up to {size - 1}; "
+            "give the number of the model's logits, or leave it out"
+        )
+    if width > MAX_VOCAB_SIZE:
+        raise TokenizerError(
+            f"vocab_size is {width}; the most is {MAX_VOCAB_SIZE}, so give the number of logits"
+        )
+    return width
+
+
+def settle_stop(source: Source, stop_token_ids: object, width: int) -> tuple[int, ...]:
+    """The ids that end a text, ascending: those asked for, or those the source declares.
+
+    Raises:
+        TokenizerError: One is no id of the vocabulary.
+    """
+    asked = stop_token_ids is not None
+    stop = ids_of(stop_token_ids, what="stop_token_ids") if asked else source.stop
+    for token_id in stop:
+        if not 0 <= token_id < width:
+            told = "stop_token_ids has" if asked else f"{source.label} declares"
+            raise TokenizerError(
+                f"{told} the stop token {token_id}, but ids lie between 0 and {width - 1}; "
+                "give stop_token_ids of this vocabulary"
+            )
+    return tuple(sorted(stop))
