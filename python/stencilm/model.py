@@ -32,8 +32,10 @@ _MAX_CACHED_TYPES = 64
 class Model:
     """A language model whose outputs have a type.
 
-    Wraps any backend that follows `LanguageModel`. One `Model` may be used from several threads
-    as far as its backend may.
+    One `Model` may be used from several threads as far as its backend may.
+
+    Args:
+        backend: Any object that follows the protocol `LanguageModel`.
     """
 
     def __init__(self, backend: LanguageModel) -> None:
@@ -86,11 +88,22 @@ class Model:
     ) -> Any:
         """A value of `output_type`, written by the model; never an invalid one.
 
-        The options are those of `Sampling`. Raises IncompleteOutput when `max_tokens` or the
-        model's context cuts the text (only a plain `str` is returned as far as it came),
-        InvalidOutput when the type's own validators refuse it, UnsupportedFeature or
-        Unsatisfiable when no grammar can be made of the type, and ModelError when the model
-        cannot be run.
+        Args:
+            prompt: Text, or chat messages for a tokenizer with a chat template.
+            output_type: A Python type, `Regex`, `JsonSchema`, `Choice`, or a `Grammar`.
+            max_tokens: The most tokens to write.
+            temperature: 0 takes the most probable token; see `Sampling` for this and the rest.
+            top_p: Keep the fewest tokens that have this much probability together.
+            top_k: Keep this many of the most probable tokens; None for all.
+            seed: The same seed gives the same text; None for a new one.
+
+        Raises:
+            IncompleteOutput: `max_tokens` or the model's context cut the text. Only a plain `str`
+                is returned as far as it came.
+            InvalidOutput: The type's own validators refuse the text.
+            StencilError: No grammar can be made of the type (UnsupportedFeature, Unsatisfiable,
+                LimitExceeded), or the model cannot be run (ModelError).
+            ValueError: A sampling option is out of range.
         """
         generation = self.generate(
             prompt,
@@ -147,9 +160,9 @@ class Model:
     ) -> Generation[Any]:
         """The text with its value, tokens, trace and statistics.
 
-        A text that was cut, or that the type's own validators refuse, comes back with `value`
-        None and the reason in `error`; whatever else `__call__` raises is raised here too.
-        `on_event` is called with each event of the trace as it happens.
+        The arguments are those of `__call__`, and so are the errors, with one exception: a text
+        that was cut, or that the type's own validators refuse, comes back with `value` None and
+        the reason in `error`. `on_event` is called with each event of the trace as it happens.
         """
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         output, compiled = self._prepare(output_type)
@@ -241,13 +254,18 @@ def load(
     dtype: str | None = None,
     **options: Any,
 ) -> Model:
-    """A model by name: "tiny" (embedded in this package), a folder, or a Hugging Face hub id.
+    """A model by name.
 
-    device is a torch device such as "cuda", the CPU where None. dtype names a torch type such as
-    "float32"; None takes the one that the weights were saved in, except that "tiny" always
-    computes in float32. Other options go to transformers' `from_pretrained`. Raises ModelError
-    when there is no such model, when it cannot be loaded, or when torch or transformers is
-    missing.
+    Args:
+        name_or_path: "tiny" (embedded in this package), a folder, or a Hugging Face hub id.
+        device: A torch device such as "cuda"; the CPU where None.
+        dtype: The name of a torch type such as "float32". Where None, the one that the weights
+            were saved in, except that "tiny" computes in float32.
+        options: More arguments for transformers' `from_pretrained`.
+
+    Raises:
+        ModelError: There is no such model, it cannot be loaded, or torch or transformers is
+            missing.
     """
     return Model(load_backend(name_or_path, device=device, dtype=dtype, options=options))
 

@@ -108,11 +108,12 @@ class Choice:
 class Output:
     """An output type made ready.
 
-    name: how messages call it.
-    grammar: makes the grammar of its texts; raises StencilError where the type is refused.
-    parse: the value of a whole text; raises ValueError where the type refuses it.
-    dump: a value in JSON-ready form.
-    accepts_cut_text: any prefix of a text is a text too, so a cut text still has a value.
+    Attributes:
+        name: How messages call it.
+        grammar: Makes the grammar of its texts; raises StencilError where the type is refused.
+        parse: The value of a whole text; raises ValueError where the type refuses it.
+        dump: A value in JSON-ready form.
+        accepts_cut_text: Any prefix of a text is a text too, so a cut text still has a value.
     """
 
     name: str

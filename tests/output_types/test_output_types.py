@@ -1,6 +1,6 @@
 """Output types: what their texts look like, and that a text reads back as its value."""
 
-# ruff: noqa: UP007, UP042, UP045 - the older spellings are part of what is tested
+# ruff: noqa: UP007, UP045 - the older spellings are part of what is tested
 
 from __future__ import annotations
 

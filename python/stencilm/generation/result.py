@@ -36,14 +36,17 @@ class InvalidOutput(StencilError):
 class Generation(Generic[T]):
     """One generated text.
 
-    text: what the model wrote, without the stop token; where a limit cut a character in two, its
-        bytes are left out.
-    token_ids: the tokens of the text, without the stop token.
-    finish_reason: "stop" when the grammar or the model ended the text, "length" when `max_tokens`
-        or the model's context did.
-    is_complete: the text is a whole text of its grammar. A cut text may be: "12" of "1234".
-    value: the typed value; None when `error` is set.
-    error: why there is no value, None when there is one.
+    Attributes:
+        text: What the model wrote, without the stop token; where a limit cut a character in two,
+            its bytes are left out.
+        token_ids: The tokens of the text, without the stop token.
+        finish_reason: "stop" when the grammar or the model ended the text, "length" when
+            `max_tokens` or the model's context did.
+        is_complete: The text is a whole text of its grammar. A cut text may be: "12" of "1234".
+        trace: What happened, step by step.
+        stats: What it cost.
+        value: The typed value; None where `error` is set.
+        error: Why there is no value; None where there is one.
     """
 
     text: str

@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 class Sampling:
     """How to draw a token.
 
-    temperature: 0 takes the most probable token (the lowest id among equals); above 0 the logits
-        are divided by it before the draw.
-    top_p: keep the fewest tokens whose probabilities add up to at least this; 1 keeps all.
-    top_k: keep this many of the most probable tokens; None keeps all.
-    seed: the same seed gives the same tokens; None takes a new one for every sequence.
-
     The grammar's mask comes first, so top-k and top-p count allowed tokens only; then
     temperature, then top-k, then top-p. Raises ValueError for a value out of range.
+
+    Attributes:
+        temperature: 0 takes the most probable token (the lowest id among equals); above 0 the
+            logits are divided by it before the draw.
+        top_p: Keep the fewest tokens whose probabilities add up to at least this; 1 keeps all.
+        top_k: Keep this many of the most probable tokens; None keeps all.
+        seed: The same seed gives the same tokens; None takes a new one for every sequence.
     """
 
     temperature: float = 0.0

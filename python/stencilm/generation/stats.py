@@ -15,11 +15,15 @@ Stage = Literal["mask", "model", "sampling"]
 class Stats:
     """The cost of one sequence. All times are seconds of wall clock.
 
-    tokens: written tokens, without the stop token.
-    forward_passes: calls of the model, the one over the prompt included.
-    mask_seconds: filling and applying masks, and accepting tokens.
-    seconds: everything from the first step to the last; compiling the grammar is not in it.
-    seed: the seed of the draws, chosen for you where you gave none; None for a greedy text.
+    Attributes:
+        prompt_tokens: Tokens of the prompt.
+        tokens: Written tokens, without the stop token.
+        forward_passes: Calls of the model, the one over the prompt included.
+        mask_seconds: Filling and applying masks, and accepting tokens.
+        model_seconds: Waiting for logits.
+        sampling_seconds: Drawing tokens, and working out their probabilities.
+        seconds: Everything from the first step to the last; compiling the grammar is not in it.
+        seed: The seed of the draws, chosen for you where you gave none; None for a greedy text.
     """
 
     prompt_tokens: int

@@ -1,0 +1,27 @@
+"""The command line: `stencilm generate`, `stencilm check`.
+
+Each command has a file of its own; `app.py` lists them. Nothing heavy is imported before a
+command needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    0 means done, 1 that an input was refused or something failed, 2 that the command was called
+    wrongly, 130 that it was interrupted. Results go to standard output; problems go to standard
+    error, as one sentence.
+
+    Args:
+        argv: The arguments after the program's name; those of the process where None.
+    """
+    from stencilm.cli.app import run
+
+    return run(list(sys.argv[1:] if argv is None else argv))

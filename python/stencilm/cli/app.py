@@ -1,0 +1,96 @@
+"""The list of commands, and the one place where a problem becomes a sentence and an exit code.
+
+One idea: commands raise; only `run` prints problems. A new command is one file with a function
+and one line in `_COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+import stencilm
+from stencilm.cli.check import check
+from stencilm.cli.failure import Failure
+from stencilm.cli.generate import generate
+from stencilm.errors import StencilError
+
+_COMMANDS: tuple[Callable[..., Any], ...] = (generate, check)
+
+app = typer.Typer(
+    name="stencilm",
+    help="Make a language model write text that fits a schema, a type or a regular expression.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for _command in _COMMANDS:
+    app.command()(_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"stencilm {stencilm.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
+    ] = False,
+) -> None:
+    # No docstring: it would replace the help text above.
+    del version
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line without the program's name; print any problem, return the exit code."""
+    _write_utf8()
+    try:
+        result = app(args=list(arguments), prog_name="stencilm", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except Failure as failure:
+        return _report(failure, failure.exit_code)
+    except StencilError as error:
+        return _report(error, 1)
+    except BrokenPipeError:
+        _drop_output()
+        return 1
+    except OSError as error:
+        return _report(error, 1)
+    except typer.Abort:
+        return _report("interrupted", 130)
+    except Exception as error:
+        # Usage errors of the option parser; their class moved when typer took click in.
+        if not hasattr(error, "format_message"):
+            raise
+        sentence = str(error.format_message())
+        return _report(sentence, 2) if sentence else 2
+
+
+def _report(problem: object, exit_code: int) -> int:
+    sentence = " ".join(str(problem).split())
+    print(f"stencilm: {sentence}", file=sys.stderr)
+    return exit_code
+
+
+def _drop_output() -> None:
+    """Send what is still to be printed nowhere: its reader has left, and exiting flushes it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _write_utf8() -> None:
+    """Print any character on any terminal; Windows consoles may have a narrower encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")

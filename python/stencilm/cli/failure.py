@@ -1,0 +1,14 @@
+"""A problem that ends a command with one sentence."""
+
+from __future__ import annotations
+
+REFUSED = 1
+USAGE = 2
+
+
+class Failure(Exception):
+    """Ends a command: `str(self)` is the sentence, `exit_code` what the process returns."""
+
+    def __init__(self, sentence: str, exit_code: int = REFUSED) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code

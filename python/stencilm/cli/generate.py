@@ -1,0 +1,126 @@
+"""`stencilm generate`: one text that fits a schema, a Python type or a regular expression."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.inputs import read_prompt, read_schema, read_type
+from stencilm.cli.view import progress, trace_lines
+
+
+def generate(
+    prompt: Annotated[
+        str, typer.Option("--prompt", "-p", help="The prompt, or - to read standard input.")
+    ],
+    schema: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A JSON Schema file, or - for standard input."),
+    ] = None,
+    type_name: Annotated[
+        str | None,
+        typer.Option(
+            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
+        ),
+    ] = None,
+    regex: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="tiny (embedded), a folder, or a hub id.")
+    ] = "tiny",
+    max_tokens: Annotated[int, typer.Option(help="The most tokens to write.")] = 512,
+    temperature: Annotated[float, typer.Option(help="0 takes the most probable token.")] = 0.0,
+    top_p: Annotated[float, typer.Option(help="Keep tokens up to this total probability.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Keep this many tokens.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print text, value, finish reason and statistics as JSON."),
+    ] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Show each token: in the JSON, or on standard error.")
+    ] = False,
+) -> int:
+    """Write one text that fits a schema, a type or a regular expression; free text without one.
+
+    A text that max-tokens cuts is not printed, except with --json; the exit code is then 1.
+    """
+    if schema == "-" and prompt == "-":
+        raise Failure("--schema - and --prompt - cannot both read standard input", USAGE)
+    output_type = _output_type(schema, type_name, regex)
+    _check_options(max_tokens, temperature, top_p, top_k, seed)
+    _quiet_loading()
+    from stencilm.model import load
+    from stencilm.output_types import resolve
+
+    resolve(output_type).grammar()  # refuse a bad input before a model is loaded for it
+    prompt_text = read_prompt(prompt)
+    loaded = load(model)
+    with progress(max_tokens) as show:
+        generation = loaded.generate(
+            prompt_text,
+            output_type,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            seed=seed,
+            on_event=show,
+        )
+    if as_json:
+        value = None if generation.error else loaded.dump(generation.value, output_type)
+        print(json.dumps(generation.to_json(value=value, trace=trace), ensure_ascii=False))
+    elif trace:
+        for line in trace_lines(generation.trace):
+            print(line, file=sys.stderr)
+    if generation.error is not None:
+        raise generation.error
+    if not as_json:
+        print(generation.text)
+    return 0
+
+
+def _output_type(schema: str | None, type_name: str | None, regex: str | None) -> Any:
+    """What the three options ask for; Failure when more than one is given."""
+    given = [
+        name
+        for name, value in (("--schema", schema), ("--type", type_name), ("--regex", regex))
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise Failure(f"{' and '.join(given)} exclude each other: give one of them", USAGE)
+    from stencilm.output_types import JsonSchema, Regex
+
+    if schema is not None:
+        return JsonSchema(read_schema(schema))
+    if type_name is not None:
+        return read_type(type_name)
+    return str if regex is None else Regex(regex)
+
+
+def _check_options(
+    max_tokens: int, temperature: float, top_p: float, top_k: int | None, seed: int | None
+) -> None:
+    """Refuse a number out of range as wrong usage, before anything is loaded."""
+    from stencilm.generation.sampling import Sampling
+
+    try:
+        Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
+    except ValueError as error:
+        raise Failure(str(error), USAGE) from error
+    if max_tokens < 1:
+        raise Failure(f"max_tokens is {max_tokens}, but must be at least 1", USAGE)
+
+
+def _quiet_loading() -> None:
+    """Keep the loader's own bars and notices off standard error where nobody watches."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    if not sys.stderr.isatty():
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        os.environ.setdefault("TQDM_DISABLE", "1")

@@ -1,0 +1,99 @@
+"""Reading what a command is given: text from files or standard input, types by their name."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from stencilm.cli.failure import USAGE, Failure
+
+STANDARD_INPUT = "-"
+
+
+def read_text(source: str) -> str:
+    """The text of a file, or of standard input for "-"; UTF-8, with or without a mark."""
+    try:
+        if source == STANDARD_INPUT:
+            buffer = getattr(sys.stdin, "buffer", None)
+            data = sys.stdin.read().encode() if buffer is None else buffer.read()
+        else:
+            data = Path(source).read_bytes()
+    except FileNotFoundError:
+        raise Failure(f"there is no file {source!r}") from None
+    except OSError as error:
+        raise Failure(f"cannot read {source!r}: {error.strerror or error}") from error
+    try:
+        return str(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise Failure(
+            f"{shown(source)} is not UTF-8 text: byte {error.start} is no part of it"
+        ) from None
+
+
+def read_schema(source: str) -> str:
+    """The JSON text of a schema; checked to be JSON, with the place where it is not."""
+    text = read_text(source)
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"{shown(source)}:{error.lineno}:{error.colno}"
+        raise Failure(f"{place}: this is not JSON: {error.msg}") from None
+    except (ValueError, RecursionError):
+        pass  # a huge number or deep nesting: the grammar has its own limits and names them
+    return text
+
+
+def read_prompt(source: str) -> str:
+    """The prompt itself, or standard input without its last line break for "-"."""
+    return read_text(source).removesuffix("\n") if source == STANDARD_INPUT else source
+
+
+def read_type(name: str) -> Any:
+    """The Python type `module:Name`, `file.py:Name` or a built-in such as `int`."""
+    module_name, colon, path = name.rpartition(":")
+    if not colon:
+        if isinstance(getattr(builtins, name, None), type):
+            return getattr(builtins, name)
+        raise Failure(
+            f"{name!r} names no type: write module:Name, file.py:Name or a built-in", USAGE
+        )
+    found: Any = _read_module(module_name)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise Failure(f"{module_name!r} has no {path!r}", USAGE)
+        found = getattr(found, part)
+    return found
+
+
+def shown(source: str) -> str:
+    """How messages call an input."""
+    return "standard input" if source == STANDARD_INPUT else source
+
+
+def _read_module(name: str) -> ModuleType:
+    try:
+        if not name.endswith(".py"):
+            if "" not in sys.path and str(Path.cwd()) not in sys.path:
+                sys.path.insert(0, str(Path.cwd()))  # an installed script does not look here
+            return importlib.import_module(name)
+        file = Path(name)
+        if not file.is_file():
+            raise Failure(f"there is no file {name!r}")
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        if spec is None or spec.loader is None:
+            raise Failure(f"{name!r} is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # pydantic looks there for forward references
+        spec.loader.exec_module(module)
+        return module
+    except Failure:
+        raise
+    except Exception as error:
+        # Somebody else's module may raise anything; the name and the reason are what helps.
+        raise Failure(f"cannot import {name!r}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,48 @@
+"""How the terminal shows a run: a progress bar while it goes, a trace when it is done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from stencilm.generation.trace import Event, Prompt, Sampled, Stopped, Trace
+
+
+@contextmanager
+def progress(max_tokens: int) -> Iterator[Callable[[Event], None]]:
+    """Gives a function that takes events and moves a bar on standard error.
+
+    Where standard error is not a terminal nothing is drawn.
+    """
+    if not sys.stderr.isatty():
+        yield lambda event: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("writing"), BarColumn(), MofNCompleteColumn(), TextColumn("tokens"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("writing", total=max_tokens)
+
+        def show(event: Event) -> None:
+            if isinstance(event, Sampled):
+                bar.advance(task)
+
+        yield show
+
+
+def trace_lines(trace: Trace) -> Iterator[str]:
+    """One line for each event: the token's text, its probability, how many were allowed."""
+    for event in trace:
+        if isinstance(event, Prompt):
+            yield f"prompt   {len(event.token_ids)} tokens"
+        elif isinstance(event, Sampled):
+            text = event.text.decode("utf-8", "backslashreplace")
+            allowed = "all" if event.allowed is None else str(event.allowed)
+            yield f"sampled  {text!r:<24} logprob {event.logprob:8.3f}  of {allowed} allowed"
+        elif isinstance(event, Stopped):
+            cause = "" if event.limit is None else f" ({event.limit})"
+            yield f"stopped  {event.reason}{cause}"
+        else:
+            yield f"{event.kind}  {event.to_json()}"
