@@ -4,15 +4,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use stencilm_grammar::Grammar;
 
+use crate::cache::MaskCache;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
 use crate::machine::Machine;
+use crate::mask::has_doubtful_key;
 use crate::run::Run;
-use crate::stacks::Stacks;
+use crate::stacks::{SetId, Stacks};
 use crate::vocabulary::Vocabulary;
 
 /// Lexemes and rows of one vocabulary are dropped for new grammars when they hold more than this.
 const LEXICON_BUDGET_BYTES: usize = 256 << 20;
+
+/// The masks kept for one grammar are dropped when they hold more than this.
+const MASKS_BUDGET_BYTES: usize = 16 << 20;
 
 /// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
 pub struct CompiledGrammar {
@@ -20,6 +25,7 @@ pub struct CompiledGrammar {
     vocabulary: Arc<Vocabulary>,
     machine: Mutex<Machine>,
     lexicon: Arc<Mutex<Lexicon>>,
+    masks: Mutex<MaskCache>,
 }
 
 impl CompiledGrammar {
@@ -27,7 +33,8 @@ impl CompiledGrammar {
     pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> CompiledGrammar {
         let machine = Mutex::new(Machine::new(grammar.clone()));
         let lexicon = vocabulary.lexicon(LEXICON_BUDGET_BYTES);
-        CompiledGrammar { grammar, vocabulary, machine, lexicon }
+        let masks = Mutex::new(MaskCache::new(MASKS_BUDGET_BYTES));
+        CompiledGrammar { grammar, vocabulary, machine, lexicon, masks }
     }
 
     /// The grammar.
@@ -43,7 +50,7 @@ impl CompiledGrammar {
     /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
     /// other grammars share.
     pub fn memory_bytes(&self) -> usize {
-        self.grammar.memory_bytes() + lock(&self.machine).memory_bytes()
+        self.grammar.memory_bytes() + lock(&self.machine).memory_bytes() + lock(&self.masks).memory_bytes()
     }
 
     /// Runs an operation with all memory in hand.
@@ -54,8 +61,46 @@ impl CompiledGrammar {
     ) -> Result<T, EngineError> {
         let mut machine = lock(&self.machine);
         let mut lexicon = lock(&self.lexicon);
-        let mut run = Run { machine: &mut machine, lexicon: &mut lexicon, stacks, inexact: false, scratch: Vec::new() };
+        let mut run = Run {
+            machine: &mut machine,
+            lexicon: &mut lexicon,
+            stacks,
+            inexact: false,
+            compared_keys: false,
+            scratch: Vec::new(),
+        };
         operation(&mut run)
+    }
+
+    /// Writes the mask of a configuration, without stop tokens, from the cache where it is known. Says how many tokens
+    /// are allowed. What the computation adds to `stacks` stays there.
+    pub(crate) fn fill_mask(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+        mask: &mut [u32],
+    ) -> Result<usize, EngineError> {
+        let doubtful = {
+            let machine = lock(&self.machine);
+            let doubtful = has_doubtful_key(&machine, stacks, configuration);
+            if !doubtful && let Some(kept) = lock(&self.masks).find(&machine, stacks, configuration) {
+                return Ok(kept.write(mask));
+            }
+            doubtful
+        };
+        stacks.watch();
+        let filled = self.with(stacks, |run| {
+            run.fill_mask(&self.vocabulary, configuration, mask)?;
+            Ok(run.compared_keys)
+        });
+        let reads = stacks.unwatch();
+        let compared_keys = filled?;
+        if !doubtful && !compared_keys {
+            // The machine first, as above: one order of locks for all.
+            let machine = lock(&self.machine);
+            lock(&self.masks).keep(&machine, stacks, configuration, &reads, mask);
+        }
+        Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
     }
 }
 

@@ -3,6 +3,7 @@
 //! The flow is one way: [`Grammar`](stencilm_grammar::Grammar) × [`Vocabulary`] → [`CompiledGrammar`] →
 //! [`GrammarMatcher`] → mask words.
 
+mod cache;
 mod compiled;
 mod error;
 mod json_text;

@@ -95,6 +95,8 @@ pub struct Fork {
     pub known_count: u32,
     /// Whether the members of that object come in any order.
     pub any_order: bool,
+    /// Whether its register is a [`crate::stacks::MembersState`], not a count.
+    pub remembers_members: bool,
 }
 
 /// The lazily laid out machine of one grammar.
@@ -170,6 +172,11 @@ impl Machine {
         }
     }
 
+    /// Whether the frame's register is a [`crate::stacks::MembersState`], not a count.
+    pub fn remembers_members(&self, frame: FrameId) -> bool {
+        matches!(self.frames[frame.0 as usize], Frame::Key(_) | Frame::AfterValue(_))
+    }
+
     /// The known members of `set` and one more.
     pub fn known_with(&mut self, set: u32, member: u32) -> u32 {
         let mut words = self.known_sets[set as usize].to_vec();
@@ -239,6 +246,7 @@ impl Machine {
             free_tag: None,
             known_count: 0,
             any_order: false,
+            remembers_members: self.remembers_members(frame),
         };
         let mut free_key = None;
         match (self.frames[frame.0 as usize], phase) {

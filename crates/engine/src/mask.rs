@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::error::EngineError;
 use crate::json_text;
 use crate::lexicon::Row;
-use crate::machine::{Fork, ForkId};
+use crate::machine::{Fork, ForkId, Machine};
 use crate::run::{Place, Run, UNKNOWN_TEXT, state_of};
-use crate::stacks::{Entry, SetId};
+use crate::stacks::{Entry, NIL, SetId, Stacks};
 use crate::tokenset;
 use crate::trie::Visit;
 use crate::vocabulary::Vocabulary;
@@ -125,17 +125,7 @@ impl Run<'_> {
         tags: &[Vec<u32>],
     ) -> Vec<u32> {
         let Some(free) = fork.free_tag else { return Vec::new() };
-        let state = self.stacks.members(thread.register);
-        let seen: Vec<Vec<u8>> =
-            self.stacks.list(state.seen).filter(|&key| key != UNKNOWN_TEXT).map(|key| self.stacks.text(key)).collect();
-        if seen.is_empty() {
-            return Vec::new();
-        }
-        let so_far = self.stacks.text(state.text);
-        // Without escapes so far, a key that does not begin like this cannot come out any more.
-        let plain = so_far.strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
-        let possible: Vec<&Vec<u8>> =
-            seen.iter().filter(|key| plain.is_none_or(|body| key.starts_with(body))).collect();
+        let (so_far, possible) = keys_that_may_repeat(self.stacks, thread);
         if possible.is_empty() {
             return Vec::new();
         }
@@ -151,7 +141,7 @@ impl Run<'_> {
             let Some(example) = below.clone().next() else { continue };
             let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
             let key = json_text::value_of(&[&so_far, &bytes[..trie.depth(node)]].concat());
-            if possible.iter().any(|seen| **seen == key) {
+            if possible.contains(&key) {
                 tokens.extend(below);
             }
         }
@@ -159,4 +149,31 @@ impl Run<'_> {
         tokens.dedup();
         tokens
     }
+}
+
+/// The key that the thread has written so far, and the keys of its object that it may still come to repeat.
+fn keys_that_may_repeat(stacks: &Stacks, thread: Entry) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let state = stacks.members(thread.register);
+    if state.seen == NIL {
+        return (Vec::new(), Vec::new());
+    }
+    let so_far = stacks.text(state.text);
+    // Without escapes so far, a key that does not begin like this cannot come out any more.
+    let plain = so_far.strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
+    let possible = stacks
+        .list(state.seen)
+        .filter(|&key| key != UNKNOWN_TEXT)
+        .map(|key| stacks.text(key))
+        .filter(|key| plain.is_none_or(|body| key.starts_with(body)))
+        .collect();
+    (so_far, possible)
+}
+
+/// Whether the mask depends on the keys that an object has seen, so that it must not be kept for another.
+pub(crate) fn has_doubtful_key(machine: &Machine, stacks: &Stacks, configuration: SetId) -> bool {
+    stacks.entries(configuration).iter().any(|&thread| {
+        thread != Entry::BOTTOM
+            && machine.fork(ForkId(thread.head)).free_tag.is_some()
+            && !keys_that_may_repeat(stacks, thread).1.is_empty()
+    })
 }

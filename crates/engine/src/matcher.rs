@@ -170,16 +170,20 @@ impl GrammarMatcher {
         if now.stopped {
             return Err(MatcherError::Terminated);
         }
-        self.probe(|run| run.fill_mask(&vocabulary, now.configuration, mask))?;
+        let stacks = Arc::make_mut(&mut self.stacks);
+        let filled = self.compiled.fill_mask(stacks, now.configuration, mask);
+        stacks.rewind(now.mark);
+        let mut allowed = filled?;
         let completed = self.is_completed();
         for &id in self.stop_token_ids.iter() {
+            allowed -= usize::from(tokenset::get(mask, id));
             if completed {
                 tokenset::set(mask, id);
+                allowed += 1;
             } else {
                 tokenset::clear(mask, id);
             }
         }
-        let allowed: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
         if allowed == 0 && !(completed && self.stop_token_ids.is_empty()) {
             let state = if completed { "it is complete, but there is more" } else { "it is not complete" };
             return Err(MatcherError::NoTokenFits(state.into()));

@@ -30,6 +30,8 @@ pub(crate) struct Run<'a> {
     pub stacks: &'a mut Stacks,
     /// Set when an answer depended on what [`UNKNOWN_TEXT`] stands for.
     pub inexact: bool,
+    /// Set when an answer depended on which keys an object has seen.
+    pub compared_keys: bool,
     /// Room for the threads of a step.
     pub scratch: Vec<Entry>,
 }
@@ -62,6 +64,7 @@ impl Run<'_> {
         while done < work.len() {
             let set = work[done];
             done += 1;
+            self.stacks.look_at(set);
             for index in 0..self.stacks.entries(set).len() {
                 let frame = self.stacks.entries(set)[index];
                 if frame == Entry::BOTTOM {
@@ -231,6 +234,7 @@ impl Run<'_> {
                             seen == key
                         });
                         self.inexact |= unknown_seen;
+                        self.compared_keys |= old.seen != NIL;
                         if repeated {
                             return None;
                         }

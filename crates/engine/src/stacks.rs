@@ -119,6 +119,14 @@ pub struct Stacks {
     index: HashTable<u32>,
     members: Interner<MembersState>,
     cells: Interner<Cell>,
+    watch: Option<Watch>,
+}
+
+/// Which sets were looked at, of those that were there before.
+#[derive(Clone)]
+struct Watch {
+    before: u32,
+    reads: Vec<SetId>,
 }
 
 /// The empty list of texts or bytes.
@@ -133,6 +141,7 @@ impl Stacks {
             index: HashTable::new(),
             members: Interner::new(MembersState::default()),
             cells: Interner::new(Cell { before: u32::MAX, last: u32::MAX }),
+            watch: None,
         };
         let empty = stacks.intern(&[]);
         let bottom = stacks.intern(&[Entry::BOTTOM]);
@@ -151,6 +160,26 @@ impl Stacks {
     #[inline]
     pub fn has_bottom(&self, set: SetId) -> bool {
         self.entries(set).last() == Some(&Entry::BOTTOM)
+    }
+
+    /// From now on remembers the sets of today that are looked at, in the order of the first look.
+    pub fn watch(&mut self) {
+        self.watch = Some(Watch { before: self.spans.len() as u32, reads: Vec::new() });
+    }
+
+    /// The sets that were looked at since [`Stacks::watch`], which ends here.
+    pub fn unwatch(&mut self) -> Vec<SetId> {
+        self.watch.take().map_or_else(Vec::new, |watch| watch.reads)
+    }
+
+    /// Says that the content of a stack set decides what comes next.
+    pub fn look_at(&mut self, set: SetId) {
+        if let Some(watch) = &mut self.watch
+            && set.0 < watch.before
+            && !watch.reads.contains(&set)
+        {
+            watch.reads.push(set);
+        }
     }
 
     /// The set of one frame.
@@ -179,6 +208,8 @@ impl Stacks {
     }
 
     fn union(&mut self, a: SetId, b: SetId) -> SetId {
+        self.look_at(a);
+        self.look_at(b);
         let mut both = [self.entries(a), self.entries(b)].concat();
         both.sort_unstable();
         both.dedup();

@@ -1,8 +1,6 @@
 //! Every mask equals the slow twin's, before and after rollback, in a fork, and when compiled anew.
 
-mod common;
-
-use common::{Random, matcher, random_grammar, random_vocabulary};
+use crate::common::{Random, random_grammar, random_vocabulary};
 use proptest::prelude::*;
 use std::sync::Arc;
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, naive};
@@ -15,14 +13,29 @@ fn mask(matcher: &mut GrammarMatcher) -> TokenSet {
     }
 }
 
-fn walk(seed: u64) {
+/// Three sequences of one compiled grammar, so that the later ones find masks that the earlier ones left.
+fn walks(seed: u64) {
     let mut random = Random::new(seed);
     let Some(grammar) = random_grammar(&mut random) else { return };
-    let vocabulary = random_vocabulary(&mut random);
-    let mut live = matcher(grammar.clone(), vocabulary.clone());
+    let grammar = Arc::new(grammar);
+    let compiled = Arc::new(CompiledGrammar::new(grammar.clone(), random_vocabulary(&mut random)));
+    for _ in 0..3 {
+        let (accepted, last) = walk(seed, &mut random, &compiled);
+        // The same prefix in a fresh machine and lexicon, without anything kept.
+        let fresh = Arc::new(CompiledGrammar::new(grammar.clone(), random_vocabulary_again(seed)));
+        let mut fresh = GrammarMatcher::new(fresh, &MatcherOptions::default()).unwrap();
+        for &token in &accepted {
+            assert!(fresh.accept_token(token).unwrap());
+        }
+        assert_eq!(mask(&mut fresh), last, "seed {seed}: fresh after {accepted:?}");
+    }
+}
+
+fn walk(seed: u64, random: &mut Random, compiled: &Arc<CompiledGrammar>) -> (Vec<u32>, TokenSet) {
+    let mut live = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
     let mut accepted: Vec<u32> = Vec::new();
     let mut seen: Vec<TokenSet> = Vec::new();
-    for _ in 0..30 {
+    for _ in 0..20 {
         let fast = mask(&mut live);
         assert_eq!(fast, naive::mask(&live).unwrap(), "seed {seed} after {accepted:?}");
         seen.truncate(accepted.len());
@@ -58,13 +71,8 @@ fn walk(seed: u64) {
             }
         }
     }
-    // The same prefix in a fresh machine and lexicon, without any cache.
-    let fresh = Arc::new(CompiledGrammar::new(Arc::new(grammar), random_vocabulary_again(seed)));
-    let mut fresh = GrammarMatcher::new(fresh, &MatcherOptions::default()).unwrap();
-    for &token in &accepted {
-        assert!(fresh.accept_token(token).unwrap());
-    }
-    assert_eq!(mask(&mut fresh), mask(&mut live), "seed {seed}: fresh after {accepted:?}");
+    let last = mask(&mut live);
+    (accepted, last)
 }
 
 fn random_vocabulary_again(seed: u64) -> Arc<stencilm_engine::Vocabulary> {
@@ -78,6 +86,6 @@ proptest! {
 
     #[test]
     fn fast_mask_equals_naive_mask(seed in any::<u64>()) {
-        walk(seed);
+        walks(seed);
     }
 }

@@ -1,10 +1,8 @@
 //! What a matcher promises: stop tokens, rollback, refusals without change, and keys that never repeat.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::matcher;
+use crate::common::matcher;
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
 use stencilm_grammar::{FreeMembers, Grammar, GrammarBuilder, Members, Report, Surface};
 use stencilm_regex::ByteSet;

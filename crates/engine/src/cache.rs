@@ -1,0 +1,213 @@
+//! Masks seen before, keyed by exactly what their computation read.
+//!
+//! A mask depends on the configuration and on those frames below it that some token reaches, no others. While a mask is
+//! computed, every stack set whose content is looked at is noted; the cache is a tree of such looks. A lookup replays
+//! them: describe the configuration, then open the sets that the tree asks for one by one, until a mask is reached. Sets
+//! not opened are mere names, numbered by first occurrence, so that equal surroundings at another depth, in another
+//! sequence or after a rollback are hits. Nothing is guessed, so nothing can be stale.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::machine::{ForkId, FrameId, Machine};
+use crate::stacks::{Entry, NIL, SetId, Stacks};
+use crate::tokenset;
+
+/// Masks with at most this many tokens are kept as a list.
+const MAX_LISTED: usize = 512;
+
+/// A mask as it is kept, without stop tokens.
+pub(crate) enum KeptMask {
+    Listed(Box<[u32]>),
+    Words { words: Box<[u32]>, allowed: usize },
+}
+
+impl KeptMask {
+    fn new(words: &[u32]) -> KeptMask {
+        let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        if allowed > MAX_LISTED {
+            return KeptMask::Words { words: words.into(), allowed };
+        }
+        let mut listed = Vec::with_capacity(allowed);
+        for (index, &word) in words.iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                listed.push(index as u32 * 32 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+        KeptMask::Listed(listed.into())
+    }
+
+    /// Writes the mask and says how many tokens it allows.
+    pub fn write(&self, mask: &mut [u32]) -> usize {
+        match self {
+            KeptMask::Words { words, allowed } => {
+                mask.copy_from_slice(words);
+                *allowed
+            }
+            KeptMask::Listed(tokens) => {
+                mask.fill(0);
+                tokens.iter().for_each(|&token| tokenset::set(mask, token));
+                tokens.len()
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            KeptMask::Words { words, .. } => words.len() * 4,
+            KeptMask::Listed(tokens) => tokens.len() * 4,
+        }
+    }
+}
+
+/// A node of the tree of looks.
+enum Look {
+    /// Open the set with this number; the content found says where to go on.
+    Open {
+        set: u32,
+        branches: FxHashMap<Box<[u64]>, u32>,
+    },
+    Mask(Arc<KeptMask>),
+}
+
+/// The masks of one grammar, within a budget of bytes.
+pub(crate) struct MaskCache {
+    roots: FxHashMap<Box<[u64]>, u32>,
+    looks: Vec<Look>,
+    bytes: usize,
+    budget: usize,
+}
+
+/// The names of sets, by first occurrence, and the description last written.
+#[derive(Default)]
+struct Names {
+    sets: Vec<SetId>,
+    description: Vec<u64>,
+}
+
+impl Names {
+    fn number(&mut self, set: SetId) -> u64 {
+        let found = self.sets.iter().position(|&known| known == set);
+        found.unwrap_or_else(|| {
+            self.sets.push(set);
+            self.sets.len() - 1
+        }) as u64
+    }
+
+    /// Describes a set without saying what lies below its entries.
+    fn describe(&mut self, machine: &Machine, stacks: &Stacks, set: SetId, is_configuration: bool) {
+        self.description.clear();
+        for &entry in stacks.entries(set) {
+            if entry == Entry::BOTTOM {
+                self.description.push(u64::MAX);
+                continue;
+            }
+            let remembers_members = if is_configuration {
+                machine.fork(ForkId(entry.head)).remembers_members
+            } else {
+                machine.remembers_members(FrameId(entry.head))
+            };
+            self.description.push(u64::from(entry.head) << 32 | u64::from(entry.state));
+            if remembers_members {
+                let state = stacks.members(entry.register);
+                self.description.push(u64::from(state.next) << 32 | u64::from(state.known));
+                self.description.push(u64::from(state.seen != NIL));
+            } else {
+                self.description.push(u64::from(entry.register));
+            }
+            let below = self.number(entry.below);
+            self.description.push(below);
+        }
+    }
+}
+
+impl MaskCache {
+    pub fn new(budget: usize) -> MaskCache {
+        MaskCache { roots: FxHashMap::default(), looks: Vec::new(), bytes: 0, budget }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The mask of a configuration, if one was kept for all that it depends on.
+    pub fn find(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<KeptMask>> {
+        let mut names = Names::default();
+        names.describe(machine, stacks, configuration, true);
+        let mut look = self.roots.get(&names.description[..])?;
+        loop {
+            match &self.looks[*look as usize] {
+                Look::Mask(mask) => return Some(mask),
+                Look::Open { set, branches } => {
+                    let set = names.sets[*set as usize];
+                    names.describe(machine, stacks, set, false);
+                    look = branches.get(&names.description[..])?;
+                }
+            }
+        }
+    }
+
+    /// Keeps a mask whose computation has read these sets, in this order. Returns quietly without keeping it where the
+    /// order contradicts an earlier one, which costs a hit and no correctness.
+    pub fn keep(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId, reads: &[SetId], words: &[u32]) {
+        if self.bytes > self.budget {
+            // Simplest fair eviction: the masks in use come back at once, the others are gone.
+            *self = MaskCache::new(self.budget);
+        }
+        let mut names = Names::default();
+        names.describe(machine, stacks, configuration, true);
+        let mut key: Box<[u64]> = names.description[..].into();
+        let mut parent: Option<u32> = None;
+        let mut reads = reads.iter();
+        let mut opened = vec![false; 0];
+        loop {
+            // The next set read that has a name and was not opened before; others were made by the computation itself.
+            let next = reads.find_map(|read| {
+                let set = names.sets.iter().position(|known| known == read)?;
+                opened.resize(names.sets.len(), false);
+                (!std::mem::replace(&mut opened[set], true)).then_some(set as u32)
+            });
+            let fresh = match next {
+                Some(set) => Look::Open { set, branches: FxHashMap::default() },
+                None => Look::Mask(Arc::new(KeptMask::new(words))),
+            };
+            let child = self.child(parent, key, fresh);
+            match (&self.looks[child as usize], next) {
+                (Look::Open { set, .. }, Some(next)) if *set == next => {
+                    let set = names.sets[next as usize];
+                    names.describe(machine, stacks, set, false);
+                    key = names.description[..].into();
+                    parent = Some(child);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// The look behind `key`, which is `fresh` if there was none.
+    fn child(&mut self, parent: Option<u32>, key: Box<[u64]>, fresh: Look) -> u32 {
+        let next = self.looks.len() as u32;
+        let branches = match parent {
+            None => &mut self.roots,
+            Some(parent) => match &mut self.looks[parent as usize] {
+                Look::Open { branches, .. } => branches,
+                Look::Mask(_) => unreachable!("a mask is never a parent"),
+            },
+        };
+        let size = key.len() * 8 + 64;
+        let child = *branches.entry(key).or_insert(next);
+        if child == next {
+            self.bytes += size
+                + match &fresh {
+                    Look::Mask(mask) => mask.bytes() + 32,
+                    Look::Open { .. } => 64,
+                };
+            self.looks.push(fresh);
+        }
+        child
+    }
+}
