@@ -16,7 +16,7 @@ from typing import Any
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers.fast import read_fast
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
-from stencilm.tokenizers.source import Source, ids_of
+from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source, ids_of
 
 SENTENCEPIECE_NAMES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 _SPECIAL_ROLES = (
@@ -126,9 +126,8 @@ def _with_settings(source: Source, folder: Path) -> Source:
         *(() if end is None else (id_of[end],)),
         *ids_of(declared, what="eos_token_id"),
     )
-    tokens = [
-        None if token_id in special else token for token_id, token in enumerate(source.tokens)
-    ]
+    tokens = [None if i in special else token for i, token in enumerate(source.tokens)]
+    tokens += [None] * (max(special, default=-1) + 1 - len(tokens))
     return replace(
         source,
         tokens=tokens,
@@ -158,8 +157,14 @@ def _added_tokens(settings: dict[str, Any]) -> Iterator[tuple[int, str]]:
     added = settings.get("added_tokens_decoder")
     for key, token in added.items() if isinstance(added, dict) else ():
         name = _name_of(token)
-        if name is not None and key.isdecimal():
-            yield int(key), name
+        if name is None or not key.isdecimal():
+            continue
+        if len(key) > 9 or int(key) >= MAX_VOCAB_SIZE:
+            raise TokenizerError(
+                f"the settings give {name!r} the id {key[:20]}, but ids end at "
+                f"{MAX_VOCAB_SIZE - 1}; mend added_tokens_decoder"
+            )
+        yield int(key), name
 
 
 def _special_names(settings: dict[str, Any]) -> Iterator[str]:

@@ -30,7 +30,7 @@ def read_huggingface(tokenizer: Any) -> list[Source]:
     """
     label = f"the {type(tokenizer).__name__}"
     backend = _backend(tokenizer)
-    if backend is tokenizer:
+    if backend is not None and backend is tokenizer:
         return [read_fast(tokenizer, label=label, special={})]
     if not hasattr(tokenizer, "get_vocab") or not hasattr(tokenizer, "decode"):
         raise TokenizerError(

@@ -302,7 +302,7 @@ class TokenizerInfo:
         """
         return self._encoder.encode(text)
 
-    def tokenize_bytes(self, data: bytes) -> list[int]:
+    def tokenize_bytes(self, data: bytes | bytearray | memoryview) -> list[int]:
         """Tokens that spell exactly these bytes, with no space put before them.
 
         Valid UTF-8 gets the tokenizer's own tokens; what no tokenizer encodes, and everything where

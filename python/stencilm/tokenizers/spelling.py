@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate, pairwise
+from string import hexdigits
 
 METASPACE = "\u2581"
 
@@ -44,7 +45,7 @@ _BYTE_LEVEL_TABLE: dict[int, int | str] = {byte: "\uffff" for byte in range(256)
 }
 _LATIN_TABLE: dict[int, int | str] = {}
 _BYTE_TOKENS = {
-    form.format(byte): bytes([byte]) for byte in range(256) for form in ("<0x{:02X}>", "<0x{:02x}>")
+    f"<0x{high}{low}>": bytes([int(high + low, 16)]) for high in hexdigits for low in hexdigits
 }
 
 
