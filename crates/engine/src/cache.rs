@@ -79,16 +79,22 @@ pub(crate) struct MaskCache {
     looks: Vec<Look>,
     bytes: usize,
     budget: usize,
+    /// The length of the longest token: counts further than this from their bounds make no difference.
+    horizon: u32,
 }
 
 /// The names of sets, by first occurrence, and the description last written.
-#[derive(Default)]
 struct Names {
     sets: Vec<SetId>,
     description: Vec<u64>,
+    horizon: u32,
 }
 
 impl Names {
+    fn new(horizon: u32) -> Names {
+        Names { sets: Vec::new(), description: Vec::new(), horizon }
+    }
+
     fn number(&mut self, set: SetId) -> u64 {
         let found = self.sets.iter().position(|&known| known == set);
         found.unwrap_or_else(|| {
@@ -105,18 +111,14 @@ impl Names {
                 self.description.push(u64::MAX);
                 continue;
             }
-            let remembers_members = if is_configuration {
-                machine.fork(ForkId(entry.head)).remembers_members
-            } else {
-                machine.remembers_members(FrameId(entry.head))
-            };
+            let frame = if is_configuration { machine.fork(ForkId(entry.head)).frame } else { FrameId(entry.head) };
             self.description.push(u64::from(entry.head) << 32 | u64::from(entry.state));
-            if remembers_members {
+            if machine.remembers_members(frame) {
                 let state = stacks.members(entry.register);
                 self.description.push(u64::from(state.next) << 32 | u64::from(state.known));
                 self.description.push(u64::from(state.seen != NIL));
             } else {
-                self.description.push(u64::from(entry.register));
+                self.description.push(u64::from(machine.saturated_count(frame, entry.register, self.horizon)));
             }
             let below = self.number(entry.below);
             self.description.push(below);
@@ -125,8 +127,9 @@ impl Names {
 }
 
 impl MaskCache {
-    pub fn new(budget: usize) -> MaskCache {
-        MaskCache { roots: FxHashMap::default(), looks: Vec::new(), bytes: 0, budget }
+    pub fn new(budget: usize, horizon: usize) -> MaskCache {
+        let horizon = horizon as u32;
+        MaskCache { roots: FxHashMap::default(), looks: Vec::new(), bytes: 0, budget, horizon }
     }
 
     /// Bytes of memory held, about.
@@ -136,7 +139,7 @@ impl MaskCache {
 
     /// The mask of a configuration, if one was kept for all that it depends on.
     pub fn find(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<KeptMask>> {
-        let mut names = Names::default();
+        let mut names = Names::new(self.horizon);
         names.describe(machine, stacks, configuration, true);
         let mut look = self.roots.get(&names.description[..])?;
         loop {
@@ -156,9 +159,9 @@ impl MaskCache {
     pub fn keep(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId, reads: &[SetId], words: &[u32]) {
         if self.bytes > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
-            *self = MaskCache::new(self.budget);
+            *self = MaskCache::new(self.budget, self.horizon as usize);
         }
-        let mut names = Names::default();
+        let mut names = Names::new(self.horizon);
         names.describe(machine, stacks, configuration, true);
         let mut key: Box<[u64]> = names.description[..].into();
         let mut parent: Option<u32> = None;

@@ -33,7 +33,7 @@ impl CompiledGrammar {
     pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> CompiledGrammar {
         let machine = Mutex::new(Machine::new(grammar.clone()));
         let lexicon = vocabulary.lexicon(LEXICON_BUDGET_BYTES);
-        let masks = Mutex::new(MaskCache::new(MASKS_BUDGET_BYTES));
+        let masks = Mutex::new(MaskCache::new(MASKS_BUDGET_BYTES, vocabulary.trie().max_depth()));
         CompiledGrammar { grammar, vocabulary, machine, lexicon, masks }
     }
 
@@ -80,27 +80,22 @@ impl CompiledGrammar {
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<usize, EngineError> {
-        let doubtful = {
-            let machine = lock(&self.machine);
-            let doubtful = has_doubtful_key(&machine, stacks, configuration);
-            if !doubtful && let Some(kept) = lock(&self.masks).find(&machine, stacks, configuration) {
+        let mut masks = lock(&self.masks);
+        self.with(stacks, |run| {
+            let configuration = run.saturated(configuration)?;
+            let doubtful = has_doubtful_key(run.machine, run.stacks, configuration);
+            if !doubtful && let Some(kept) = masks.find(run.machine, run.stacks, configuration) {
                 return Ok(kept.write(mask));
             }
-            doubtful
-        };
-        stacks.watch();
-        let filled = self.with(stacks, |run| {
-            run.fill_mask(&self.vocabulary, configuration, mask)?;
-            Ok(run.compared_keys)
-        });
-        let reads = stacks.unwatch();
-        let compared_keys = filled?;
-        if !doubtful && !compared_keys {
-            // The machine first, as above: one order of locks for all.
-            let machine = lock(&self.machine);
-            lock(&self.masks).keep(&machine, stacks, configuration, &reads, mask);
-        }
-        Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
+            run.stacks.watch();
+            let filled = run.fill_mask(&self.vocabulary, configuration, mask);
+            let reads = run.stacks.unwatch();
+            filled?;
+            if !doubtful && !run.compared_keys {
+                masks.keep(run.machine, run.stacks, configuration, &reads, mask);
+            }
+            Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
+        })
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Deriver, Dfa, ExprId, ExprSet, LimitExceeded, Limits, StateId, Tag};
+use stencilm_regex::{Deriver, Dfa, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
 
 use crate::tokenset::TokenSet;
 use crate::trie::{Trie, Visit};
@@ -54,12 +54,13 @@ pub struct Lexicon {
     dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
     rows: FxHashMap<Box<[ExprId]>, Option<Arc<Row>>>,
     rows_bytes: usize,
+    saturation: Saturation,
     limits: Limits,
 }
 
 impl Lexicon {
-    /// An empty lexicon.
-    pub fn new() -> Lexicon {
+    /// An empty lexicon for a vocabulary whose longest token has `longest_token` bytes.
+    pub fn new(longest_token: usize) -> Lexicon {
         let limits = Limits::default();
         Lexicon {
             deriver: Deriver::new(limits),
@@ -67,6 +68,7 @@ impl Lexicon {
             dfa_index: FxHashMap::default(),
             rows: FxHashMap::default(),
             rows_bytes: 0,
+            saturation: Saturation::new(longest_token as u32),
             limits,
         }
     }
@@ -103,6 +105,11 @@ impl Lexicon {
     #[inline]
     pub fn accepts(&self, dfa: DfaId, state: StateId) -> &[Tag] {
         self.dfas[dfa.0 as usize].accepts(state)
+    }
+
+    /// A state with the same mask, common to all states that differ only in counts far from their bounds.
+    pub fn saturated(&mut self, dfa: DfaId, state: StateId) -> Result<StateId, LimitExceeded> {
+        self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
     }
 
     /// Whether any byte leads on.

@@ -95,8 +95,8 @@ pub struct Fork {
     pub known_count: u32,
     /// Whether the members of that object come in any order.
     pub any_order: bool,
-    /// Whether its register is a [`crate::stacks::MembersState`], not a count.
-    pub remembers_members: bool,
+    /// The frame that it starts.
+    pub frame: FrameId,
 }
 
 /// The lazily laid out machine of one grammar.
@@ -177,6 +177,21 @@ impl Machine {
         matches!(self.frames[frame.0 as usize], Frame::Key(_) | Frame::AfterValue(_))
     }
 
+    /// A count that no token of at most `horizon` bytes can tell from this one: each round reads at least one byte.
+    pub fn saturated_count(&self, frame: FrameId, count: u32, horizon: u32) -> u32 {
+        let Frame::Node(node) = self.frames[frame.0 as usize] else { return count };
+        let Node::Repeat { min, max, .. } = *self.grammar.node(node) else { return count };
+        let far = horizon.saturating_add(1);
+        if min.saturating_sub(count) > far {
+            // Neither bound is near: the minimum is not, and the maximum is no smaller.
+            min - far
+        } else if count > min && max.is_none_or(|max| max - count > far) {
+            min
+        } else {
+            count
+        }
+    }
+
     /// The known members of `set` and one more.
     pub fn known_with(&mut self, set: u32, member: u32) -> u32 {
         let mut words = self.known_sets[set as usize].to_vec();
@@ -246,7 +261,7 @@ impl Machine {
             free_tag: None,
             known_count: 0,
             any_order: false,
-            remembers_members: self.remembers_members(frame),
+            frame,
         };
         let mut free_key = None;
         match (self.frames[frame.0 as usize], phase) {

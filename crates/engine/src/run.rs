@@ -90,6 +90,25 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// A configuration with the same mask, common to all that differ only in counts far from their bounds.
+    pub fn saturated(&mut self, configuration: SetId) -> Result<SetId, EngineError> {
+        let mut threads = std::mem::take(&mut self.scratch);
+        threads.clear();
+        threads.extend_from_slice(self.stacks.entries(configuration));
+        let mut changed = false;
+        for thread in &mut threads {
+            if *thread != Entry::BOTTOM {
+                let dfa = self.machine.fork(ForkId(thread.head)).dfa;
+                let state = self.lexicon.saturated(dfa, state_of(*thread))?;
+                changed |= state != state_of(*thread);
+                thread.state = state.0 | thread.state & FRESH;
+            }
+        }
+        let saturated = if changed { self.stacks.configuration(&mut threads) } else { configuration };
+        self.scratch = threads;
+        Ok(saturated)
+    }
+
     /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
     pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
         let mut threads = std::mem::take(&mut self.scratch);

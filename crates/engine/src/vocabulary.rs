@@ -122,6 +122,7 @@ impl Vocabulary {
             fingerprint.number(*id as usize);
             fingerprint.bytes(name.as_bytes());
         }
+        let lexicon = Mutex::new(Arc::new(Mutex::new(Lexicon::new(trie.max_depth()))));
         Ok(Vocabulary {
             fingerprint: fingerprint.0,
             bytes,
@@ -131,7 +132,7 @@ impl Vocabulary {
             special_tokens,
             trie,
             duplicates,
-            lexicon: Mutex::new(Arc::new(Mutex::new(Lexicon::new()))),
+            lexicon,
         })
     }
 
@@ -187,7 +188,7 @@ impl Vocabulary {
         let mut current = self.lexicon.lock().expect("no thread panics while it holds the lexicon");
         let too_large = current.try_lock().is_ok_and(|lexicon| lexicon.memory_bytes() > budget_bytes);
         if too_large {
-            *current = Arc::new(Mutex::new(Lexicon::new()));
+            *current = Arc::new(Mutex::new(Lexicon::new(self.trie.max_depth())));
         }
         current.clone()
     }

@@ -13,6 +13,7 @@ use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
 use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
+use crate::saturate::Saturation;
 
 /// A state of one [`Dfa`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -47,6 +48,8 @@ struct State {
     residuals: Box<[(Tag, ExprId)]>,
     accepts: Box<[Tag]>,
     live_bytes: u16,
+    /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
+    saturated: u32,
 }
 
 fn hash_of(residuals: &[(Tag, ExprId)]) -> u64 {
@@ -191,6 +194,31 @@ impl Dfa {
         Ok(result)
     }
 
+    /// A state that no string within the horizon can tell from this one, the same for all states that differ only in
+    /// counts far from their bounds.
+    ///
+    /// # Errors
+    /// As [`Dfa::next`].
+    pub fn saturated(
+        &mut self,
+        deriver: &mut Deriver,
+        saturation: &mut Saturation,
+        state: StateId,
+    ) -> Result<StateId, LimitExceeded> {
+        let known = self.states[state.0 as usize].saturated;
+        if known != UNKNOWN {
+            return Ok(StateId(known));
+        }
+        let mut residuals = self.states[state.0 as usize].residuals.to_vec();
+        for (_, residual) in &mut residuals {
+            *residual = saturation.apply(&mut deriver.exprs, *residual);
+        }
+        let saturated = self.state_of(&deriver.exprs, residuals)?;
+        self.states[state.0 as usize].saturated = saturated.0;
+        self.states[saturated.0 as usize].saturated = saturated.0;
+        Ok(saturated)
+    }
+
     #[cold]
     fn fill_row(&mut self, deriver: &mut Deriver, state: StateId) -> Result<(), LimitExceeded> {
         let width = self.representatives.len();
@@ -234,7 +262,7 @@ impl Dfa {
         let accepts = residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
         let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
-        self.states.push(State { residuals: residuals.into(), accepts, live_bytes: 0 });
+        self.states.push(State { residuals: residuals.into(), accepts, live_bytes: 0, saturated: UNKNOWN });
         let states = &self.states;
         if self.index.find(hash, |&known| states[known as usize].residuals == states[id as usize].residuals).is_none() {
             self.index.insert_unique(hash, id, |&id| hash_of(&states[id as usize].residuals));

@@ -8,6 +8,7 @@ mod derivative;
 mod dfa;
 mod expr;
 mod limits;
+mod saturate;
 pub mod syntax;
 
 pub use byteset::ByteSet;
@@ -15,4 +16,5 @@ pub use derivative::{Derivatives, Deriver};
 pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
 pub use limits::{LimitExceeded, Limits};
+pub use saturate::Saturation;
 pub use syntax::{Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_pattern};

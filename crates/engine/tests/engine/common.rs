@@ -58,8 +58,8 @@ pub fn random_expr(random: &mut Random, exprs: &mut ExprSet, depth: usize) -> Ex
             exprs.concat(first, second)
         }
         5 => {
-            let min = random.below(3) as u32;
-            let max = if random.chance(2) { None } else { Some(min + random.below(4) as u32) };
+            let min = *random.pick(&[0, 0, 1, 1, 2, 2, 20]);
+            let max = if random.chance(2) { None } else { Some(min + random.pick(&[0, 1, 2, 3, 25, 60])) };
             exprs.repeat(first, min, max)
         }
         6 => {
@@ -107,8 +107,8 @@ fn random_node(random: &mut Random, builder: &mut GrammarBuilder, rules: &[RuleI
         }
         3 => {
             let body = random_node(random, builder, rules, depth - 1);
-            let min = random.below(3) as u32;
-            let max = if random.chance(2) { None } else { Some(min + random.below(3) as u32) };
+            let min = *random.pick(&[0, 0, 1, 1, 2, 2, 20]);
+            let max = if random.chance(2) { None } else { Some(min + random.pick(&[0, 1, 2, 3, 25, 60])) };
             builder.repeat(body, min, max)
         }
         4 => random_object(random, builder, rules, depth),

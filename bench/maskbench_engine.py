@@ -1,0 +1,51 @@
+"""stencilm as an engine of the MaskBench-style runner: one class with the five calls that the runner times.
+
+The runner is not part of this repository; it imports this file as ``ours=maskbench_engine:Engine`` with
+``--path bench`` and brings ``engine_api`` along.
+"""
+
+from __future__ import annotations
+
+from engine_api import CompileError, TokenizerBundle
+from engine_api import Engine as Base
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+
+
+class Engine(Base):
+    """Free white space, declared key order, no grammar cache: every compilation is timed in full."""
+
+    name = "stencilm"
+
+    def __init__(self, tok: TokenizerBundle) -> None:
+        super().__init__(tok)
+        info = TokenizerInfo.from_huggingface(
+            tok.hf, vocab_size=tok.vocab_size, stop_token_ids=[tok.eos_id]
+        )
+        self._compiler = GrammarCompiler(info, cache_enabled=False)
+        self._matcher: GrammarMatcher | None = None
+        self._compiled: stencilm.CompiledGrammar | None = None
+
+    def version(self) -> str:
+        return stencilm.__version__
+
+    def compile(self, schema: str) -> None:
+        try:
+            self._compiled = self._compiler.compile(Grammar.from_json_schema(schema))
+        except stencilm.StencilError as error:
+            raise CompileError(str(error)) from error
+
+    def start(self) -> None:
+        assert self._compiled is not None, "compile comes before start"
+        self._matcher = GrammarMatcher(self._compiled)
+        self.fill_mask = self._fill  # type: ignore[method-assign]
+        self.commit = self._matcher.accept_token  # type: ignore[method-assign]
+        self._fill_row = self._matcher.fill_next_token_bitmask
+
+    def _fill(self) -> None:
+        self._fill_row(self.mask)
+
+    def release(self) -> None:
+        self._compiled = None
+        self._matcher = None

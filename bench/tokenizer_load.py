@@ -1,0 +1,128 @@
+"""CPU seconds that loading a vocabulary costs, beside the load of its tokenizer and beside others.
+
+    python bench/tokenizer_load.py FOLDER... [--rounds 5]
+
+Every figure is the first call in a fresh interpreter, as a server would make it: the lowest of the
+rounds, then the highest. All threads count. `from_file` includes the tokenizer's own load; what is
+not installed is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+def bare(folder: str) -> Any:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+
+
+def wrapped(folder: str) -> Any:
+    from transformers import PreTrainedTokenizerFast
+
+    # The class that the folders name; AutoTokenizer would add the reading of settings.
+    return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+def spent(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def own_load(folder: str) -> float:
+    import tokenizers  # noqa: F401 - the import is not the load
+
+    return spent(lambda: bare(folder))
+
+
+def from_bare(folder: str) -> float:
+    from stencilm import TokenizerInfo
+
+    tokenizer = bare(folder)
+    return spent(lambda: TokenizerInfo.from_huggingface(tokenizer))
+
+
+def from_wrapped(folder: str) -> float:
+    from stencilm import TokenizerInfo
+
+    tokenizer = wrapped(folder)
+    return spent(lambda: TokenizerInfo.from_huggingface(tokenizer))
+
+
+def from_file(folder: str) -> float:
+    import tokenizers  # noqa: F401
+
+    from stencilm import TokenizerInfo
+
+    return spent(lambda: TokenizerInfo.from_file(folder))
+
+
+def deserialize(folder: str) -> float:
+    from stencilm import TokenizerInfo
+
+    text = TokenizerInfo.from_file(folder).serialize_json()
+    return spent(lambda: TokenizerInfo.deserialize_json(text))
+
+
+def llguidance(folder: str) -> float:
+    import llguidance.hf
+
+    tokenizer = wrapped(folder)
+    return spent(lambda: llguidance.hf.from_tokenizer(tokenizer))
+
+
+def xgrammar(folder: str) -> float:
+    import xgrammar
+
+    tokenizer = wrapped(folder)
+    return spent(lambda: xgrammar.TokenizerInfo.from_huggingface(tokenizer))
+
+
+# What is timed, and the packages that it needs.
+MEASURES: dict[Callable[[str], float], tuple[str, tuple[str, ...]]] = {
+    own_load: ("tokenizers: load tokenizer.json", ("tokenizers",)),
+    from_bare: ("stencilm: from_huggingface, bare Tokenizer", ("tokenizers",)),
+    from_wrapped: ("stencilm: from_huggingface, transformers", ("transformers",)),
+    from_file: ("stencilm: from_file, own load included", ("tokenizers",)),
+    deserialize: ("stencilm: deserialize_json", ("tokenizers",)),
+    llguidance: ("llguidance: hf.from_tokenizer", ("transformers", "llguidance")),
+    xgrammar: ("xgrammar: TokenizerInfo.from_huggingface", ("transformers", "xgrammar")),
+}
+
+
+def in_fresh_interpreter(measure: Callable[[str], float], folder: str) -> float:
+    command = [sys.executable, __file__, folder, "--one", measure.__name__]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(answer.split()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folders", nargs="+", help="folders with a tokenizer.json")
+    parser.add_argument("--rounds", type=int, default=5, help="fresh interpreters for each figure")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        chosen = next(measure for measure in MEASURES if measure.__name__ == options.one)
+        print(chosen(options.folders[0]))
+        return
+    for folder in options.folders:
+        print(f"{Path(folder).name}: CPU seconds, lowest and highest of {options.rounds}")
+        for measure, (title, packages) in MEASURES.items():
+            if not all(find_spec(package) for package in packages):
+                continue
+            times = [in_fresh_interpreter(measure, folder) for _ in range(options.rounds)]
+            print(f"  {title:<44} {min(times):6.3f} {max(times):6.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+//! `_core.CompiledGrammar`: a grammar times a vocabulary.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use stencilm_engine as engine;
+
+use crate::grammar::Grammar;
+use crate::vocabulary::Vocabulary;
+
+/// A grammar compiled for a vocabulary; immutable and usable from many threads at once.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct CompiledGrammar {
+    pub inner: Arc<engine::CompiledGrammar>,
+}
+
+#[pymethods]
+impl CompiledGrammar {
+    #[new]
+    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary) -> CompiledGrammar {
+        let (grammar, vocabulary) = (grammar.inner.clone(), vocabulary.inner.clone());
+        let inner = py.detach(|| Arc::new(engine::CompiledGrammar::new(grammar, vocabulary)));
+        CompiledGrammar { inner }
+    }
+
+    #[getter]
+    fn memory_size_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+}

@@ -1,0 +1,59 @@
+//! Errors of the engine as the exception classes of `stencilm.errors`, each with its place.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{IntoPyDict, PyType};
+use stencilm_engine::{EngineError, MatcherError, VocabularyError};
+use stencilm_grammar::{ErrorKind, GrammarError};
+use stencilm_regex::syntax::{PatternError, PatternErrorKind};
+
+static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// An exception of the class `stencilm.errors.{class}`.
+pub fn raise(py: Python<'_>, class: &str, message: &str, place: Option<&str>) -> PyErr {
+    let build = || -> PyResult<PyErr> {
+        let module = MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("stencilm.errors")?.unbind()))?;
+        let class = module.bind(py).getattr(class)?;
+        let class = class.cast::<PyType>()?;
+        let keywords = [("place", place)].into_py_dict(py)?;
+        Ok(PyErr::from_value(class.call((message,), Some(&keywords))?))
+    };
+    build().unwrap_or_else(|error| error)
+}
+
+/// An error of a grammar.
+pub fn grammar(py: Python<'_>, error: &GrammarError) -> PyErr {
+    let class = match error.kind {
+        ErrorKind::Syntax => "GrammarSyntaxError",
+        ErrorKind::Unsupported => "UnsupportedFeature",
+        ErrorKind::Unsatisfiable => "Unsatisfiable",
+        ErrorKind::Limit => "LimitExceeded",
+    };
+    let place = Some(error.place.as_str()).filter(|place| !place.is_empty());
+    raise(py, class, &error.message, place)
+}
+
+/// An error of a pattern.
+pub fn pattern(py: Python<'_>, error: &PatternError) -> PyErr {
+    let class = match error.kind {
+        PatternErrorKind::Syntax => "GrammarSyntaxError",
+        PatternErrorKind::Unsupported => "UnsupportedFeature",
+        PatternErrorKind::Limit => "LimitExceeded",
+    };
+    raise(py, class, &error.message, Some(&format!("offset {}", error.offset)))
+}
+
+/// An error of a matcher.
+pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
+    let class = match error {
+        MatcherError::Engine(EngineError::LeftRecursion) => "UnsupportedFeature",
+        MatcherError::Engine(EngineError::Limit(_) | EngineError::TooManySets(_)) => "LimitExceeded",
+        _ => "MatcherError",
+    };
+    raise(py, class, &error.to_string(), None)
+}
+
+/// An error of a vocabulary.
+pub fn vocabulary(py: Python<'_>, error: &VocabularyError) -> PyErr {
+    raise(py, "TokenizerError", &error.to_string(), None)
+}

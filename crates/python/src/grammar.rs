@@ -1,0 +1,96 @@
+//! `_core.Grammar`: notations in, one immutable grammar out.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use stencilm_grammar::{self as grammar, Finding, JsonSchemaOptions, Spelling};
+
+use crate::errors;
+
+/// Keyword, place, note.
+type Row = (String, String, String);
+
+/// A grammar without a vocabulary.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct Grammar {
+    pub inner: Arc<grammar::Grammar>,
+}
+
+#[pymethods]
+impl Grammar {
+    #[staticmethod]
+    #[pyo3(signature = (schema, *, any_whitespace, indent, separators, strict_mode, max_whitespace, property_order,
+                        spelling, on_unsupported, documents))]
+    #[expect(clippy::too_many_arguments, reason = "the options of the public call, one by one")]
+    fn from_json_schema(
+        py: Python<'_>,
+        schema: &str,
+        any_whitespace: bool,
+        indent: Option<u32>,
+        separators: Option<(String, String)>,
+        strict_mode: bool,
+        max_whitespace: Option<u32>,
+        property_order: &str,
+        spelling: &str,
+        on_unsupported: &str,
+        documents: Vec<(String, String)>,
+    ) -> PyResult<Grammar> {
+        let options = JsonSchemaOptions {
+            any_whitespace,
+            indent,
+            separators,
+            strict_mode,
+            max_whitespace,
+            any_order: one_of("property_order", property_order, [("declared", false), ("any", true)])?,
+            spelling: one_of("spelling", spelling, [("natural", Spelling::Natural), ("any", Spelling::Any)])?,
+            relax: one_of("on_unsupported", on_unsupported, [("error", false), ("relax", true)])?,
+            documents,
+        };
+        let result = py.detach(|| grammar::from_json_schema(schema, &options));
+        Grammar::wrap(py, result)
+    }
+
+    #[staticmethod]
+    fn any_json(py: Python<'_>) -> PyResult<Grammar> {
+        Grammar::wrap(py, grammar::any_json(&JsonSchemaOptions::default()))
+    }
+
+    #[staticmethod]
+    fn from_regex(py: Python<'_>, pattern: &str) -> PyResult<Grammar> {
+        match py.detach(|| grammar::from_regex(pattern)) {
+            Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),
+            Err(grammar::RegexError::Pattern(error)) => Err(errors::pattern(py, &error)),
+            Err(grammar::RegexError::Grammar(error)) => Err(errors::grammar(py, &error)),
+        }
+    }
+
+    fn report(&self) -> (Vec<Row>, Vec<Row>, Vec<Row>) {
+        let rows = |findings: &[Finding]| {
+            findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
+        };
+        let report = self.inner.report();
+        (rows(&report.enforced), rows(&report.annotations), rows(&report.relaxed))
+    }
+
+    #[getter]
+    fn memory_size_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+}
+
+impl Grammar {
+    fn wrap(py: Python<'_>, result: Result<grammar::Grammar, grammar::GrammarError>) -> PyResult<Grammar> {
+        match result {
+            Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),
+            Err(error) => Err(errors::grammar(py, &error)),
+        }
+    }
+}
+
+fn one_of<T, const N: usize>(name: &str, value: &str, choices: [(&str, T); N]) -> PyResult<T> {
+    let words: Vec<String> = choices.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+    choices.into_iter().find(|(word, _)| *word == value).map(|(_, choice)| choice).ok_or_else(|| {
+        PyValueError::new_err(format!("{name}={value:?} is not known; give {}", words.join(" or ")))
+    })
+}

@@ -1,0 +1,21 @@
+//! The Python module `stencilm._core`: it checks arguments, calls the engine and converts, and nothing else.
+
+mod bitmask;
+mod compiled;
+mod errors;
+mod grammar;
+mod matcher;
+mod vocabulary;
+
+use pyo3::prelude::*;
+
+/// The Rust core of stencilm. Use the classes of the package `stencilm`, which wrap these.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<grammar::Grammar>()?;
+    module.add_class::<vocabulary::Vocabulary>()?;
+    module.add_class::<compiled::CompiledGrammar>()?;
+    module.add_class::<matcher::Matcher>()?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! `_core.Vocabulary`: the bytes of every token, once, for all grammars.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use stencilm_engine as engine;
+
+use crate::errors;
+
+/// What each token of a tokenizer spells, which tokens stop, and the trie of all of them.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct Vocabulary {
+    pub inner: Arc<engine::Vocabulary>,
+}
+
+#[pymethods]
+impl Vocabulary {
+    #[new]
+    #[pyo3(signature = (tokens, *, vocab_size, stop_token_ids, special_token_ids, special_names))]
+    fn new(
+        py: Python<'_>,
+        tokens: Vec<Option<Bound<'_, PyBytes>>>,
+        vocab_size: usize,
+        stop_token_ids: Vec<u32>,
+        special_token_ids: Vec<u32>,
+        special_names: Vec<String>,
+    ) -> PyResult<Vocabulary> {
+        if special_token_ids.len() != special_names.len() {
+            let message = format!(
+                "{} special token ids and {} names do not match; give one name for each id",
+                special_token_ids.len(),
+                special_names.len()
+            );
+            return Err(errors::raise(py, "TokenizerError", &message, None));
+        }
+        let tokens: Vec<Option<&[u8]>> =
+            tokens.iter().map(|token| token.as_ref().map(|token| token.as_bytes())).collect();
+        let special: Vec<(u32, String)> = special_token_ids.into_iter().zip(special_names).collect();
+        match engine::Vocabulary::new(&tokens, vocab_size, &stop_token_ids, &special) {
+            Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner) }),
+            Err(error) => Err(errors::vocabulary(py, &error)),
+        }
+    }
+
+    #[getter]
+    fn vocab_size(&self) -> usize {
+        self.inner.vocab_size()
+    }
+
+    #[getter]
+    fn stop_token_ids(&self) -> Vec<u32> {
+        self.inner.stop_token_ids().to_vec()
+    }
+
+    #[getter]
+    fn special_token_ids(&self) -> Vec<u32> {
+        self.inner.special_tokens().iter().map(|(id, _)| *id).collect()
+    }
+
+    fn token_bytes<'py>(&self, py: Python<'py>, token_id: u32) -> Option<Bound<'py, PyBytes>> {
+        self.inner.token_bytes(token_id).map(|bytes| PyBytes::new(py, bytes))
+    }
+
+    fn all_token_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let all = (0..self.inner.vocab_size() as u32).map(|id| self.inner.token_bytes(id).unwrap_or_default());
+        PyList::new(py, all.map(|bytes| PyBytes::new(py, bytes)).collect::<Vec<_>>())
+    }
+
+    fn fingerprint(&self) -> String {
+        format!("{:032x}", self.inner.fingerprint())
+    }
+
+    fn trie_nodes(&self) -> usize {
+        self.inner.trie().len()
+    }
+
+    #[getter]
+    fn memory_size_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+}

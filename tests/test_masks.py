@@ -1,0 +1,210 @@
+"""Masks on real tokenizers: the fast mask equals the slow twin's at every step, also after rollback and in forks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+from tokenizer_folders import FOLDERS, tokenizer_info
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+
+_ATOMS = st.sampled_from(
+    ["a", "b", "the ", "é", "[a-z]", "[0-9]", r"\d", r"\w", r"[^\"]", ".", " ", ",", '"', "日", "-", "[A-Za-z ]"]
+)
+
+
+def _extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    counts = st.sampled_from(["*", "+", "?", "{2}", "{0,3}", "{1,40}", "{2,}", "{0,300}"])
+    return st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
+        st.tuples(inner, counts).map(lambda pair: f"(?:{pair[0]}){pair[1]}"),
+    )
+
+
+PATTERNS = st.recursive(_ATOMS, _extend, max_leaves=8)
+
+SCHEMAS: list[dict[str, Any]] = [
+    {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 20},
+            "age": {"type": "integer", "minimum": 0, "maximum": 150},
+            "tags": {"type": "array", "items": {"enum": ["red", "green", "blue"]}, "maxItems": 3},
+        },
+        "required": ["name", "age"],
+    },
+    {
+        "$ref": "#/$defs/tree",
+        "$defs": {
+            "tree": {
+                "type": "object",
+                "properties": {
+                    "value": {"type": "number"},
+                    "children": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+                },
+                "required": ["value"],
+                "additionalProperties": False,
+            }
+        },
+    },
+    {"type": "object", "additionalProperties": {"type": ["boolean", "null"]}},
+    {"anyOf": [{"type": "string", "pattern": "^[a-z]+@[a-z]+$"}, {"const": {"a": [1, "x"]}}]},
+    {},
+]
+
+
+def _mask(matcher: GrammarMatcher, info: TokenizerInfo) -> np.ndarray[Any, np.dtype[np.int32]]:
+    bitmask = np.zeros((1, (info.vocab_size + 31) // 32), dtype=np.int32)
+    matcher.fill_next_token_bitmask(bitmask)
+    return bitmask[0]
+
+
+def _naive(matcher: GrammarMatcher, info: TokenizerInfo) -> np.ndarray[Any, np.dtype[np.int32]]:
+    bitmask = np.zeros((1, (info.vocab_size + 31) // 32), dtype=np.int32)
+    matcher._naive_bitmask(bitmask, 0)
+    return bitmask[0]
+
+
+def _allowed(mask: np.ndarray[Any, np.dtype[np.int32]]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+
+
+def _walk(grammar: Grammar, info: TokenizerInfo, draw: Any, steps: int) -> bytes:
+    """A random walk with rollbacks; returns the text if it ended complete, else an empty one."""
+    compiled = GrammarCompiler(info, cache_enabled=False).compile(grammar)
+    matcher = GrammarMatcher(compiled)
+    accepted: list[int] = []
+    masks: list[np.ndarray[Any, np.dtype[np.int32]]] = []
+    for _ in range(steps):
+        mask = _mask(matcher, info)
+        assert np.array_equal(mask, _naive(matcher, info)), accepted
+        del masks[len(accepted) :]
+        masks.append(mask)
+        if accepted and draw.random() < 0.2:
+            back = draw.randint(1, len(accepted))
+            matcher.rollback(back)
+            del accepted[len(accepted) - back :]
+            assert np.array_equal(_mask(matcher, info), masks[len(accepted)]), accepted
+            continue
+        if draw.random() < 0.1:
+            fork = matcher.fork()
+            assert np.array_equal(_mask(fork, info), mask)
+            matcher = fork
+        token = int(draw.choice(_allowed(mask)))
+        assert matcher.accept_token(token)
+        if matcher.is_terminated():
+            return info.decode_bytes(accepted)
+        accepted.append(token)
+    return b""
+
+
+@pytest.mark.parametrize("tokenizer", FOLDERS)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(pattern=PATTERNS, draw=st.randoms(use_true_random=False))
+def test_regex_masks_equal_the_naive_ones(tokenizer: str, pattern: str, draw: Any) -> None:
+    info = tokenizer_info(tokenizer)
+    note(pattern)
+    text = _walk(Grammar.from_regex(pattern), info, draw, 8)
+    if text:
+        assume("\n" not in text.decode())
+        # `re` reads \d and \w as Unicode classes unless told otherwise; ours are ASCII.
+        assert re.fullmatch(pattern, text.decode(), re.ASCII), (pattern, text)
+
+
+@pytest.mark.parametrize("tokenizer", FOLDERS)
+@pytest.mark.parametrize("schema", SCHEMAS, ids=range(len(SCHEMAS)))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(draw=st.randoms(use_true_random=False))
+def test_schema_masks_equal_the_naive_ones(
+    tokenizer: str, schema: dict[str, Any], draw: Any
+) -> None:
+    info = tokenizer_info(tokenizer)
+    _walk(Grammar.from_json_schema(schema), info, draw, 12)
+
+
+@pytest.mark.parametrize("tokenizer", FOLDERS)
+def test_a_real_text_is_allowed_token_by_token(tokenizer: str) -> None:
+    info = tokenizer_info(tokenizer)
+    compiled = GrammarCompiler(info).compile(Grammar.from_json_schema(SCHEMAS[0]))
+    matcher = GrammarMatcher(compiled)
+    text = '{"name": "Zoë 😀 O\\"Hara", "age": 42, "tags": ["red", "blue"], "more": {"a": [1.5e3, null]}}'
+    for token in info.tokenize_bytes(text.encode()):
+        assert matcher.is_allowed(token)
+        assert token in _allowed(_mask(matcher, info))
+        assert matcher.accept_token(token)
+    assert matcher.is_completed()
+    mask = _allowed(_mask(matcher, info))
+    assert sorted(mask) == sorted(info.stop_token_ids)
+
+
+def test_numpy_and_torch_masks_are_the_same() -> None:
+    torch = pytest.importorskip("torch")
+    info = tokenizer_info("tiny")
+    matcher = GrammarMatcher(GrammarCompiler(info).compile(Grammar.from_regex("[a-z ]+")))
+    expected = _mask(matcher, info)
+    tensor = stencilm.allocate_token_bitmask(3, info.vocab_size)
+    assert isinstance(tensor, torch.Tensor)
+    tensor.fill_(-1)
+    assert matcher.fill_next_token_bitmask(tensor, 1) is True
+    assert np.array_equal(tensor[1].numpy(), expected)
+    assert (tensor[0] == -1).all() and (tensor[2] == -1).all()
+    wide = torch.zeros((2, expected.size * 2), dtype=torch.int32)
+    with pytest.raises(ValueError, match="does not fit"):
+        matcher.fill_next_token_bitmask(wide)
+    matcher.fill_next_token_bitmask(wide[:, : expected.size], 1)
+    assert np.array_equal(wide[1, : expected.size].numpy(), expected)
+    assert not wide[0].any() and not wide[1, expected.size :].any()
+
+
+def test_wrong_bitmasks_are_refused_before_a_byte_is_written() -> None:
+    torch = pytest.importorskip("torch")
+    info = tokenizer_info("tiny")
+    matcher = GrammarMatcher(GrammarCompiler(info).compile(Grammar.from_regex("[a-z ]+")))
+    words = (info.vocab_size + 31) // 32
+    read_only = np.zeros(words, dtype=np.int32)
+    read_only.setflags(write=False)
+    cases: list[tuple[Any, int, type[Exception]]] = [
+        (np.zeros(words, dtype=np.int64), 0, TypeError),
+        (np.zeros(words, dtype=np.float32), 0, TypeError),
+        (np.zeros((2, words + 1), dtype=np.int32), 0, ValueError),
+        (np.zeros((2, 2, words), dtype=np.int32), 0, ValueError),
+        (np.zeros((2, words), dtype=np.int32), 2, IndexError),
+        (np.zeros((words, 2), dtype=np.int32).T, 0, ValueError),
+        (read_only, 0, ValueError),
+        (torch.zeros(words, dtype=torch.int64), 0, TypeError),
+        (torch.zeros((2, words), dtype=torch.int32), 5, IndexError),
+        ([0] * words, 0, TypeError),
+        (None, 0, TypeError),
+    ]
+    for bitmask, index, error in cases:
+        with pytest.raises(error):
+            matcher.fill_next_token_bitmask(bitmask, index)
+        if hasattr(bitmask, "any"):
+            assert not bitmask.any()
+
+
+def test_one_compiled_grammar_serves_many_threads() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    info = tokenizer_info("tiny")
+    compiled = GrammarCompiler(info).compile(Grammar.from_json_schema(SCHEMAS[0]))
+    text = info.tokenize_bytes(b'{"name": "Ada", "age": 36, "tags": ["red"]}')
+
+    def masks(_: int) -> list[bytes]:
+        matcher = GrammarMatcher(compiled)
+        result = []
+        for token in text:
+            result.append(_mask(matcher, info).tobytes())
+            assert matcher.accept_token(token)
+        return result
+
+    with ThreadPoolExecutor(8) as pool:
+        first, *others = pool.map(masks, range(32))
+    assert all(other == first for other in others)
