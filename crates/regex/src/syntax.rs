@@ -1,28 +1,32 @@
 //! Pattern text to expressions: a pattern of the user becomes one [`ExprId`] that matches exactly the same texts.
 //!
-//! `regex-syntax` does the parsing. Every stage is a file:
-//! [`ecma`] (ECMA-262 spelling → `regex-syntax` spelling) → the crate's AST → [`checks`] (our `\d`, `\s`, `\w`; refusals at
-//! their place) → the crate's HIR → [`tree`] (a flat tree that knows which parts look at their neighbours) →
-//! [`edges`] (anchors and word boundaries resolved) → expression. Only the first two can refuse a pattern
-//! for what it says; the others only for what it costs.
+//! `regex-syntax` does the parsing. Every stage is a file: `ecma` (the spelling of ECMA-262 → that of
+//! `regex-syntax`) → the crate's AST → `checks` (our `\d`, `\s`, `\w`; refusals at their place) → the crate's HIR →
+//! `build` and `tree` (a flat tree that knows which parts look at their neighbours) → `edges` (anchors and word
+//! boundaries resolved) → expression. The tree has no offsets any more: from there on, only cost is refused.
 
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::hir::translate::TranslatorBuilder;
 
 use crate::expr::{ExprId, ExprSet};
 
+mod build;
 mod checks;
 mod ecma;
 mod edges;
 mod error;
+mod kinds;
+mod rewritten;
 mod tree;
 mod utf8;
 
 pub use error::{PatternError, PatternErrorKind};
 pub use utf8::{Alphabet, Utf8};
 
-/// Longest pattern accepted, in bytes; about 150 bytes of memory go into parsing each of them.
-pub const MAX_PATTERN_BYTES: usize = 1 << 20 << 1;
+/// Longest pattern accepted, in bytes: a literal of this length takes about 200 MiB while it is parsed.
+pub const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// Most characters of syntax accepted in a pattern; each may cost ten times the memory of a literal character.
+pub const MAX_SYNTAX: usize = 1 << 18;
 /// Deepest nesting of groups, brackets, repetitions, alternations and sequences accepted.
 pub const MAX_NESTING: u32 = 1_000;
 
@@ -68,8 +72,13 @@ pub fn parse_pattern(
     if pattern.len() > MAX_PATTERN_BYTES {
         return Err(PatternError::too_long(pattern, MAX_PATTERN_BYTES));
     }
+    let mut syntax = pattern.bytes().enumerate().filter(|(_, byte)| b"\\[({.^$*+?|".contains(byte));
+    if let Some((offset, _)) = syntax.nth(MAX_SYNTAX) {
+        let what = "more than 262144 characters of syntax; split the pattern";
+        return Err(PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 1, what));
+    }
     let rewritten = match options.dialect {
-        Dialect::Standard => ecma::Rewritten::end_anchors_only(pattern),
+        Dialect::Standard => rewritten::Rewritten::end_anchors_only(pattern),
         Dialect::EcmaScript => ecma::rewrite(pattern)?,
     };
     let mut ast = ParserBuilder::new()
@@ -85,7 +94,7 @@ pub fn parse_pattern(
         .map_err(|error| PatternError::from_hir(&error, pattern, &rewritten))?;
     drop(ast);
     let mut tree = tree::Tree::new(exprs, alphabet);
-    let root = tree.add(&hir);
+    let root = build::add(&mut tree, &hir);
     drop(hir);
     let root = match options.anchoring {
         Anchoring::Whole => root,

@@ -74,6 +74,7 @@ fn the_same_in_both_dialects() {
         ("(?:^a|b)*", &["", "a", "ab", "bb"], &["ba", "aa"]),
         ("(?:^a|b){3,}", &["abb", "bbb"], &["ab", "bab"]),
         ("(?:^|a){3}", &["aaa", "aa", "a", ""], &["aaaa"]),
+        ("(?:^a|b|c$){1,3}", &["a", "abc", "ac", "c", "bbb"], &["abbc", "bbbb", "ca", ""]),
         ("(?:a|$){2,3}", &["", "a", "aa", "aaa"], &["aaaa"]),
     ];
     for dialect in [Standard, EcmaScript] {
@@ -202,6 +203,8 @@ fn refusals_name_the_place() {
         ("x(?<=a)b", Unsupported, 1, "look-around"),
         ("x(?<!a)b", Unsupported, 1, "look-around"),
         ("(?>a)", Unsupported, 0, "not supported"),
+        ("(a)(?(1)b|c)", Unsupported, 3, "not supported"),
+        ("a(?#b)", Unsupported, 1, "not supported"),
         ("b(?P=n)", Unsupported, 1, "not supported"),
         ("a++", Syntax, 2, "quantifier directly after"),
         ("a{2}{3}", Syntax, 4, "quantifier directly after"),

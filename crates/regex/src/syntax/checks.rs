@@ -9,7 +9,7 @@ use regex_syntax::ast::{
     Flag, Flags, GroupKind, Literal, LiteralKind, RepetitionKind, RepetitionRange, Span,
 };
 
-use super::ecma::Rewritten;
+use super::rewritten::Rewritten;
 use super::{Dialect, PatternError, PatternErrorKind};
 
 /// Most rounds of a repetition whose body has word boundaries or line anchors, because those are written out.

@@ -4,53 +4,12 @@
 //! piece means, and whether the groups balance, is left to `regex-syntax`. Source: ECMA-262 (2024) 22.2.1 and
 //! Annex B.1.2.
 
+use super::rewritten::Rewritten;
 use super::{PatternError, PatternErrorKind};
-
-/// A pattern in the spelling of `regex-syntax`.
-pub(super) struct Rewritten {
-    pub text: String,
-    /// Where the two texts run in parallel, or one piece stands for another: sorted by `rewritten`.
-    pieces: Vec<Piece>,
-    original_len: usize,
-}
-
-struct Piece {
-    rewritten: usize,
-    original: usize,
-    verbatim: bool,
-}
-
-impl Rewritten {
-    /// The Standard dialect: only Python's `\Z` is not `regex-syntax` already, and `\z` has its length.
-    pub fn end_anchors_only(pattern: &str) -> Rewritten {
-        let mut text = String::with_capacity(pattern.len());
-        let mut chars = pattern.chars();
-        while let Some(c) = chars.next() {
-            text.push(c);
-            if c == '\\' {
-                text.extend(chars.next().map(|next| if next == 'Z' { 'z' } else { next }));
-            }
-        }
-        Rewritten { text, pieces: Vec::new(), original_len: pattern.len() }
-    }
-
-    /// The offset in the user's text of an offset in the rewritten text.
-    pub fn original(&self, offset: usize) -> usize {
-        let after = self.pieces.partition_point(|piece| piece.rewritten <= offset);
-        let found = match after.checked_sub(1).map(|index| &self.pieces[index]) {
-            None => offset,
-            Some(piece) if piece.verbatim => piece.original + (offset - piece.rewritten),
-            Some(piece) => piece.original,
-        };
-        found.min(self.original_len)
-    }
-}
 
 /// Rewrites an ECMA-262 pattern.
 pub(super) fn rewrite(pattern: &str) -> Result<Rewritten, PatternError> {
-    let rewritten =
-        Rewritten { text: String::with_capacity(pattern.len()), pieces: Vec::new(), original_len: pattern.len() };
-    let mut rewriter = Rewriter { pattern, at: 0, out: rewritten };
+    let mut rewriter = Rewriter { pattern, at: 0, out: Rewritten::empty(pattern) };
     while rewriter.at < pattern.len() {
         rewriter.piece()?;
     }
@@ -94,20 +53,13 @@ impl<'p> Rewriter<'p> {
 
     /// Copies what both dialects spell alike.
     fn copy(&mut self, end: usize) {
-        let parallel = self.out.pieces.last().map_or(self.out.text.len() == self.at, |last| {
-            last.verbatim && self.out.text.len() - last.rewritten == self.at.wrapping_sub(last.original)
-        });
-        if !parallel {
-            self.out.pieces.push(Piece { rewritten: self.out.text.len(), original: self.at, verbatim: true });
-        }
-        self.out.text.push_str(&self.pattern[self.at..end]);
+        self.out.copy(self.pattern, self.at, end);
         self.at = end;
     }
 
     /// Writes `text` for the user's piece that starts at `start`.
     fn replace(&mut self, start: usize, text: &str) {
-        self.out.pieces.push(Piece { rewritten: self.out.text.len(), original: start, verbatim: false });
-        self.out.text.push_str(text);
+        self.out.replace(start, text);
     }
 
     fn replace_char(&mut self, start: usize, c: char) {

@@ -10,81 +10,18 @@
 //!
 //! Parts that do not look at each other are never split, and equal cases are merged: `^a|b$` becomes `a.*|.*b`.
 
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Look};
 use rustc_hash::FxHashMap;
 
-use super::tree::{Node, NodeId, Ranges, Tree, ranges_of};
+use super::kinds::{Edge, Kinds, KindsOfPattern};
+use super::tree::{Node, NodeId, Ranges, Tree};
 use super::{Dialect, PatternError};
 use crate::expr::ExprId;
 
 /// Deepest chain of requests: assertions nested more deeply than any pattern a person wrote.
-const MAX_DEPTH: usize = 400;
-/// Most requests, and most new expressions, that one pattern may cost.
+const MAX_DEPTH: usize = 200;
+/// Most requests that one pattern may cost, and most new expressions beside twice those that it has without assertions.
 const MAX_REQUESTS: usize = 200_000;
-const MAX_NEW_EXPRS: usize = 1_000_000;
-
-/// What stands next to a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Edge {
-    /// The start or end of the text.
-    Text,
-    /// A word character: `[A-Za-z0-9_]`.
-    Word,
-    /// A line terminator.
-    Line,
-    /// Any other character; and any character at all when no assertion of the pattern tells them apart.
-    Other,
-}
-
-impl Edge {
-    pub const ALL: [Edge; 4] = [Edge::Text, Edge::Word, Edge::Line, Edge::Other];
-
-    /// Whether the assertion holds between two edges.
-    pub fn satisfy(look: Look, before: Edge, after: Edge) -> bool {
-        let (word_before, word_after) = (before == Edge::Word, after == Edge::Word);
-        match look {
-            Look::Start => before == Edge::Text,
-            Look::End => after == Edge::Text,
-            Look::StartLF | Look::StartCRLF => matches!(before, Edge::Text | Edge::Line),
-            Look::EndLF | Look::EndCRLF => matches!(after, Edge::Text | Edge::Line),
-            Look::WordAscii | Look::WordUnicode => word_before != word_after,
-            Look::WordAsciiNegate | Look::WordUnicodeNegate => word_before == word_after,
-            Look::WordStartAscii | Look::WordStartUnicode => !word_before && word_after,
-            Look::WordEndAscii | Look::WordEndUnicode => word_before && !word_after,
-            Look::WordStartHalfAscii | Look::WordStartHalfUnicode => !word_before,
-            Look::WordEndHalfAscii | Look::WordEndHalfUnicode => !word_after,
-        }
-    }
-}
-
-/// A set of character kinds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Kinds(u8);
-
-impl Kinds {
-    const NONE: Kinds = Kinds(0);
-
-    fn of(edge: Edge) -> Kinds {
-        Kinds(1 << edge as u8)
-    }
-
-    fn has(self, edge: Edge) -> bool {
-        self.0 & Kinds::of(edge).0 != 0
-    }
-
-    fn and(self, other: Kinds) -> Kinds {
-        Kinds(self.0 & other.0)
-    }
-
-    fn iter(self) -> impl Iterator<Item = Edge> {
-        Edge::ALL.into_iter().filter(move |&edge| self.has(edge))
-    }
-
-    /// Any kind of the set: for a reader that does not tell them apart.
-    fn any(self) -> Edge {
-        self.iter().next().expect("empty sets of kinds are answered before anyone asks")
-    }
-}
+const MAX_NEW_EXPRS: usize = 200_000;
 
 /// Which texts of a node are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -106,37 +43,18 @@ pub(super) fn resolve(tree: &mut Tree<'_>, root: NodeId, dialect: Dialect) -> Re
     if !tree.facts(root).looks {
         return Ok(tree.plain(root));
     }
-    let (word, line) = tree.kinds_asked_for();
-    let word = if word { set(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]) } else { ClassUnicode::empty() };
-    let line = match (line, dialect) {
-        (false, _) => ClassUnicode::empty(),
-        (true, Dialect::Standard) => set(&[('\n', '\n')]),
-        (true, Dialect::EcmaScript) => set(&[('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')]),
-    };
-    let mut other = set(&[('\0', char::MAX)]);
-    other.difference(&word);
-    other.difference(&line);
-    let mut all = Kinds::of(Edge::Other);
-    for (edge, kind) in [(Edge::Word, &word), (Edge::Line, &line)] {
-        if !kind.ranges().is_empty() {
-            all.0 |= Kinds::of(edge).0;
-        }
-    }
-    let most_exprs = tree.exprs.len() + MAX_NEW_EXPRS;
-    let sets = [ClassUnicode::empty(), word, line, other];
-    let mut resolver = Resolver { tree, sets, all, known: FxHashMap::default(), depth: 0, most_exprs };
+    let kinds = KindsOfPattern::new(tree.kinds_asked_for(), dialect);
+    let all = kinds.all;
+    let new_before = tree.exprs.len() - tree.first_expr;
+    let most_exprs = new_before * 3 + tree.first_expr + MAX_NEW_EXPRS;
+    let mut resolver = Resolver { tree, kinds, all, known: FxHashMap::default(), depth: 0, most_exprs };
     let request = Request { before: Edge::Text, after: Edge::Text, first: all, last: all, empty: true };
     resolver.texts(root, request)
 }
 
-fn set(ranges: &[(char, char)]) -> ClassUnicode {
-    ClassUnicode::new(ranges.iter().map(|&(first, last)| ClassUnicodeRange::new(first, last)))
-}
-
 struct Resolver<'r, 'a> {
     tree: &'r mut Tree<'a>,
-    /// The characters of every kind, by `Edge as usize`.
-    sets: [ClassUnicode; 4],
+    kinds: KindsOfPattern,
     /// The kinds that the pattern tells apart.
     all: Kinds,
     known: FxHashMap<(NodeId, Request), ExprId>,
@@ -175,7 +93,7 @@ impl Resolver<'_, '_> {
         let mut result = match self.tree.node(id).clone() {
             Node::Empty | Node::Look(_) => ExprId::NOTHING,
             Node::Literal { expr, first, last } => {
-                let fits = want.first.has(self.kind(first)) && want.last.has(self.kind(last));
+                let fits = want.first.has(self.kinds.of(first)) && want.last.has(self.kinds.of(last));
                 if fits { expr } else { ExprId::NOTHING }
             }
             Node::Class { ranges, expr } => self.class(&ranges, expr, want.first.and(want.last)),
@@ -197,23 +115,12 @@ impl Resolver<'_, '_> {
         Ok(result)
     }
 
-    fn kind(&self, c: char) -> Edge {
-        let range = ClassUnicodeRange::new(c, c);
-        let within = |edge: &Edge| {
-            self.sets[*edge as usize].iter().any(|set| set.start() <= range.start() && range.end() <= set.end())
-        };
-        Edge::ALL.into_iter().find(within).expect("the kinds cover every character")
-    }
-
     /// One character of the class that is of one of these kinds.
     fn class(&mut self, ranges: &Ranges, expr: ExprId, kinds: Kinds) -> ExprId {
         if kinds == self.all {
             return expr;
         }
-        let mut wanted = ClassUnicode::empty();
-        kinds.iter().for_each(|kind| wanted.union(&self.sets[kind as usize]));
-        wanted.intersect(&set(ranges));
-        self.tree.class(ranges_of(&wanted))
+        self.tree.class(self.kinds.within(ranges, kinds))
     }
 
     /// `x` followed by `y`.
@@ -241,9 +148,8 @@ impl Resolver<'_, '_> {
         }
 
         // `x` empty: `y` sees what stands before both, and must start with a character that `x` tolerates.
-        let tolerated = Kinds(
-            first.iter().filter(|&d| self.tree.matches_empty(x, before, d)).fold(0, |bits, d| bits | Kinds::of(d).0),
-        );
+        let tolerates = |&start: &Edge| self.tree.matches_empty(x, before, start);
+        let tolerated = first.iter().filter(tolerates).map(Kinds::of).fold(Kinds::NONE, Kinds::or);
         let both_empty = empty && self.tree.matches_empty(x, before, after);
         let mut cases = vec![self.texts(y, Request { first: tolerated, empty: both_empty, ..want })?];
 
@@ -256,7 +162,7 @@ impl Resolver<'_, '_> {
                 let request = Request { before, after: start.any(), first, last: end, empty: false };
                 let head = self.texts(x, request)?;
                 match heads.iter_mut().find(|(known, ..)| *known == head) {
-                    Some((_, starts, _)) => starts.0 |= start.0,
+                    Some((_, starts, _)) => *starts = starts.or(start),
                     None => heads.push((head, start, false)),
                 }
             }
@@ -356,25 +262,26 @@ impl Resolver<'_, '_> {
         // leave[p] := moves[p][p]* (leave[p] | sum of moves[p][q] leave[q] over q not yet eliminated)
         let exprs = &mut *self.tree.exprs;
         for p in (0..places.len()).rev() {
-            let again = exprs.repeat(moves[p][p], 0, None);
+            let mut row = std::mem::take(&mut moves[p]);
+            let again = exprs.repeat(row[p], 0, None);
+            row.truncate(p);
+            row.iter_mut().for_each(|step| *step = exprs.concat(again, *step));
             leave[p] = exprs.concat(again, leave[p]);
-            for q in 0..p {
-                moves[p][q] = exprs.concat(again, moves[p][q]);
-            }
             for from in 0..p {
                 let through = moves[from][p];
                 let ending = exprs.concat(through, leave[p]);
                 leave[from] = exprs.or(&[leave[from], ending]);
-                for q in 0..p {
-                    let path = exprs.concat(through, moves[p][q]);
-                    moves[from][q] = exprs.or(&[moves[from][q], path]);
+                for (step, &onward) in moves[from].iter_mut().zip(&row) {
+                    let path = exprs.concat(through, onward);
+                    *step = exprs.or(&[*step, path]);
                 }
             }
+            moves[p] = row;
         }
         // Now leave[p] needs only places before p: fill them in from the first on.
-        for p in 1..places.len() {
-            for q in 0..p {
-                let path = exprs.concat(moves[p][q], leave[q]);
+        for (p, row) in moves.iter().enumerate() {
+            for (q, &step) in row.iter().enumerate() {
+                let path = exprs.concat(step, leave[q]);
                 leave[p] = exprs.or(&[leave[p], path]);
             }
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use regex_syntax::{ast, hir};
 
-use super::ecma::Rewritten;
+use super::rewritten::Rewritten;
 
 /// What kind of refusal a [`PatternError`] is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

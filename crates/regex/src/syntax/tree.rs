@@ -7,10 +7,10 @@
 
 use std::rc::Rc;
 
-use regex_syntax::hir::{self, Class, ClassUnicode, Hir, HirKind, Look, LookSet};
+use regex_syntax::hir::{ClassUnicode, Look, LookSet};
 use rustc_hash::FxHashMap;
 
-use super::edges::Edge;
+use super::kinds::Edge;
 use super::utf8::Alphabet;
 use crate::expr::{ExprId, ExprSet};
 
@@ -90,6 +90,8 @@ pub(super) struct Tree<'a> {
     nodes: Vec<Node>,
     facts: Vec<Facts>,
     pub exprs: &'a mut ExprSet,
+    /// How many expressions there were before this pattern.
+    pub first_expr: usize,
     alphabet: &'a mut dyn Alphabet,
     classes: FxHashMap<Ranges, ExprId>,
     chars: FxHashMap<char, ExprId>,
@@ -98,7 +100,8 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     pub fn new(exprs: &'a mut ExprSet, alphabet: &'a mut dyn Alphabet) -> Tree<'a> {
         let (classes, chars) = Default::default();
-        Tree { nodes: Vec::new(), facts: Vec::new(), exprs, alphabet, classes, chars }
+        let first_expr = exprs.len();
+        Tree { nodes: Vec::new(), facts: Vec::new(), exprs, first_expr, alphabet, classes, chars }
     }
 
     pub fn node(&self, id: NodeId) -> &Node {
@@ -132,15 +135,6 @@ impl<'a> Tree<'a> {
         let expr = self.alphabet.class(self.exprs, &ranges);
         self.classes.insert(ranges, expr);
         expr
-    }
-
-    /// Adds the whole of `hir`.
-    pub fn add(&mut self, hir: &Hir) -> NodeId {
-        let builder = Builder { tree: self, done: Vec::new() };
-        match hir::visit(hir, builder) {
-            Ok(root) => root,
-            Err(never) => match never {},
-        }
     }
 
     /// The node that matches every text with a match of `pattern` in it.
@@ -185,7 +179,7 @@ impl<'a> Tree<'a> {
         result
     }
 
-    fn or(&mut self, parts: Vec<NodeId>) -> NodeId {
+    pub fn or(&mut self, parts: Vec<NodeId>) -> NodeId {
         match parts[..] {
             [only] => only,
             _ => self.push(Node::Or(parts.into())),
@@ -193,7 +187,7 @@ impl<'a> Tree<'a> {
     }
 
     /// `parts` in sequence, as a balanced tree.
-    fn concat(&mut self, parts: &[NodeId]) -> NodeId {
+    pub fn concat(&mut self, parts: &[NodeId]) -> NodeId {
         let mut level = parts.to_vec();
         while level.len() > 1 {
             level = level
@@ -211,7 +205,7 @@ impl<'a> Tree<'a> {
     ///
     /// Counters count rounds, and the rounds of a body that asks for the kind of its neighbours differ from each
     /// other; so few of those are written out, by doubling. [`super::checks`] refuses large counts of them.
-    fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
+    pub fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
         if max == Some(0) {
             return self.push(Node::Empty);
         }
@@ -243,7 +237,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    fn literal(&mut self, text: &str) -> NodeId {
+    pub fn literal(&mut self, text: &str) -> NodeId {
         let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else {
             return self.push(Node::Empty);
         };
@@ -262,7 +256,7 @@ impl<'a> Tree<'a> {
         self.push(Node::Literal { expr, first, last })
     }
 
-    fn push(&mut self, node: Node) -> NodeId {
+    pub fn push(&mut self, node: Node) -> NodeId {
         let facts = self.facts_of(&node);
         let id = u32::try_from(self.nodes.len()).expect("a pattern of limited length has fewer than 2^32 nodes");
         self.nodes.push(node);
@@ -329,59 +323,6 @@ impl<'a> Tree<'a> {
                 facts
             }
         }
-    }
-}
-
-/// Collects the nodes of finished children, in order.
-struct Builder<'t, 'a> {
-    tree: &'t mut Tree<'a>,
-    done: Vec<NodeId>,
-}
-
-impl hir::Visitor for Builder<'_, '_> {
-    type Output = NodeId;
-    type Err = std::convert::Infallible;
-
-    fn finish(mut self) -> Result<NodeId, Self::Err> {
-        Ok(self.done.pop().expect("the root is visited last and leaves its node"))
-    }
-
-    fn visit_post(&mut self, hir: &Hir) -> Result<(), Self::Err> {
-        let tree = &mut *self.tree;
-        let node = match hir.kind() {
-            HirKind::Empty => tree.push(Node::Empty),
-            HirKind::Literal(literal) => {
-                let text = std::str::from_utf8(&literal.0).expect("the translator keeps literals in UTF-8");
-                tree.literal(text)
-            }
-            HirKind::Class(class) => {
-                let unicode = match class {
-                    Class::Unicode(class) => class.clone(),
-                    Class::Bytes(class) => {
-                        class.to_unicode_class().expect("the translator keeps byte classes inside ASCII")
-                    }
-                };
-                let ranges = ranges_of(&unicode);
-                let expr = tree.class(ranges.clone());
-                tree.push(Node::Class { ranges, expr })
-            }
-            &HirKind::Look(look) => tree.push(Node::Look(look)),
-            HirKind::Repetition(repetition) => {
-                let body = self.done.pop().expect("a repetition comes after its body");
-                tree.repeat(body, repetition.min, repetition.max)
-            }
-            HirKind::Capture(_) => return Ok(()),
-            HirKind::Concat(parts) => {
-                let parts = self.done.split_off(self.done.len() - parts.len());
-                tree.concat(&parts)
-            }
-            HirKind::Alternation(parts) => {
-                let parts = self.done.split_off(self.done.len() - parts.len());
-                tree.or(parts)
-            }
-        };
-        self.done.push(node);
-        Ok(())
     }
 }
 

@@ -1,0 +1,116 @@
+//! Kinds of characters: as much as an assertion can see of its neighbours.
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Look};
+
+use super::Dialect;
+use super::tree::{Ranges, ranges_of};
+
+/// What stands next to a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Edge {
+    /// The start or end of the text.
+    Text,
+    /// A word character: `[A-Za-z0-9_]`.
+    Word,
+    /// A line terminator.
+    Line,
+    /// Any other character; and any character at all when no assertion of the pattern tells them apart.
+    Other,
+}
+
+impl Edge {
+    pub const ALL: [Edge; 4] = [Edge::Text, Edge::Word, Edge::Line, Edge::Other];
+
+    /// Whether the assertion holds between two edges.
+    pub fn satisfy(look: Look, before: Edge, after: Edge) -> bool {
+        let (word_before, word_after) = (before == Edge::Word, after == Edge::Word);
+        match look {
+            Look::Start => before == Edge::Text,
+            Look::End => after == Edge::Text,
+            Look::StartLF | Look::StartCRLF => matches!(before, Edge::Text | Edge::Line),
+            Look::EndLF | Look::EndCRLF => matches!(after, Edge::Text | Edge::Line),
+            Look::WordAscii | Look::WordUnicode => word_before != word_after,
+            Look::WordAsciiNegate | Look::WordUnicodeNegate => word_before == word_after,
+            Look::WordStartAscii | Look::WordStartUnicode => !word_before && word_after,
+            Look::WordEndAscii | Look::WordEndUnicode => word_before && !word_after,
+            Look::WordStartHalfAscii | Look::WordStartHalfUnicode => !word_before,
+            Look::WordEndHalfAscii | Look::WordEndHalfUnicode => !word_after,
+        }
+    }
+}
+
+/// A set of character kinds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    pub const NONE: Kinds = Kinds(0);
+
+    pub fn of(edge: Edge) -> Kinds {
+        Kinds(1 << edge as u8)
+    }
+
+    pub fn has(self, edge: Edge) -> bool {
+        self.0 & Kinds::of(edge).0 != 0
+    }
+
+    pub fn and(self, other: Kinds) -> Kinds {
+        Kinds(self.0 & other.0)
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Edge> {
+        Edge::ALL.into_iter().filter(move |&edge| self.has(edge))
+    }
+
+    pub fn or(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    /// Any kind of the set: for a reader that does not tell them apart.
+    pub fn any(self) -> Edge {
+        self.iter().next().expect("empty sets of kinds are answered before anyone asks")
+    }
+}
+
+/// Which characters are of which kind, in one pattern.
+pub(super) struct KindsOfPattern {
+    /// The kinds that the pattern tells apart.
+    pub all: Kinds,
+    /// The characters of every kind, by `Edge as usize`.
+    sets: [ClassUnicode; 4],
+}
+
+impl KindsOfPattern {
+    pub fn new((word, line): (bool, bool), dialect: Dialect) -> KindsOfPattern {
+        let word = if word { set(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]) } else { ClassUnicode::empty() };
+        let line = match (line, dialect) {
+            (false, _) => ClassUnicode::empty(),
+            (true, Dialect::Standard) => set(&[('\n', '\n')]),
+            (true, Dialect::EcmaScript) => set(&[('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')]),
+        };
+        let mut other = set(&[('\0', char::MAX)]);
+        other.difference(&word);
+        other.difference(&line);
+        let sets = [ClassUnicode::empty(), word, line, other];
+        let told_apart = Edge::ALL.into_iter().filter(|&edge| !sets[edge as usize].ranges().is_empty());
+        KindsOfPattern { all: told_apart.map(Kinds::of).fold(Kinds::NONE, Kinds::or), sets }
+    }
+
+    /// The kind of a character.
+    pub fn of(&self, c: char) -> Edge {
+        let within = |edge: &Edge| self.sets[*edge as usize].iter().any(|set| (set.start()..=set.end()).contains(&c));
+        Edge::ALL.into_iter().find(within).expect("the kinds cover every character")
+    }
+
+    /// The characters of `ranges` that are of these kinds.
+    pub fn within(&self, ranges: &Ranges, kinds: Kinds) -> Ranges {
+        let mut wanted = ClassUnicode::empty();
+        kinds.iter().for_each(|kind| wanted.union(&self.sets[kind as usize]));
+        wanted.intersect(&set(ranges));
+        ranges_of(&wanted)
+    }
+}
+
+fn set(ranges: &[(char, char)]) -> ClassUnicode {
+    ClassUnicode::new(ranges.iter().map(|&(first, last)| ClassUnicodeRange::new(first, last)))
+}

@@ -1,0 +1,63 @@
+//! A pattern in another spelling, with the way back: every offset in it has an offset in the user's own text.
+
+/// A pattern in the spelling of `regex-syntax`.
+pub(super) struct Rewritten {
+    pub text: String,
+    /// Where the two texts run in parallel, or one piece stands for another: sorted by `rewritten`.
+    pieces: Vec<Piece>,
+    original_len: usize,
+}
+
+struct Piece {
+    rewritten: usize,
+    original: usize,
+    verbatim: bool,
+}
+
+impl Rewritten {
+    /// The Standard dialect: only Python's `\Z` is not `regex-syntax` already, and `\z` has its length.
+    pub fn end_anchors_only(pattern: &str) -> Rewritten {
+        let mut text = String::with_capacity(pattern.len());
+        let mut chars = pattern.chars();
+        while let Some(c) = chars.next() {
+            text.push(c);
+            if c == '\\' {
+                text.extend(chars.next().map(|next| if next == 'Z' { 'z' } else { next }));
+            }
+        }
+        Rewritten { text, pieces: Vec::new(), original_len: pattern.len() }
+    }
+
+    /// The offset in the user's text of an offset in the rewritten text.
+    pub fn original(&self, offset: usize) -> usize {
+        let after = self.pieces.partition_point(|piece| piece.rewritten <= offset);
+        let found = match after.checked_sub(1).map(|index| &self.pieces[index]) {
+            None => offset,
+            Some(piece) if piece.verbatim => piece.original + (offset - piece.rewritten),
+            Some(piece) => piece.original,
+        };
+        found.min(self.original_len)
+    }
+
+    /// Nothing yet of this pattern.
+    pub fn empty(pattern: &str) -> Rewritten {
+        Rewritten { text: String::with_capacity(pattern.len()), pieces: Vec::new(), original_len: pattern.len() }
+    }
+
+    /// Copies `pattern[start..end]` as it is.
+    pub fn copy(&mut self, pattern: &str, start: usize, end: usize) {
+        let parallel = self.pieces.last().map_or(self.text.len() == start, |last| {
+            last.verbatim && Some(self.text.len() - last.rewritten) == start.checked_sub(last.original)
+        });
+        if !parallel {
+            self.pieces.push(Piece { rewritten: self.text.len(), original: start, verbatim: true });
+        }
+        self.text.push_str(&pattern[start..end]);
+    }
+
+    /// Writes `text` for the user's piece that starts at `start`.
+    pub fn replace(&mut self, start: usize, text: &str) {
+        self.pieces.push(Piece { rewritten: self.text.len(), original: start, verbatim: false });
+        self.text.push_str(text);
+    }
+}
