@@ -143,7 +143,7 @@ def test_grammars_of_equal_sources_are_equal() -> None:
     assert grammar == Grammar.from_json_schema('{"type": "integer"}')
     assert hash(grammar) == hash(Grammar.from_json_schema(schema))
     assert grammar != Grammar.from_json_schema(schema, strict_mode=True)
-    assert grammar != Grammar.from_json_schema(schema, documents={"urn:a": True})
+    assert grammar != Grammar.from_json_schema(schema, max_whitespace=1)
     assert Grammar.from_regex("a") == Grammar.from_regex("a") != Grammar.from_regex("b")
     assert Grammar.from_regex("true") != Grammar.from_json_schema("true")
     assert Grammar.builtin_json_grammar() == Grammar.from_json_schema(True)
@@ -179,7 +179,7 @@ def nested(depth: int) -> Any:
 SCHEMA_REFUSALS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (3, {}, TypeError, "schema is a int, but must be JSON text"),
     (None, {}, TypeError, "schema is a NoneType"),
-    ("", {}, stencilm.GrammarSyntaxError, "JSON"),
+    ("", {}, stencilm.GrammarSyntaxError, "line 1, column 1"),
     ({"const": {1, 2}}, {}, stencilm.GrammarSyntaxError, "schema cannot be written as JSON"),
     ({"minimum": float("nan")}, {}, stencilm.GrammarSyntaxError, "schema cannot be written"),
     (
