@@ -3,11 +3,15 @@
 mod error;
 mod fixpoint;
 mod grammar;
+mod json_schema;
 mod productive;
+mod regex;
 mod report;
 
 pub use error::{ErrorKind, GrammarError};
 pub use grammar::{
     FreeMembers, Grammar, GrammarBuilder, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface,
 };
+pub use json_schema::{JsonSchemaOptions, Spelling, any_json, from_json_schema};
+pub use regex::{RegexError, from_regex};
 pub use report::{Finding, Report};

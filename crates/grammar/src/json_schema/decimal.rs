@@ -1,0 +1,171 @@
+//! Exact decimal numbers of any length: what a JSON number says, without floating point.
+//!
+//! A value is `0.DIGITS × 10^point` with neither leading nor trailing zeros, so equal numbers are equal values.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// Most digits that a number may need when it is written without an exponent.
+pub(super) const MAX_DIGITS: i64 = 4_096;
+
+/// An exact decimal number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Decimal {
+    pub(super) negative: bool,
+    digits: Box<[u8]>,
+    point: i64,
+}
+
+/// The magnitude of a number as digits (values 0 to 9) before and after the point.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Plain {
+    /// At least one digit, no leading zero but for zero itself.
+    pub(super) int: Vec<u8>,
+    /// No trailing zero.
+    pub(super) frac: Vec<u8>,
+}
+
+impl Decimal {
+    /// The number 0.
+    pub(super) fn zero() -> Decimal {
+        Decimal { negative: false, digits: Box::default(), point: 0 }
+    }
+
+    /// Reads a well-formed JSON number. `None` when the exponent is beyond every use.
+    pub(super) fn parse(text: &str) -> Option<Decimal> {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match text.find(['e', 'E']) {
+            Some(at) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        let (int, frac) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits: Vec<u8> = int.bytes().chain(frac.bytes()).map(|digit| digit - b'0').collect();
+        let Some(start) = digits.iter().position(|&digit| digit != 0) else {
+            return Some(Decimal::zero());
+        };
+        let end = digits.iter().rposition(|&digit| digit != 0).map_or(0, |last| last + 1);
+        let exponent: i64 = match exponent {
+            Some(exponent) => exponent.parse().ok().filter(|exponent: &i64| exponent.abs() < 1 << 60)?,
+            None => 0,
+        };
+        let point = int.len() as i64 - start as i64 + exponent;
+        Some(Decimal { negative, digits: digits[start..end].into(), point })
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.digits.is_empty()
+    }
+
+    pub(super) fn is_integer(&self) -> bool {
+        self.digits.len() as i64 <= self.point || self.is_zero()
+    }
+
+    /// The number as a count, where it is one and fits.
+    pub(super) fn to_u64(&self) -> Option<u64> {
+        if self.negative || !self.is_integer() || self.point > 19 {
+            return None;
+        }
+        let zeros = self.point as usize - self.digits.len().min(self.point as usize);
+        let digits = self.digits.iter().copied().chain(std::iter::repeat_n(0, zeros));
+        digits.into_iter().try_fold(0u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit)))
+    }
+
+    /// The magnitude without an exponent, unless that takes more than [`MAX_DIGITS`] digits.
+    pub(super) fn plain(&self) -> Option<Plain> {
+        let length = self.digits.len() as i64;
+        if self.point > MAX_DIGITS || length.checked_sub(self.point)? > MAX_DIGITS {
+            return None;
+        }
+        let digit = |place: i64| usize::try_from(place).ok().and_then(|place| self.digits.get(place)).copied();
+        let int = if self.point <= 0 { vec![0] } else { (0..self.point).map(|at| digit(at).unwrap_or(0)).collect() };
+        let frac = (self.point..length.max(self.point)).map(|at| digit(at).unwrap_or(0)).collect();
+        Some(Plain { int, frac })
+    }
+
+    fn compare_magnitude(&self, other: &Decimal) -> Ordering {
+        match (self.is_zero(), other.is_zero()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            // Digits without leading zeros compare as text once the points agree.
+            _ => self.point.cmp(&other.point).then_with(|| self.digits.cmp(&other.digits)),
+        }
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Decimal) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Decimal) -> Ordering {
+        match (self.negative, other.negative) {
+            (false, true) => Ordering::Greater,
+            (true, false) => Ordering::Less,
+            (false, false) => self.compare_magnitude(other),
+            (true, true) => other.compare_magnitude(self),
+        }
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.negative { "-" } else { "" };
+        let text = |digits: &[u8]| digits.iter().map(|&digit| char::from(b'0' + digit)).collect::<String>();
+        match self.plain().filter(|plain| plain.int.len() + plain.frac.len() <= 40) {
+            Some(plain) if plain.frac.is_empty() => write!(f, "{sign}{}", text(&plain.int)),
+            Some(plain) => write!(f, "{sign}{}.{}", text(&plain.int), text(&plain.frac)),
+            None => {
+                let first = &self.digits[..self.digits.len().min(20)];
+                let more = if self.digits.len() > 20 { "…" } else { "" };
+                write!(f, "{sign}0.{}{more}e{}", text(first), self.point)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_numbers_are_equal_values() {
+        for (a, b) in [("1", "1.0"), ("1", "10e-1"), ("-0", "0.00"), ("1e3", "1000"), ("0.012", "12E-3"), ("0e99", "0")]
+        {
+            assert_eq!(Decimal::parse(a), Decimal::parse(b), "{a} = {b}");
+        }
+    }
+
+    #[test]
+    fn orders_as_numbers_do() {
+        let ascending = ["-1e40", "-2", "-1.5", "-1", "-0.1", "0", "1e-9", "0.5", "1", "1.01", "9", "10", "1e400"];
+        let ascending: Vec<Decimal> = ascending.iter().map(|text| Decimal::parse(text).unwrap()).collect();
+        assert!(ascending.is_sorted());
+        assert!(ascending.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn prints_and_counts() {
+        for (text, shown, count) in [
+            ("12", "12", Some(12)),
+            ("1e2", "100", Some(100)),
+            ("0.050", "0.05", None),
+            ("-7.5", "-7.5", None),
+            ("3.0", "3", Some(3)),
+            ("-1", "-1", None),
+            ("18446744073709551616", "18446744073709551616", None),
+            ("0", "0", Some(0)),
+        ] {
+            let value = Decimal::parse(text).unwrap();
+            assert_eq!((value.to_string().as_str(), value.to_u64()), (shown, count), "{text}");
+        }
+        assert_eq!(Decimal::parse("1e99999999999999999999"), None);
+        assert!(Decimal::parse("1e5000").unwrap().plain().is_none());
+        assert!(Decimal::parse("1e-5000").unwrap().plain().is_none());
+    }
+}

@@ -1,0 +1,163 @@
+//! Given values (`const`, `enum`) as nodes, and as canonical text for comparison.
+//!
+//! A value's parts are numbered before the value itself, so both are one pass over a range of numbers.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ExprId;
+
+use super::decimal::Decimal;
+use super::lower::Lowering;
+use super::numbers::exactly;
+use super::parse::{Document, Json, JsonId};
+use super::surface::MAX_INDENT_DEPTH;
+use crate::error::{ErrorKind, GrammarError};
+use crate::grammar::{KnownMember, Members, Node, NodeId};
+
+/// A text that is the same for equal values and for no others: keys sorted, numbers by value.
+pub(super) fn canonical(document: &Document, value: JsonId) -> String {
+    let mut texts: FxHashMap<JsonId, String> = FxHashMap::default();
+    for id in document.inside(value) {
+        let mut take = |child: &JsonId| texts.remove(child).unwrap_or_default();
+        let text = match document.get(id) {
+            Json::Null => "null".into(),
+            Json::Bool(value) => value.to_string(),
+            Json::Number(text) => Decimal::parse(text).map_or_else(|| text.to_string(), |number| format!("{number:?}")),
+            Json::String(text) => format!("{text:?}"),
+            Json::Array(items) => format!("[{}]", items.iter().map(&mut take).collect::<Vec<_>>().join(",")),
+            Json::Object(entries) => {
+                let mut members: Vec<String> =
+                    entries.iter().map(|(key, value)| format!("{key:?}:{}", take(value))).collect();
+                members.sort_unstable();
+                format!("{{{}}}", members.join(","))
+            }
+        };
+        texts.insert(id, text);
+    }
+    texts.remove(&value).unwrap_or_default()
+}
+
+impl Lowering<'_> {
+    /// A null, boolean, number or string.
+    pub(super) fn literal_scalar(&mut self, value: JsonId) -> Result<ExprId, GrammarError> {
+        let schemas = self.schemas;
+        let document = &schemas.document;
+        Ok(match document.get(value) {
+            Json::Null => self.builder.exprs.literal(b"null"),
+            Json::Bool(value) => self.builder.exprs.literal(if *value { b"true" } else { b"false" }),
+            Json::String(text) => self.strings.literals(&mut self.builder.exprs, &[text]),
+            Json::Number(text) => {
+                if !self.natural() {
+                    let reason = "with spelling \"any\", one number has infinitely many spellings with exponents, which is \
+                                  not supported; use the natural spelling";
+                    let place = document.pointer(value);
+                    return Err(GrammarError::new(ErrorKind::Unsupported, place, reason));
+                }
+                let number = Decimal::parse(text).and_then(|number| exactly(&mut self.builder.exprs, &number));
+                number.ok_or_else(|| {
+                    let message = format!("{} needs too many digits; use a smaller number", document.show(value));
+                    GrammarError::new(ErrorKind::Limit, document.pointer(value), message)
+                })?
+            }
+            Json::Array(_) | Json::Object(_) => ExprId::NOTHING,
+        })
+    }
+
+    /// Any value, `depth` containers deep.
+    pub(super) fn literal(&mut self, value: JsonId, depth: u32) -> Result<NodeId, GrammarError> {
+        let schemas = self.schemas;
+        let document = &schemas.document;
+        let mut nodes: FxHashMap<JsonId, NodeId> = FxHashMap::default();
+        for id in document.inside(value) {
+            let body = match document.get(id) {
+                Json::Array(items) => {
+                    let depth = self.depth_inside(value, id, depth)?;
+                    let surface = self.surfaces.array(&mut self.builder.exprs, depth);
+                    if items.is_empty() {
+                        self.lexeme(surface.empty)
+                    } else {
+                        let separator = self.lexeme(surface.item);
+                        let mut parts = vec![self.lexeme(surface.open)];
+                        for item in items {
+                            if parts.len() > 1 {
+                                parts.push(separator);
+                            }
+                            parts.push(nodes[item]);
+                        }
+                        parts.push(self.lexeme(surface.close));
+                        self.builder.sequence(&parts)
+                    }
+                }
+                Json::Object(entries) => {
+                    let depth = self.depth_inside(value, id, depth)?;
+                    let surface = self.surfaces.object(&mut self.builder.exprs, depth);
+                    let mut known = Vec::with_capacity(entries.len());
+                    for (name, inner) in entries.iter() {
+                        let key = self.strings.literals(&mut self.builder.exprs, &[name]);
+                        known.push(KnownMember { name: name.to_string(), key, value: nodes[inner], required: true });
+                    }
+                    let any_order = self.options.any_order;
+                    self.builder.object(Members { known, free: None, any_order, surface })
+                }
+                _ => {
+                    let scalar = self.literal_scalar(id)?;
+                    self.lexeme(scalar)
+                }
+            };
+            // Containers inside are rules of their own, which keeps the nodes shallow however deep the value is.
+            let is_container = matches!(document.get(id), Json::Array(_) | Json::Object(_));
+            let node = if is_container && id != value {
+                let rule = self.builder.declare_rule("value");
+                self.builder.define_rule(rule, body);
+                self.builder.node(Node::Rule(rule))
+            } else {
+                body
+            };
+            nodes.insert(id, node);
+        }
+        Ok(nodes[&value])
+    }
+
+    /// How deep a part of a given value stands, where that matters.
+    fn depth_inside(&self, value: JsonId, part: JsonId, depth: u32) -> Result<u32, GrammarError> {
+        if !self.surfaces.depends_on_depth() {
+            return Ok(0);
+        }
+        let document = &self.schemas.document;
+        let mut at = part;
+        let mut depth = depth;
+        while at != value {
+            depth += 1;
+            match document.parent(at) {
+                Some(parent) => at = parent,
+                None => break,
+            }
+        }
+        if depth <= MAX_INDENT_DEPTH {
+            return Ok(depth);
+        }
+        let message = format!("indent: the value is nested more than {MAX_INDENT_DEPTH} deep; use any_whitespace");
+        Err(GrammarError::new(ErrorKind::Unsupported, document.pointer(value), message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_schema::parse::parse;
+
+    #[test]
+    fn canonical_texts_compare_by_value() {
+        let canonical = |text: &str| {
+            let document = parse(text).unwrap();
+            canonical(&document, document.root())
+        };
+        for (a, b) in [("1", "1.0"), ("[1,{\"a\":2,\"b\":[]}]", "[10e-1, {\"b\": [], \"a\": 2.0}]"), ("-0", "0")] {
+            assert_eq!(canonical(a), canonical(b), "{a} = {b}");
+        }
+        for (a, b) in
+            [("1", "\"1\""), ("[1,2]", "[2,1]"), ("{}", "[]"), ("\"a\"", "\"A\""), ("false", "0"), ("1", "-1")]
+        {
+            assert_ne!(canonical(a), canonical(b), "{a} and {b}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Constraints to rules and nodes: one rule for each conjunction of schemas that may be an array or an object.
+//!
+//! Rules come from a list of work, so neither the depth of a schema nor a recursive `$ref` makes this recurse, and equal
+//! conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
+//! arrays and objects are one lexeme.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{Deriver, ExprId, Limits};
+
+use super::explain::{Branch, Need, Reasons, What};
+use super::merge::{Clash, Merged, merge};
+use super::normal::{Conjunction, Normal};
+use super::parse::{Json, JsonId};
+use super::schema::{Format, SchemaId, Schemas, Types};
+use super::strings::Strings;
+use super::surface::{MAX_INDENT_DEPTH, Surfaces};
+use super::{JsonSchemaOptions, Spelling};
+use crate::error::{ErrorKind, GrammarError};
+use crate::grammar::{FreeMembers, Grammar, GrammarBuilder, KnownMember, Members, Node, NodeId, RuleId, Surface};
+use crate::report::{Finding, Report};
+
+/// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
+const ELEMENTS_PER_RULE: usize = 16;
+
+/// A rule whose body is still to be built.
+struct Task<'a> {
+    rule: RuleId,
+    node: NodeId,
+    at: SchemaId,
+    depth: u32,
+    /// Everything that is neither array nor object.
+    scalars: ExprId,
+    containers: Vec<Container<'a>>,
+    branches: Vec<Branch>,
+}
+
+enum Container<'a> {
+    /// One array or object of an `enum` or `const`.
+    Value(JsonId),
+    Array(Merged<'a>),
+    Object(Merged<'a>),
+}
+
+/// A grammar under construction.
+pub(super) struct Lowering<'a> {
+    pub(super) schemas: &'a Schemas,
+    pub(super) options: &'a JsonSchemaOptions,
+    pub(super) normal: Normal<'a>,
+    pub(super) builder: GrammarBuilder,
+    pub(super) strings: Strings,
+    pub(super) surfaces: Surfaces,
+    /// Bodies of patterns already read.
+    pub(super) patterns: FxHashMap<Box<str>, ExprId>,
+    /// Bodies of formats already built.
+    pub(super) formats: FxHashMap<Format, ExprId>,
+    /// Matches given values against patterns, with its own copies of their expressions.
+    pub(super) checker: Deriver,
+    pub(super) relaxed: Vec<(SchemaId, Finding)>,
+    pub(super) reasons: Reasons,
+    values: FxHashMap<(Conjunction, u32), NodeId>,
+    lexemes: FxHashMap<ExprId, NodeId>,
+    work: Vec<Task<'a>>,
+    admitted: usize,
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn new(schemas: &'a Schemas, options: &'a JsonSchemaOptions) -> Result<Lowering<'a>, GrammarError> {
+        Ok(Lowering {
+            schemas,
+            options,
+            normal: Normal::new(schemas),
+            builder: GrammarBuilder::default(),
+            strings: Strings::new(options.spelling),
+            surfaces: Surfaces::new(options)?,
+            patterns: FxHashMap::default(),
+            formats: FxHashMap::default(),
+            checker: Deriver::new(Limits::default()),
+            relaxed: Vec::new(),
+            reasons: Reasons::default(),
+            values: FxHashMap::default(),
+            lexemes: FxHashMap::default(),
+            work: Vec::new(),
+            admitted: 0,
+        })
+    }
+
+    /// The grammar of the whole document.
+    pub(super) fn grammar(mut self) -> Result<Grammar, GrammarError> {
+        let root = self.value(&[self.schemas.root()], 0)?;
+        while let Some(task) = self.work.pop() {
+            self.define(task)?;
+        }
+        let report = self.report();
+        if let Some(error) = self.reasons.explain(self.schemas, None, root) {
+            return Err(error);
+        }
+        let Lowering { schemas, builder, reasons, .. } = self;
+        // Only texts under several patterns can still turn out to match nothing.
+        let exprs = reasons.depends_on_lexemes(root).then(|| builder.exprs.clone());
+        builder.finish(root, report).map_err(|error| match error.kind {
+            ErrorKind::Unsatisfiable => reasons.explain(schemas, exprs, root).unwrap_or(error),
+            _ => error,
+        })
+    }
+
+    /// The node of a value for which all these schemas hold, `depth` containers deep.
+    pub(super) fn value(&mut self, all: &[SchemaId], depth: u32) -> Result<NodeId, GrammarError> {
+        let depth = if self.surfaces.depends_on_depth() { depth } else { 0 };
+        let key = (Conjunction::from(all), depth);
+        if let Some(&known) = self.values.get(&key) {
+            return Ok(known);
+        }
+        let at = all.first().copied().unwrap_or(self.schemas.root());
+        let alternatives = self.normal.alternatives(all)?;
+        self.admit()?;
+        self.check_overlaps()?;
+        let mut scalars = Vec::new();
+        let mut texts = Vec::new();
+        let mut containers = Vec::new();
+        let mut branches = Vec::new();
+        for alternative in alternatives.iter() {
+            let mut merged = merge(self.schemas, alternative, self.options.strict_mode);
+            if !merged.clashes.is_empty() {
+                branches.push(Branch::Impossible(std::mem::take(&mut merged.clashes)));
+            }
+            if merged.is_impossible() {
+                continue;
+            }
+            if merged.values.is_some() {
+                self.listed_values(&merged, &mut scalars, &mut texts, &mut containers, &mut branches)?;
+                continue;
+            }
+            self.scalars(&merged, at, &mut scalars, &mut branches)?;
+            if merged.types.meets(Types::ARRAY) {
+                containers.push(Container::Array(merged.clone()));
+            }
+            if merged.types.meets(Types::OBJECT) {
+                containers.push(Container::Object(merged));
+            }
+        }
+        if !texts.is_empty() {
+            scalars.push(self.strings.literals(&mut self.builder.exprs, &texts));
+        }
+        if depth >= MAX_INDENT_DEPTH && !containers.is_empty() {
+            self.cut_at_depth(all, at, &mut scalars)?;
+            branches.push(Branch::Possible);
+            containers.clear();
+        }
+        let scalars = self.builder.exprs.or(&scalars);
+        if containers.is_empty() {
+            let node = self.lexeme(scalars);
+            self.values.insert(key, node);
+            self.reasons.add(node, at, branches);
+            return Ok(node);
+        }
+        let rule = self.builder.declare_rule(self.schemas.place(at));
+        let node = self.builder.node(Node::Rule(rule));
+        self.values.insert(key, node);
+        self.work.push(Task { rule, node, at, depth, scalars, containers, branches });
+        Ok(node)
+    }
+
+    /// What may stand where an indented text is as deep as it gets: unconstrained values stop nesting there.
+    fn cut_at_depth(&mut self, all: &[SchemaId], at: SchemaId, scalars: &mut Vec<ExprId>) -> Result<(), GrammarError> {
+        if !all.is_empty() {
+            let message = format!(
+                "indent: this schema is recursive or nested more than {MAX_INDENT_DEPTH} deep, and every level is \
+                 indented differently; use any_whitespace, or the compact form without indent"
+            );
+            return Err(GrammarError::new(ErrorKind::Unsupported, self.schemas.place(at), message));
+        }
+        scalars.push(self.builder.exprs.literals(&["[]", "{}"]));
+        Ok(())
+    }
+
+    /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
+    fn listed_values(
+        &mut self,
+        merged: &Merged<'a>,
+        scalars: &mut Vec<ExprId>,
+        texts: &mut Vec<&'a str>,
+        containers: &mut Vec<Container<'a>>,
+        branches: &mut Vec<Branch>,
+    ) -> Result<(), GrammarError> {
+        let Some(values) = &merged.values else { return Ok(()) };
+        let mut misfit = None;
+        let mut fits = false;
+        for &value in &values.value {
+            if let Some(why) = self.misfit(value, merged, 0)? {
+                misfit.get_or_insert((value, why));
+                continue;
+            }
+            fits = true;
+            match self.schemas.document.get(value) {
+                Json::String(text) => texts.push(text),
+                Json::Array(_) | Json::Object(_) => containers.push(Container::Value(value)),
+                _ => scalars.push(self.literal_scalar(value)?),
+            }
+        }
+        branches.push(match misfit {
+            Some((value, why)) if !fits => {
+                let place = self.schemas.place(values.at);
+                let shown = self.schemas.document.show(value);
+                let message = format!("the value {shown} does not fit the constraints beside it: {why}");
+                Branch::Impossible(vec![Clash { place, message }])
+            }
+            _ => Branch::Possible,
+        });
+        Ok(())
+    }
+
+    pub(super) fn lexeme(&mut self, expr: ExprId) -> NodeId {
+        let builder = &mut self.builder;
+        *self.lexemes.entry(expr).or_insert_with(|| builder.lexeme(expr))
+    }
+
+    fn define(&mut self, task: Task<'a>) -> Result<(), GrammarError> {
+        let Task { rule, node, at, depth, scalars, containers, mut branches } = task;
+        let mut ways = Vec::with_capacity(containers.len() + 1);
+        if scalars != ExprId::NOTHING {
+            ways.push(self.lexeme(scalars));
+        }
+        for container in containers {
+            let (way, branch) = match container {
+                Container::Value(value) => (self.literal(value, depth)?, Branch::Possible),
+                Container::Array(merged) => self.array(&merged, at, depth)?,
+                Container::Object(merged) => self.object(&merged, depth)?,
+            };
+            ways.push(way);
+            branches.push(branch);
+        }
+        let body = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        self.builder.define_rule(rule, body);
+        self.reasons.add(node, at, branches);
+        Ok(())
+    }
+
+    fn array(&mut self, merged: &Merged, at: SchemaId, depth: u32) -> Result<(NodeId, Branch), GrammarError> {
+        let surface = self.surfaces.array(&mut self.builder.exprs, depth);
+        let min = merged.min_items;
+        let closed = merged.closed_items.then_some(merged.prefix.len() as u32);
+        let max = match (merged.max_items, closed) {
+            (Some(max), Some(closed)) => Some(max.min(closed)),
+            (max, closed) => max.or(closed),
+        };
+        let mut ways = Vec::new();
+        let mut needs = Vec::new();
+        if min == 0 {
+            ways.push(self.lexeme(surface.empty));
+        }
+        if max != Some(0) {
+            let mut prefix = Vec::with_capacity(merged.prefix.len());
+            for all in merged.prefix.iter().take(max.map_or(usize::MAX, |max| max as usize)) {
+                prefix.push(self.value(all, depth + 1)?);
+            }
+            let has_rest = max.is_none_or(|max| max as usize > prefix.len());
+            let rest = if has_rest { Some(self.value(&merged.rest, depth + 1)?) } else { None };
+            for (place, &node) in prefix.iter().enumerate().take(min as usize) {
+                needs.push(Need { node, at, what: What::Element(place) });
+            }
+            if let Some(node) = rest.filter(|_| min as usize > prefix.len()) {
+                needs.push(Need { node, at, what: What::Element(prefix.len()) });
+            }
+            ways.push(self.elements(&surface, &prefix, rest, min, max));
+        }
+        let branch = if min == 0 {
+            Branch::Possible
+        } else if max.is_some_and(|max| max < min) {
+            let message = format!("minItems {min} asks for more elements than strict mode leaves");
+            Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }])
+        } else {
+            Branch::Needs(needs)
+        };
+        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        Ok((node, branch))
+    }
+
+    /// An array with at least one element: the bracket, elements one by one, then a counted run of equal ones.
+    fn elements(
+        &mut self,
+        surface: &Surface,
+        prefix: &[NodeId],
+        rest: Option<NodeId>,
+        min: u32,
+        max: Option<u32>,
+    ) -> NodeId {
+        let open = self.lexeme(surface.open);
+        let separator = self.lexeme(surface.item);
+        let close = self.lexeme(surface.close);
+        let first_is_rest = prefix.is_empty();
+        let nothing = self.builder.sequence(&[]);
+        let read = prefix.len().max(1) as u32;
+        // What follows the last element of the prefix, then backwards: what follows each one before it.
+        let mut tail = match rest {
+            Some(rest) if max.is_none_or(|max| max > read) => {
+                let more = self.builder.sequence(&[separator, rest]);
+                self.builder.repeat(more, min.saturating_sub(read), max.map(|max| max - read))
+            }
+            _ => nothing,
+        };
+        for (place, &element) in prefix.iter().enumerate().skip(1).rev() {
+            let more = self.builder.sequence(&[separator, element, tail]);
+            tail = if place as u32 >= min { self.builder.choice(&[nothing, more]) } else { more };
+            if place % ELEMENTS_PER_RULE == 0 {
+                let rule = self.builder.declare_rule("tuple");
+                self.builder.define_rule(rule, tail);
+                tail = self.builder.node(Node::Rule(rule));
+            }
+        }
+        let first = match (first_is_rest, rest) {
+            (true, Some(rest)) => rest,
+            _ => prefix.first().copied().unwrap_or(nothing),
+        };
+        self.builder.sequence(&[open, first, tail, close])
+    }
+
+    fn object(&mut self, merged: &Merged, depth: u32) -> Result<(NodeId, Branch), GrammarError> {
+        let surface = self.surfaces.object(&mut self.builder.exprs, depth);
+        let mut known = Vec::with_capacity(merged.known.len());
+        let mut needs = Vec::new();
+        for (&name, member) in &merged.known {
+            let value = self.value(&member.value, depth + 1)?;
+            if let Some(at) = member.required {
+                needs.push(Need { node: value, at, what: What::Required(name.into()) });
+            }
+            let key = self.strings.literals(&mut self.builder.exprs, &[name]);
+            known.push(KnownMember { name: name.into(), key, value, required: member.required.is_some() });
+        }
+        let forbidden = merged.closed || merged.free.iter().any(|&id| self.schemas.get(id).never);
+        let free = if forbidden {
+            None
+        } else {
+            let names: Vec<&str> = merged.known.keys().copied().collect();
+            let key = self.strings.any_but(&mut self.builder.exprs, &names);
+            Some(FreeMembers { key, value: self.value(&merged.free, depth + 1)? })
+        };
+        let members = Members { known, free, any_order: self.options.any_order, surface };
+        let branch = if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) };
+        Ok((self.builder.object(members), branch))
+    }
+
+    /// Refuses, or notes as relaxed, what the schemas used since the last call ask for and is not supported.
+    pub(super) fn admit(&mut self) -> Result<(), GrammarError> {
+        while let Some(&id) = self.normal.used.get(self.admitted) {
+            self.admitted += 1;
+            for refusal in &self.schemas.get(id).refusals {
+                self.relax(id, &refusal.keyword, &refusal.reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves a constraint out if the caller asked for that.
+    pub(super) fn relax(&mut self, at: SchemaId, keyword: &str, reason: &str) -> Result<(), GrammarError> {
+        let place = self.schemas.place(at);
+        if !self.options.relax {
+            return Err(GrammarError::new(ErrorKind::Unsupported, place, format!("{keyword}: {reason}")));
+        }
+        let finding = Finding { keyword: keyword.into(), place, note: reason.into() };
+        self.relaxed.push((at, finding));
+        Ok(())
+    }
+
+    pub(super) fn natural(&self) -> bool {
+        self.options.spelling == Spelling::Natural
+    }
+
+    fn report(&mut self) -> Report {
+        let document = &self.schemas.document;
+        // Schemas that start at the same place of the text do not exist: each has a value of its own.
+        self.normal.used.sort_by_key(|id| document.offset(id.0));
+        self.relaxed.sort_by_key(|(id, _)| document.offset(id.0));
+        let mut report = Report::default();
+        for &id in &self.normal.used {
+            let schema = self.schemas.get(id);
+            let place = if schema.fates.is_empty() { String::new() } else { self.schemas.place(id) };
+            for fate in &schema.fates {
+                let list = if fate.enforced { &mut report.enforced } else { &mut report.annotations };
+                list.push(Finding {
+                    keyword: fate.keyword.to_string(),
+                    place: place.clone(),
+                    note: fate.note.to_string(),
+                });
+            }
+        }
+        report.relaxed = self.relaxed.drain(..).map(|(_, finding)| finding).collect();
+        report.relaxed.dedup();
+        let gone: FxHashSet<(&str, &str)> =
+            report.relaxed.iter().map(|finding| (&*finding.place, &*finding.keyword)).collect();
+        report.enforced.retain(|finding| !gone.contains(&(&*finding.place, &*finding.keyword)));
+        report
+    }
+}

@@ -1,0 +1,100 @@
+//! JSON Schema to a grammar of the JSON texts of its instances (JSON Schema 2020-12), exactly or not at all.
+//!
+//! Every stage is a file and a function from value to value:
+//! [`parse`] (text → JSON) → [`keywords`] (JSON → typed [`schema`], with [`refs`]) → [`normal`] (alternatives) →
+//! [`merge`] (constraints by type) → [`lower`] (rules and nodes), which spells leaves through [`strings`], [`numbers`],
+//! [`formats`] and [`literal`] and lays them out through [`surface`]. When nothing can match, [`explain`] says why.
+
+mod decimal;
+mod explain;
+mod formats;
+mod keywords;
+mod literal;
+mod lower;
+mod merge;
+mod normal;
+mod numbers;
+mod overlap;
+mod parse;
+mod refs;
+mod scalars;
+mod schema;
+mod strings;
+mod surface;
+mod validate;
+
+use crate::error::{ErrorKind, GrammarError};
+use crate::grammar::Grammar;
+
+/// Which JSON texts of a valid value belong to the grammar.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Spelling {
+    /// Every text of what is unconstrained; known keys, `const`, `enum`, `pattern` and `format` strings spell printable
+    /// ASCII plainly, and constrained numbers are plain decimals with trailing zeros allowed.
+    #[default]
+    Natural,
+    /// Every text that a JSON reader maps to a valid value.
+    Any,
+}
+
+/// How a schema is read and how its instances are written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JsonSchemaOptions {
+    /// Whether blanks may stand between any two tokens; `indent` and `separators` then mean nothing.
+    pub any_whitespace: bool,
+    /// Blanks for each level of an indented text, one entry per line.
+    pub indent: Option<u32>,
+    /// What stands between entries and between key and value; by default as Python's `json.dumps` has it.
+    pub separators: Option<(String, String)>,
+    /// Whether members and elements that the schema does not speak of are forbidden.
+    pub strict_mode: bool,
+    /// Most blanks in a row where `any_whitespace`; `None` without limit.
+    pub max_whitespace: Option<u32>,
+    /// Whether members may come in any order, instead of known ones in declared order, then the others.
+    pub any_order: bool,
+    /// Which texts of a valid value belong.
+    pub spelling: Spelling,
+    /// Whether what is not supported is left out and reported, where that only allows more.
+    pub relax: bool,
+    /// Schemas that `$ref` may reach, by URI. Not supported yet.
+    pub documents: Vec<(String, String)>,
+}
+
+impl Default for JsonSchemaOptions {
+    fn default() -> JsonSchemaOptions {
+        JsonSchemaOptions {
+            any_whitespace: true,
+            indent: None,
+            separators: None,
+            strict_mode: false,
+            max_whitespace: Some(64),
+            any_order: false,
+            spelling: Spelling::Natural,
+            relax: false,
+            documents: Vec::new(),
+        }
+    }
+}
+
+/// The grammar of all JSON texts, in the chosen form, of all instances of a schema.
+///
+/// # Errors
+/// [`ErrorKind::Syntax`] when the schema is malformed, [`ErrorKind::Unsupported`] when it cannot be enforced exactly,
+/// [`ErrorKind::Unsatisfiable`] when it has no instance, [`ErrorKind::Limit`] when it is too large.
+pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
+    if let Some((uri, _)) = options.documents.first() {
+        let message = format!("other documents ({uri:?}) are not supported yet; copy what is needed into $defs");
+        return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+    }
+    let document = parse::parse(schema)?;
+    let schemas = keywords::read(document)?;
+    lower::Lowering::new(&schemas, options)?.grammar()
+}
+
+/// The grammar of every JSON value, in the chosen form.
+///
+/// # Errors
+/// [`ErrorKind::Syntax`] when the separators do not make JSON.
+pub fn any_json(options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
+    from_json_schema("true", options)
+}

@@ -1,0 +1,447 @@
+//! JSON text to an arena of values (RFC 8259): no recursion, keys in text order, numbers as their exact text.
+//!
+//! Values are stored children first, so the ids of a value and everything inside it are one contiguous range; later
+//! stages walk a value by counting instead of recursing.
+
+use indexmap::IndexMap;
+
+use crate::error::{ErrorKind, GrammarError};
+
+/// Longest schema text accepted, in bytes.
+pub(super) const MAX_BYTES: usize = 8 << 20;
+/// Deepest nesting of arrays and objects accepted.
+pub(super) const MAX_DEPTH: usize = 1_000;
+/// Most values accepted.
+pub(super) const MAX_VALUES: usize = 1_000_000;
+/// JSON pointers in messages and reports are cut to about this many bytes.
+const LONGEST_POINTER: usize = 400;
+
+/// A value of one [`Document`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct JsonId(pub(super) u32);
+
+/// Members of an object, in the order of the text.
+pub(super) type Entries = IndexMap<Box<str>, JsonId>;
+
+/// One JSON value.
+#[derive(Debug)]
+pub(super) enum Json {
+    Null,
+    Bool(bool),
+    /// The text of the number, as it stands.
+    Number(Box<str>),
+    String(Box<str>),
+    Array(Box<[JsonId]>),
+    Object(Box<Entries>),
+}
+
+impl Json {
+    /// The JSON type, for messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Number(_) => "a number",
+            Json::String(_) => "a string",
+            Json::Array(_) => "an array",
+            Json::Object(_) => "an object",
+        }
+    }
+}
+
+struct Slot {
+    value: Json,
+    /// Where the value starts in the text.
+    offset: u32,
+    /// The first id of the values inside; the last is the id itself.
+    first: u32,
+    /// The container, and which of its entries this is.
+    parent: Option<(JsonId, u32)>,
+}
+
+/// A parsed JSON text.
+pub(super) struct Document {
+    slots: Vec<Slot>,
+}
+
+impl Document {
+    /// The outermost value.
+    pub(super) fn root(&self) -> JsonId {
+        JsonId(self.slots.len() as u32 - 1)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn get(&self, id: JsonId) -> &Json {
+        &self.slots[id.0 as usize].value
+    }
+
+    /// The members, where the value is an object.
+    pub(super) fn entries(&self, id: JsonId) -> Option<&Entries> {
+        match self.get(id) {
+            Json::Object(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// Where the value starts in the text: sorts places in reading order.
+    pub(super) fn offset(&self, id: JsonId) -> u32 {
+        self.slots[id.0 as usize].offset
+    }
+
+    /// The ids of everything inside the value, itself last: children before parents.
+    pub(super) fn inside(&self, id: JsonId) -> impl Iterator<Item = JsonId> + use<> {
+        (self.slots[id.0 as usize].first..=id.0).map(JsonId)
+    }
+
+    pub(super) fn parent(&self, id: JsonId) -> Option<JsonId> {
+        self.slots[id.0 as usize].parent.map(|(parent, _)| parent)
+    }
+
+    /// The JSON pointer of a value as a URI fragment, for example `#/properties/age`.
+    pub(super) fn pointer(&self, id: JsonId) -> String {
+        let mut steps = Vec::new();
+        let mut at = id;
+        while let Some((parent, index)) = self.slots[at.0 as usize].parent {
+            steps.push(match self.get(parent) {
+                Json::Object(entries) => {
+                    let (key, _) = entries.get_index(index as usize).expect("a parent knows its entries");
+                    key.replace('~', "~0").replace('/', "~1")
+                }
+                _ => index.to_string(),
+            });
+            at = parent;
+        }
+        let mut pointer = String::from("#");
+        let mut steps = steps.iter().rev();
+        for step in steps.by_ref() {
+            pointer.push('/');
+            pointer.push_str(step);
+            if pointer.len() > LONGEST_POINTER {
+                break;
+            }
+        }
+        if pointer.len() > LONGEST_POINTER {
+            let cut = (0..=LONGEST_POINTER).rev().find(|&at| pointer.is_char_boundary(at)).unwrap_or(0);
+            pointer.truncate(cut);
+            pointer.push('…');
+        }
+        pointer
+    }
+
+    /// The value as short JSON text, for messages.
+    pub(super) fn show(&self, id: JsonId) -> String {
+        match self.get(id) {
+            Json::Null => "null".into(),
+            Json::Bool(value) => value.to_string(),
+            Json::Number(text) => shorten(text),
+            Json::String(text) => quoted(text),
+            Json::Array(items) if items.is_empty() => "[]".into(),
+            Json::Array(_) => "[…]".into(),
+            Json::Object(entries) if entries.is_empty() => "{}".into(),
+            Json::Object(_) => "{…}".into(),
+        }
+    }
+}
+
+/// A string value in quotes, cut to one line, for messages.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", shorten(text))
+}
+
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+enum Frame {
+    Array { offset: usize, first: u32, items: Vec<JsonId> },
+    Object { offset: usize, first: u32, entries: Entries, key: Box<str> },
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    slots: Vec<Slot>,
+}
+
+/// Reads one JSON text.
+///
+/// # Errors
+/// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many values.
+pub(super) fn parse(text: &str) -> Result<Document, GrammarError> {
+    if text.len() > MAX_BYTES {
+        let message = format!("the schema has {} bytes and at most {MAX_BYTES} are accepted; split it up", text.len());
+        return Err(GrammarError::new(ErrorKind::Limit, "", message));
+    }
+    let mut parser = Parser { text, at: 0, slots: Vec::new() };
+    parser.document()?;
+    Ok(Document { slots: parser.slots })
+}
+
+impl Parser<'_> {
+    fn document(&mut self) -> Result<(), GrammarError> {
+        let mut open: Vec<Frame> = Vec::new();
+        'value: loop {
+            self.blanks();
+            let offset = self.at;
+            let first = self.slots.len() as u32;
+            let mut done = match self.peek() {
+                Some(b'{') => {
+                    self.at += 1;
+                    self.blanks();
+                    if self.eat(b'}') {
+                        self.push(Json::Object(Box::default()), offset, first)?
+                    } else {
+                        self.check_depth(open.len())?;
+                        let key = self.key(&Entries::default())?;
+                        open.push(Frame::Object { offset, first, entries: Entries::default(), key });
+                        continue 'value;
+                    }
+                }
+                Some(b'[') => {
+                    self.at += 1;
+                    self.blanks();
+                    if self.eat(b']') {
+                        self.push(Json::Array(Box::default()), offset, first)?
+                    } else {
+                        self.check_depth(open.len())?;
+                        open.push(Frame::Array { offset, first, items: Vec::new() });
+                        continue 'value;
+                    }
+                }
+                _ => {
+                    let value = self.scalar()?;
+                    self.push(value, offset, first)?
+                }
+            };
+            // A value is complete: hand it to what encloses it, and so on outwards as far as that closes things.
+            loop {
+                self.blanks();
+                let closed = match open.last_mut() {
+                    None if self.at == self.text.len() => return Ok(()),
+                    None => return Err(self.error("something follows the end of the schema; remove it")),
+                    Some(Frame::Array { items, .. }) => {
+                        items.push(done);
+                        if self.eat(b',') {
+                            continue 'value;
+                        }
+                        if !self.eat(b']') {
+                            return Err(self.error("expected , or ] in an array"));
+                        }
+                        open.pop()
+                    }
+                    Some(Frame::Object { entries, key, .. }) => {
+                        entries.insert(std::mem::take(key), done);
+                        if self.eat(b',') {
+                            self.blanks();
+                            let next = self.key(entries)?;
+                            *key = next;
+                            continue 'value;
+                        }
+                        if !self.eat(b'}') {
+                            return Err(self.error("expected , or } in an object"));
+                        }
+                        open.pop()
+                    }
+                };
+                done = match closed.expect("the frame was just looked at") {
+                    Frame::Array { offset, first, items } => self.push(Json::Array(items.into()), offset, first)?,
+                    Frame::Object { offset, first, entries, .. } => {
+                        self.push(Json::Object(Box::new(entries)), offset, first)?
+                    }
+                };
+            }
+        }
+    }
+
+    fn push(&mut self, value: Json, offset: usize, first: u32) -> Result<JsonId, GrammarError> {
+        if self.slots.len() >= MAX_VALUES {
+            let message = format!("the schema has more than {MAX_VALUES} values; split it up");
+            return Err(GrammarError::new(ErrorKind::Limit, self.line_and_column(offset), message));
+        }
+        let id = JsonId(self.slots.len() as u32);
+        let slots = &mut self.slots;
+        let adopt = |(index, child): (usize, &JsonId)| slots[child.0 as usize].parent = Some((id, index as u32));
+        match &value {
+            Json::Array(items) => items.iter().enumerate().for_each(adopt),
+            Json::Object(entries) => entries.values().enumerate().for_each(adopt),
+            _ => {}
+        }
+        self.slots.push(Slot { value, offset: offset as u32, first, parent: None });
+        Ok(id)
+    }
+
+    fn check_depth(&self, depth: usize) -> Result<(), GrammarError> {
+        if depth < MAX_DEPTH {
+            return Ok(());
+        }
+        let message =
+            format!("the schema is nested more than {MAX_DEPTH} deep; name inner parts in $defs and $ref them");
+        Err(GrammarError::new(ErrorKind::Limit, self.line_and_column(self.at), message))
+    }
+
+    /// A key and its colon.
+    fn key(&mut self, known: &Entries) -> Result<Box<str>, GrammarError> {
+        let start = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.error("expected a key in double quotes"));
+        }
+        let key = self.string()?;
+        if known.contains_key(&key) {
+            self.at = start;
+            return Err(self.error(format!("the key {} stands twice in one object; remove one", quoted(&key))));
+        }
+        self.blanks();
+        if self.eat(b':') { Ok(key) } else { Err(self.error("expected : after a key")) }
+    }
+
+    fn scalar(&mut self) -> Result<Json, GrammarError> {
+        match self.peek() {
+            Some(b'"') => Ok(Json::String(self.string()?)),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            None => Err(self.error("the schema ends where a value should stand")),
+            _ => {
+                for (word, value) in [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))] {
+                    if self.text[self.at..].starts_with(word) {
+                        self.at += word.len();
+                        return Ok(value);
+                    }
+                }
+                Err(self.error("expected a JSON value"))
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<Json, GrammarError> {
+        let start = self.at;
+        self.eat(b'-');
+        let digits = self.digits();
+        let leading_zero = digits > 1 && self.text.as_bytes()[self.at - digits] == b'0';
+        let mut well_formed = digits > 0 && !leading_zero;
+        if well_formed && self.eat(b'.') {
+            well_formed = self.digits() > 0;
+        }
+        if well_formed && (self.eat(b'e') || self.eat(b'E')) {
+            let _sign = self.eat(b'+') || self.eat(b'-');
+            well_formed = self.digits() > 0;
+        }
+        if !well_formed {
+            return Err(self.error("not a JSON number"));
+        }
+        Ok(Json::Number(self.text[start..self.at].into()))
+    }
+
+    fn digits(&mut self) -> usize {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    /// A string in double quotes, decoded.
+    fn string(&mut self) -> Result<Box<str>, GrammarError> {
+        self.at += 1;
+        let mut decoded = String::new();
+        loop {
+            let plain = self.text[self.at..].find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f'));
+            let Some(plain) = plain else {
+                self.at = self.text.len();
+                return Err(self.error("a string is never closed; add \""));
+            };
+            decoded.push_str(&self.text[self.at..self.at + plain]);
+            self.at += plain;
+            match self.text.as_bytes()[self.at] {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(decoded.into());
+                }
+                b'\\' => decoded.push(self.escape()?),
+                _ => return Err(self.error("a control character in a string must be escaped")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, GrammarError> {
+        let start = self.at;
+        self.at += 2;
+        Ok(match self.text.as_bytes().get(start + 1) {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let unit = self.hex4()?;
+                let lone = "a lone surrogate is no character; write both halves of the pair";
+                let code = match unit {
+                    0xd800..=0xdbff if self.text[self.at..].starts_with("\\u") => {
+                        self.at += 2;
+                        match self.hex4()? {
+                            low @ 0xdc00..=0xdfff => 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00),
+                            _ => unit,
+                        }
+                    }
+                    _ => unit,
+                };
+                match char::from_u32(code) {
+                    Some(decoded) => decoded,
+                    None => {
+                        self.at = start;
+                        return Err(self.error(lone));
+                    }
+                }
+            }
+            _ => {
+                self.at = start;
+                return Err(self.error("an unknown escape in a string"));
+            }
+        })
+    }
+
+    fn hex4(&mut self) -> Result<u32, GrammarError> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4).filter(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+        let Some(digits) = digits else {
+            return Err(self.error("expected four hexadecimal digits after \\u"));
+        };
+        self.at += 4;
+        Ok(digits.iter().fold(0, |code, &digit| code * 16 + (digit as char).to_digit(16).unwrap_or(0)))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn error(&self, message: impl Into<String>) -> GrammarError {
+        GrammarError::new(ErrorKind::Syntax, self.line_and_column(self.at), message)
+    }
+
+    fn line_and_column(&self, at: usize) -> String {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        format!("line {line}, column {column}")
+    }
+}

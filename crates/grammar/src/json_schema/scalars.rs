@@ -1,0 +1,132 @@
+//! Constraints on null, booleans, numbers and strings to expressions.
+
+use stencilm_regex::ExprId;
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, parse_pattern};
+
+use super::explain::Branch;
+use super::lower::Lowering;
+use super::merge::{Clash, From, Merged};
+use super::numbers::{any_integer, any_number, between};
+use super::parse::{Json, JsonId};
+use super::schema::{SchemaId, Types};
+use super::strings::quote;
+use crate::error::{ErrorKind, GrammarError};
+
+impl Lowering<'_> {
+    /// Adds the expressions of all types but arrays and objects.
+    pub(super) fn scalars(
+        &mut self,
+        merged: &Merged,
+        at: SchemaId,
+        scalars: &mut Vec<ExprId>,
+        branches: &mut Vec<Branch>,
+    ) -> Result<(), GrammarError> {
+        for (types, words) in [(Types::NULL, &["null"][..]), (Types::BOOLEAN, &["false", "true"][..])] {
+            if merged.types.meets(types) {
+                scalars.push(self.builder.exprs.literals(words));
+                branches.push(Branch::Possible);
+            }
+        }
+        if merged.types.meets(Types::NUMBER) {
+            let number = self.number(merged, at)?;
+            branches.push(match (&merged.lower, &merged.upper) {
+                (Some(low), Some(high)) if number == ExprId::NOTHING => {
+                    let message = format!("no integer lies between {} and {}", low.value.value, high.value.value);
+                    Branch::Impossible(vec![Clash { place: self.schemas.place(low.at), message }])
+                }
+                _ => Branch::Possible,
+            });
+            scalars.push(number);
+        }
+        if merged.types.meets(Types::STRING) {
+            let string = self.string(merged)?;
+            let uncertain = string == ExprId::NOTHING || self.builder.exprs.has_boolean(string);
+            branches.push(if uncertain { Branch::Text { expr: string, at } } else { Branch::Possible });
+            scalars.push(string);
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, merged: &Merged, at: SchemaId) -> Result<ExprId, GrammarError> {
+        let integer = !merged.types.meets(Types::FRACTION);
+        let bounded = merged.lower.is_some() || merged.upper.is_some();
+        if !self.natural() && (integer || bounded) {
+            let what = if integer { "type" } else { "minimum" };
+            let place = merged.lower.as_ref().or(merged.upper.as_ref()).map_or(at, |bound| bound.at);
+            let reason = "with spelling \"any\", integers and bounded numbers would need exponents of any size, which is \
+                          not supported; use the natural spelling";
+            self.relax(place, what, reason)?;
+            return Ok(any_number(&mut self.builder.exprs));
+        }
+        let exprs = &mut self.builder.exprs;
+        if !bounded {
+            return Ok(if integer { any_integer(exprs) } else { any_number(exprs) });
+        }
+        let lower = merged.lower.as_ref().map(|bound| &bound.value);
+        let upper = merged.upper.as_ref().map(|bound| &bound.value);
+        between(exprs, lower, upper, integer).ok_or_else(|| {
+            GrammarError::new(
+                ErrorKind::Limit,
+                self.schemas.place(at),
+                "a bound needs too many digits; use a smaller number",
+            )
+        })
+    }
+
+    fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
+        let (min, max) = (merged.min_length, merged.max_length);
+        let bodies = self.text_bodies(merged)?;
+        if bodies.is_empty() {
+            return Ok(self.strings.any_string(&mut self.builder.exprs, min, max));
+        }
+        let exprs = &mut self.builder.exprs;
+        let body = exprs.and(&bodies);
+        let mut string = quote(exprs, body);
+        if min > 0 || max.is_some() {
+            // Counted between the quotes, where every character is one of its spellings.
+            let counted = self.strings.any_string(exprs, min, max);
+            string = exprs.and(&[string, counted]);
+        }
+        Ok(string)
+    }
+
+    /// What stands between the quotes, once for each pattern and format.
+    pub(super) fn text_bodies(&mut self, merged: &Merged) -> Result<Vec<ExprId>, GrammarError> {
+        let mut bodies = Vec::with_capacity(merged.patterns.len() + merged.formats.len());
+        for pattern in &merged.patterns {
+            bodies.extend(self.pattern(pattern)?);
+        }
+        for format in &merged.formats {
+            bodies.push(self.format(format.value));
+        }
+        bodies.sort_unstable();
+        bodies.dedup();
+        Ok(bodies)
+    }
+
+    /// The body that contains a match of a pattern; `None` where the pattern is relaxed.
+    fn pattern(&mut self, pattern: &From<JsonId>) -> Result<Option<ExprId>, GrammarError> {
+        let Json::String(text) = self.schemas.document.get(pattern.value) else { return Ok(None) };
+        if let Some(&known) = self.patterns.get(text) {
+            return Ok(Some(known));
+        }
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
+        let mut alphabet = self.strings.alphabet();
+        let error = match parse_pattern(&mut self.builder.exprs, text, &options, &mut alphabet) {
+            Ok(body) => {
+                self.patterns.insert(text.clone(), body);
+                return Ok(Some(body));
+            }
+            Err(error) => error,
+        };
+        let kind = match error.kind {
+            PatternErrorKind::Unsupported => {
+                self.relax(pattern.at, "pattern", &error.to_string())?;
+                return Ok(None);
+            }
+            PatternErrorKind::Syntax => ErrorKind::Syntax,
+            PatternErrorKind::Limit => ErrorKind::Limit,
+        };
+        Err(GrammarError::new(kind, self.schemas.place(pattern.at), format!("pattern: {error}")))
+    }
+}

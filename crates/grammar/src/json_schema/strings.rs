@@ -1,0 +1,367 @@
+//! JSON strings as expressions: which byte sequences spell a character between the quotes (RFC 8259 section 7).
+//!
+//! A character is spelled plainly in UTF-8, by a short escape, by `\uXXXX`, or by an escaped surrogate pair; all of them
+//! decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
+//! every spelling, and the natural one, in which printable ASCII has exactly one.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::syntax::{Alphabet, Utf8};
+use stencilm_regex::{ByteSet, ExprId, ExprSet};
+
+use super::Spelling;
+
+/// Short escapes: the character, and the letter after the backslash.
+const SHORT: [(char, u8); 8] = [
+    ('"', b'"'),
+    ('\\', b'\\'),
+    ('/', b'/'),
+    ('\u{8}', b'b'),
+    ('\u{c}', b'f'),
+    ('\n', b'n'),
+    ('\r', b'r'),
+    ('\t', b't'),
+];
+
+/// What a JSON string must not contain plainly.
+const NEVER_PLAIN: [(u32, u32); 3] = [(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)];
+
+/// Sorted, disjoint ranges of code points, or of smaller numbers on the way to them.
+type Ranges = Vec<(u32, u32)>;
+
+/// Spellings already built, and the spelling in force for constrained strings.
+pub(super) struct Strings {
+    spelling: Spelling,
+    classes: FxHashMap<(Spelling, Ranges), ExprId>,
+    hex: FxHashMap<(Ranges, u32), ExprId>,
+    quoted_any: Option<ExprId>,
+}
+
+impl Strings {
+    pub(super) fn new(spelling: Spelling) -> Strings {
+        Strings { spelling, classes: FxHashMap::default(), hex: FxHashMap::default(), quoted_any: None }
+    }
+
+    /// The alphabet of constrained strings, for patterns.
+    pub(super) fn alphabet(&mut self) -> Spelled<'_> {
+        let spelling = self.spelling;
+        Spelled { strings: self, spelling }
+    }
+
+    /// Any string of `min` to `max` characters, in any spelling, with its quotes.
+    pub(super) fn any_string(&mut self, exprs: &mut ExprSet, min: u32, max: Option<u32>) -> ExprId {
+        if let (Some(known), 0, None) = (self.quoted_any, min, max) {
+            return known;
+        }
+        let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
+        let body = exprs.repeat(character, min, max);
+        let string = quote(exprs, body);
+        if (min, max) == (0, None) {
+            self.quoted_any = Some(string);
+        }
+        string
+    }
+
+    /// Any of these strings, with quotes, in the spelling in force.
+    pub(super) fn literals(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+        let body = self.bodies(exprs, texts);
+        quote(exprs, body)
+    }
+
+    /// The same without quotes.
+    pub(super) fn bodies(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+        self.trie(exprs, self.spelling, texts)
+    }
+
+    /// A string that is none of these, however either is spelled, with quotes.
+    pub(super) fn any_but(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+        let string = self.any_string(exprs, 0, None);
+        let body = self.trie(exprs, Spelling::Any, texts);
+        let excluded = quote(exprs, body);
+        let others = exprs.not(excluded);
+        exprs.and(&[string, others])
+    }
+
+    /// A trie over the characters of the texts, every edge with all its spellings.
+    fn trie(&mut self, exprs: &mut ExprSet, spelling: Spelling, texts: &[&str]) -> ExprId {
+        let mut sorted: Vec<&str> = texts.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        // `open[d]` collects what may follow the first d characters of the current text; its character leads there.
+        let mut open: Vec<(char, Vec<ExprId>)> = vec![('\0', Vec::new())];
+        let mut previous: Vec<char> = Vec::new();
+        for text in sorted {
+            let current: Vec<char> = text.chars().collect();
+            let common = previous.iter().zip(&current).take_while(|(a, b)| a == b).count();
+            self.close_to(exprs, spelling, &mut open, common);
+            open.extend(current[common..].iter().map(|&character| (character, Vec::new())));
+            open.last_mut().expect("the root level stays open").1.push(ExprId::EMPTY);
+            previous = current;
+        }
+        self.close_to(exprs, spelling, &mut open, 0);
+        let (_, ways) = open.pop().expect("the root level stays open");
+        exprs.or(&ways)
+    }
+
+    fn close_to(&mut self, exprs: &mut ExprSet, spelling: Spelling, open: &mut Vec<(char, Vec<ExprId>)>, depth: usize) {
+        while open.len() > depth + 1 {
+            let (character, ways) = open.pop().expect("more levels are open than asked for");
+            let code = u32::from(character);
+            let head = self.class(exprs, spelling, &[(code, code)]);
+            let tail = exprs.or(&ways);
+            let branch = exprs.concat(head, tail);
+            open.last_mut().expect("the root level stays open").1.push(branch);
+        }
+    }
+
+    /// One character out of the ranges, in every spelling of the alphabet.
+    fn class(&mut self, exprs: &mut ExprSet, spelling: Spelling, ranges: &[(u32, u32)]) -> ExprId {
+        let ranges = without_surrogates(ranges);
+        let key = (spelling, ranges);
+        if let Some(&known) = self.classes.get(&key) {
+            return known;
+        }
+        let ranges = &key.1;
+        let plain: Vec<(char, char)> = subtract(ranges, &NEVER_PLAIN)
+            .into_iter()
+            .filter_map(|(first, last)| Some((char::from_u32(first)?, char::from_u32(last)?)))
+            .collect();
+        let mut ways = vec![Utf8.class(exprs, &plain)];
+        let backslash = exprs.literal(b"\\");
+        let has_short = |character: char| match spelling {
+            Spelling::Any => true,
+            Spelling::Natural => character != '/',
+        };
+        let short: ByteSet = SHORT
+            .iter()
+            .filter(|(character, _)| has_short(*character) && contains(ranges, u32::from(*character)))
+            .map(|&(_, letter)| letter)
+            .collect();
+        let short = exprs.bytes(short);
+        ways.push(exprs.concat(backslash, short));
+        let numbered = match spelling {
+            Spelling::Any => ranges.clone(),
+            Spelling::Natural => subtract(ranges, &[(0x20, 0x7e)]),
+        };
+        ways.push(self.numbered(exprs, &numbered));
+        let class = exprs.or(&ways);
+        self.classes.insert(key, class);
+        class
+    }
+
+    /// `\uXXXX` for the code points up to U+FFFF and surrogate pairs for those above.
+    fn numbered(&mut self, exprs: &mut ExprSet, ranges: &[(u32, u32)]) -> ExprId {
+        let escape = exprs.literal(b"\\u");
+        let low = intersect(ranges, 0, 0xffff);
+        let low = self.hex(exprs, low, 4);
+        let mut ways = vec![exprs.concat(escape, low)];
+        // Equal sets of second halves share one expression, under all first halves that lead to them.
+        let mut halves: Vec<(Ranges, Ranges)> = Vec::new();
+        let astral = intersect(ranges, 0x10000, 0x10ffff);
+        for first in 0..0x400u32 {
+            let start = 0x10000 + (first << 10);
+            let seconds = intersect(&astral, start, start + 0x3ff);
+            if seconds.is_empty() {
+                continue;
+            }
+            let seconds: Ranges =
+                seconds.iter().map(|&(from, to)| (from - start + 0xdc00, to - start + 0xdc00)).collect();
+            let code = 0xd800 + first;
+            match halves.iter_mut().find(|(known, _)| *known == seconds) {
+                Some((_, firsts)) => match firsts.last_mut() {
+                    Some(last) if last.1 + 1 == code => last.1 = code,
+                    _ => firsts.push((code, code)),
+                },
+                None => halves.push((seconds, vec![(code, code)])),
+            }
+        }
+        for (seconds, firsts) in halves {
+            let first = self.hex(exprs, firsts, 4);
+            let second = self.hex(exprs, seconds, 4);
+            ways.push(exprs.concat_all(&[escape, first, escape, second]));
+        }
+        exprs.or(&ways)
+    }
+
+    /// Numbers out of the ranges as hexadecimal digits of either case: a trie whose equal branches are one.
+    fn hex(&mut self, exprs: &mut ExprSet, ranges: Ranges, length: u32) -> ExprId {
+        if ranges.is_empty() {
+            return ExprId::NOTHING;
+        }
+        if length == 0 {
+            return ExprId::EMPTY;
+        }
+        let key = (ranges, length);
+        if let Some(&known) = self.hex.get(&key) {
+            return known;
+        }
+        let width = 1u32 << (4 * (length - 1));
+        let mut branches: Vec<(Ranges, ByteSet)> = Vec::new();
+        for digit in 0..16 {
+            let start = digit * width;
+            let rest = intersect(&key.0, start, start + width - 1);
+            if rest.is_empty() {
+                continue;
+            }
+            let rest: Ranges = rest.iter().map(|&(from, to)| (from - start, to - start)).collect();
+            let position = branches.iter().position(|(known, _)| *known == rest).unwrap_or_else(|| {
+                branches.push((rest, ByteSet::EMPTY));
+                branches.len() - 1
+            });
+            let letter = char::from_digit(digit, 16).expect("a hexadecimal digit") as u8;
+            branches[position].1.insert(letter);
+            branches[position].1.insert(letter.to_ascii_uppercase());
+        }
+        let ways: Vec<ExprId> = branches
+            .into_iter()
+            .map(|(rest, letters)| {
+                let head = exprs.bytes(letters);
+                let tail = self.hex(exprs, rest, length - 1);
+                exprs.concat(head, tail)
+            })
+            .collect();
+        let expr = exprs.or(&ways);
+        self.hex.insert(key, expr);
+        expr
+    }
+}
+
+/// Characters as a JSON string spells them.
+pub(super) struct Spelled<'a> {
+    strings: &'a mut Strings,
+    spelling: Spelling,
+}
+
+impl Alphabet for Spelled<'_> {
+    fn class(&mut self, exprs: &mut ExprSet, ranges: &[(char, char)]) -> ExprId {
+        let ranges: Ranges = ranges.iter().map(|&(first, last)| (u32::from(first), u32::from(last))).collect();
+        self.strings.class(exprs, self.spelling, &ranges)
+    }
+}
+
+/// Double quotes around a body.
+pub(super) fn quote(exprs: &mut ExprSet, body: ExprId) -> ExprId {
+    let mark = exprs.literal(b"\"");
+    exprs.concat_all(&[mark, body, mark])
+}
+
+fn contains(ranges: &[(u32, u32)], code: u32) -> bool {
+    ranges.iter().any(|&(first, last)| (first..=last).contains(&code))
+}
+
+fn intersect(ranges: &[(u32, u32)], first: u32, last: u32) -> Ranges {
+    let overlap = |&(from, to): &(u32, u32)| (from.max(first), to.min(last));
+    ranges.iter().map(overlap).filter(|(from, to)| from <= to).collect()
+}
+
+/// The ranges without some holes, which are sorted and disjoint.
+fn subtract(ranges: &[(u32, u32)], holes: &[(u32, u32)]) -> Ranges {
+    let mut result = Vec::new();
+    for &(first, last) in ranges {
+        let mut start = first;
+        for &(from, to) in holes.iter().filter(|(from, to)| *from <= last && *to >= first) {
+            if start < from {
+                result.push((start, from - 1));
+            }
+            start = start.max(to + 1);
+        }
+        if start <= last {
+            result.push((start, last));
+        }
+    }
+    result
+}
+
+fn without_surrogates(ranges: &[(u32, u32)]) -> Ranges {
+    subtract(ranges, &[(0xd800, 0xdfff)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencilm_regex::{Deriver, Limits};
+
+    fn check(expr: ExprId, deriver: &mut Deriver, accepted: &[&str], rejected: &[&str]) {
+        for (texts, expected) in [(accepted, true), (rejected, false)] {
+            for text in texts {
+                assert_eq!(deriver.matches(expr, text.as_bytes()).unwrap(), expected, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_string_counts_characters() {
+        let mut deriver = Deriver::new(Limits::default());
+        let expr = Strings::new(Spelling::Natural).any_string(&mut deriver.exprs, 1, Some(2));
+        let accepted = [
+            r#""a""#,
+            r#""é😀""#,
+            r#""\ud83d\uDE00x""#,
+            r#""\/\n""#,
+            r#""\u0000\u00e9""#,
+            r#""\\""#,
+            r#""\"\"""#,
+            "\"\u{7f}\"",
+        ];
+        let rejected = [
+            r#""""#,
+            r#""abc""#,
+            r#""\ud83d""#,
+            r#""\ude00""#,
+            r#""\ud83d\u0041""#,
+            r#""\x""#,
+            r#"""""#,
+            "\"\n\"",
+            r#""\u00e""#,
+            r#""a"#,
+            r#"a""#,
+        ];
+        check(expr, &mut deriver, &accepted, &rejected);
+    }
+
+    #[test]
+    fn natural_literals_spell_ascii_plainly() {
+        let mut deriver = Deriver::new(Limits::default());
+        let mut strings = Strings::new(Spelling::Natural);
+        let expr = strings.literals(&mut deriver.exprs, &["a/\"\\", "é", "\n", "😀", "\u{7f}"]);
+        let accepted = [
+            r#""a/\"\\""#,
+            r#""é""#,
+            r#""\u00e9""#,
+            r#""\u00E9""#,
+            r#""\n""#,
+            r#""\u000a""#,
+            r#""\u000A""#,
+            r#""😀""#,
+            r#""\uD83D\ude00""#,
+            "\"\u{7f}\"",
+            r#""\u007F""#,
+        ];
+        let rejected = [r#""\u0061/\"\\""#, r#""a\/\"\\""#, r#""a/\u0022\\""#, r#""e""#, "\"\n\"", r#""""#];
+        check(expr, &mut deriver, &accepted, &rejected);
+    }
+
+    #[test]
+    fn any_spelling_reaches_every_character() {
+        let mut deriver = Deriver::new(Limits::default());
+        let mut strings = Strings::new(Spelling::Any);
+        let expr = strings.literals(&mut deriver.exprs, &["a/\""]);
+        let accepted = [r#""a/\"""#, r#""\u0061\/\u0022""#, r#""a\u002F\"""#];
+        check(expr, &mut deriver, &accepted, &[r#""a/"""#, r#""\a/\"""#]);
+    }
+
+    #[test]
+    fn exclusion_sees_through_escapes() {
+        let mut deriver = Deriver::new(Limits::default());
+        let expr = Strings::new(Spelling::Natural).any_but(&mut deriver.exprs, &["ab", "é", ""]);
+        let rejected = [r#""ab""#, r#""\u0061b""#, r#""a\u0062""#, r#""é""#, r#""\u00E9""#, r#""""#, r#""a"x"#];
+        check(expr, &mut deriver, &[r#""a""#, r#""abc""#, r#""\u0061""#, r#""\u0063b""#, r#""ac""#], &rejected);
+    }
+
+    #[test]
+    fn the_any_character_is_small() {
+        let mut exprs = ExprSet::new();
+        let before = exprs.len();
+        Strings::new(Spelling::Natural).any_string(&mut exprs, 0, None);
+        assert!(exprs.len() - before < 80, "{}", exprs.len() - before);
+    }
+}

@@ -1,0 +1,220 @@
+//! Schemas that are refused: what kind of error, at which place, with which words.
+
+use std::time::Instant;
+
+use stencilm_grammar::{ErrorKind, from_json_schema};
+
+use crate::{check_with, grammar, options};
+
+#[track_caller]
+fn refused_with(letters: &str, schema: &str, kind: ErrorKind, place: &str, words: &[&str]) {
+    let error = match from_json_schema(schema, &options(letters)) {
+        Ok(_) => panic!("accepted: {schema}"),
+        Err(error) => error,
+    };
+    assert_eq!((error.kind, error.place.as_str()), (kind, place), "{schema}\n{error}");
+    for word in words {
+        assert!(error.message.contains(word), "{word:?} is missing in: {error}");
+    }
+}
+
+#[track_caller]
+fn refused(schema: &str, kind: ErrorKind, place: &str, words: &[&str]) {
+    refused_with("", schema, kind, place, words);
+}
+
+#[test]
+fn unsupported_keywords_are_named() {
+    for (schema, keyword) in [
+        (r#"{"not":{"type":"null"}}"#, "not"),
+        (r#"{"if":true,"then":false}"#, "if"),
+        (r#"{"patternProperties":{"a":true}}"#, "patternProperties"),
+        (r#"{"propertyNames":{"maxLength":3}}"#, "propertyNames"),
+        (r#"{"dependentRequired":{"a":["b"]}}"#, "dependentRequired"),
+        (r#"{"unevaluatedProperties":false}"#, "unevaluatedProperties"),
+        (r#"{"contains":{"type":"null"}}"#, "contains"),
+        (r#"{"uniqueItems":true}"#, "uniqueItems"),
+        (r#"{"minProperties":1}"#, "minProperties"),
+        (r#"{"multipleOf":2}"#, "multipleOf"),
+        (r##"{"$dynamicRef":"#a"}"##, "$dynamicRef"),
+        (r#"{"$ref":"http://a.example/b"}"#, "$ref"),
+        (r#"{"$ref":"file:///etc/passwd"}"#, "$ref"),
+        (r##"{"$ref":"#anchor"}"##, "$ref"),
+        (r#"{"format":"email"}"#, "format"),
+        (r#"{"oneOf":[{"minimum":1},{"type":"integer"}]}"#, "oneOf"),
+    ] {
+        refused(schema, ErrorKind::Unsupported, "#", &[keyword]);
+        let inside = format!(r#"{{"properties":{{"a/b":{schema}}}}}"#);
+        refused(&inside, ErrorKind::Unsupported, "#/properties/a~1b", &[keyword]);
+        let relaxed = grammar(schema, "r");
+        assert!(relaxed.report().relaxed.iter().any(|finding| finding.keyword == keyword), "{schema}");
+        // Definitions nobody uses may say what they like.
+        grammar(&format!(r#"{{"$defs":{{"a":{schema}}}}}"#), "");
+    }
+    refused_with("a", r#"{"type":"integer"}"#, ErrorKind::Unsupported, "#", &["spelling"]);
+    refused_with("a", r#"{"const":1}"#, ErrorKind::Unsupported, "#/const", &["spelling"]);
+    refused_with("i", r##"{"items":{"$ref":"#"}}"##, ErrorKind::Unsupported, "#/items", &["indent", "recursive"]);
+}
+
+#[test]
+fn relaxing_only_allows_more() {
+    let schema = r#"{"type":"object","patternProperties":{"^x":true},"additionalProperties":false}"#;
+    check_with("r", schema, &[r#"{"x":1}"#, r#"{"y":1}"#, "!3"]);
+    let relaxed = grammar(schema, "r").report().relaxed.clone();
+    let keywords: Vec<&str> = relaxed.iter().map(|finding| finding.keyword.as_str()).collect();
+    assert_eq!(keywords, ["patternProperties", "additionalProperties"]);
+}
+
+#[test]
+fn contradictions_name_both_sides() {
+    use ErrorKind::Unsatisfiable;
+    for (schema, place, words) in [
+        ("false", "#", &["false"][..]),
+        (r#"{"enum":[]}"#, "#", &["enum", "empty"]),
+        (r#"{"type":"integer","minimum":12,"maximum":7}"#, "#", &["minimum 12 is above maximum 7"]),
+        (r#"{"type":"number","exclusiveMinimum":1,"maximum":1}"#, "#", &["exclusiveMinimum 1", "maximum 1"]),
+        (r#"{"type":"integer","minimum":1.2,"maximum":1.8}"#, "#", &["no integer", "1.2", "1.8"]),
+        (r#"{"type":"string","minLength":5,"maxLength":3}"#, "#", &["minLength 5 is above maxLength 3"]),
+        (r#"{"type":"array","minItems":5,"maxItems":3}"#, "#", &["minItems 5 is above maxItems 3"]),
+        (r#"{"const":5,"type":"string"}"#, "#", &["5", "string"]),
+        (r#"{"enum":[1,2],"minimum":3}"#, "#", &["1", "minimum", "3"]),
+        (r#"{"allOf":[{"type":"string"},{"type":"null"}]}"#, "#/allOf/1", &["null", "string", "#/allOf/0"]),
+        (r#"{"allOf":[{"const":1},{"const":2}]}"#, "#/allOf/1", &["#/allOf/0"]),
+        (
+            r#"{"type":"object","required":["a"],"additionalProperties":false}"#,
+            "#",
+            &["required", "\"a\"", "#/additionalProperties", "false"],
+        ),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"object","properties":{"b":false},"required":["b"]}},"required":["a"]}"#,
+            "#/properties/a",
+            &["required", "\"b\"", "#/properties/a/properties/b"],
+        ),
+        (r#"{"type":"array","items":false,"minItems":1}"#, "#", &["minItems", "#/items"]),
+        (r#"{"type":"string","pattern":"^a{5}$","maxLength":3}"#, "#", &["pattern", "length"]),
+        (r##"{"$ref":"#"}"##, "#", &["$ref", "cycle"]),
+        (
+            r##"{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}"##,
+            "#/$defs/a",
+            &["cycle", "#/$defs/b"],
+        ),
+        (
+            r##"{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}"##,
+            "#",
+            &["required", "\"a\"", "without an end"],
+        ),
+    ] {
+        refused(schema, Unsatisfiable, place, words);
+        // In an alternative or an optional property only that part goes.
+        if !schema.contains("\"$ref\"") {
+            check_with("", &format!(r#"{{"anyOf":[{schema},{{"const":"ok"}}]}}"#), &["\"ok\"", "!\"aaaaa\"", "!9"]);
+            let optional = format!(r#"{{"type":"object","properties":{{"p":{schema}}}}}"#);
+            check_with("", &optional, &["{}", "{\"q\":1}", "!{\"p\":5}", "!{\"p\":\"aaaaa\"}"]);
+        }
+    }
+}
+
+#[test]
+fn malformed_schemas() {
+    for (schema, place, words) in [
+        ("", "line 1, column 1", &["ends"][..]),
+        ("{", "line 1, column 2", &["key"]),
+        ("{\"a\":1}\n x", "line 2, column 2", &["follows"]),
+        ("{\"a\":1,\n\"a\":2}", "line 2, column 1", &["\"a\"", "twice"]),
+        ("{\"const\":\"\\ud800\"}", "line 1, column 11", &["surrogate"]),
+        ("{\"const\":01}", "line 1, column 12", &["number"]),
+        ("3", "#", &["a number"]),
+        (r#"{"type":"strin"}"#, "#", &["strin", "string"]),
+        (r#"{"properties":{"a":{"minItems":-1}}}"#, "#/properties/a", &["minItems", "-1"]),
+        (r#"{"minLength":1.5}"#, "#", &["minLength", "1.5"]),
+        (r#"{"required":"a"}"#, "#", &["required", "list"]),
+        (r#"{"properties":[]}"#, "#", &["properties"]),
+        (r#"{"items":3}"#, "#/items", &["a number"]),
+        (r#"{"anyOf":[]}"#, "#", &["anyOf"]),
+        (r#"{"multipleOf":0}"#, "#", &["multipleOf"]),
+        (r#"{"pattern":"(","type":"string"}"#, "#", &["pattern"]),
+        (r##"{"$ref":"#/nowhere"}"##, "#", &["nowhere"]),
+        (r##"{"$ref":"#/minimum","minimum":1}"##, "#", &["a number"]),
+        (r##"{"$ref":"#/enum/0","enum":[{}]}"##, "#", &["data"]),
+    ] {
+        refused(schema, ErrorKind::Syntax, place, words);
+    }
+    refused(r#"{"minimum":1e999999999999}"#, ErrorKind::Limit, "#", &["minimum"]);
+    refused(r#"{"const":1e5000}"#, ErrorKind::Limit, "#/const", &["digits"]);
+    refused(r#"{"minItems":1e10}"#, ErrorKind::Limit, "#", &["minItems"]);
+}
+
+/// A deadline that holds in an optimised test build on a slow machine.
+fn quickly<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
+    let took = start.elapsed();
+    println!("{what}: {took:?}");
+    assert!(took.as_millis() < 1_000, "{what} took {took:?}");
+    result
+}
+
+#[test]
+fn hard_schemas_are_cheap() {
+    let nested =
+        |open: &str, close: &str, depth: usize| format!("{}{}{}", open.repeat(depth), "{}", close.repeat(depth));
+    let deep = nested(r#"{"items":"#, "}", 60_000);
+    let deep = quickly("60,000 nested items", || from_json_schema(&deep, &options("")).err());
+    assert_eq!(deep.map(|error| error.kind), Some(ErrorKind::Limit));
+    let properties = nested(r#"{"type":"object","required":["a"],"properties":{"a":"#, "}}", 400);
+    quickly("400 nested properties", || grammar(&properties, ""));
+    let doubling: Vec<String> = (0..28)
+        .map(|level| {
+            let next = level + 1;
+            format!(r##""d{level}":{{"type":"object","properties":{{"a":{{"$ref":"#/$defs/d{next}"}},"b":{{"$ref":"#/$defs/d{next}"}}}}}}"##)
+        })
+        .collect();
+    let doubling = format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d28":{{"type":"null"}}}}}}"##, doubling.join(","));
+    quickly("$ref doubling", || grammar(&doubling, ""));
+    let doubling: Vec<String> = (0..28)
+        .map(|level| {
+            let next = level + 1;
+            format!(r##""d{level}":{{"minimum":{level},"allOf":[{{"$ref":"#/$defs/d{next}"}},{{"$ref":"#/$defs/d{next}"}}]}}"##)
+        })
+        .collect();
+    let doubling = format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d28":{{"type":"null"}}}}}}"##, doubling.join(","));
+    quickly("$ref doubling under allOf", || grammar(&doubling, ""));
+    let hops: Vec<String> = (0..5_000).map(|hop| format!(r##""d{hop}":{{"$ref":"#/$defs/d{}"}}"##, hop + 1)).collect();
+    let hops = format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d5000":{{"type":"null"}}}}}}"##, hops.join(","));
+    quickly("5,000 hops", || grammar(&hops, ""));
+    let names: Vec<String> = (0..20_000).map(|index| format!("\"value number {}\"", index * 7919)).collect();
+    let names = format!(r#"{{"enum":[{}]}}"#, names.join(","));
+    quickly("enum of 20,000", || grammar(&names, ""));
+    let branches: Vec<String> = (0..20_000).map(|index| format!("{{\"const\":\"value number {index}\"}}")).collect();
+    let branches = format!(r#"{{"anyOf":[{}]}}"#, branches.join(","));
+    quickly("anyOf of 20,000", || grammar(&branches, ""));
+    let optional: Vec<String> =
+        (0..1_000).map(|index| format!("\"property{index}\":{{\"type\":\"integer\"}}")).collect();
+    let optional = format!(r#"{{"type":"object","properties":{{{}}}}}"#, optional.join(","));
+    quickly("1,000 properties", || grammar(&optional, ""));
+    let overlapping: Vec<String> =
+        (0..30).map(|index| format!(r#"{{"properties":{{"p{index}":{{"type":"null"}}}}}}"#)).collect();
+    quickly("30 overlapping branches", || grammar(&format!(r#"{{"anyOf":[{}]}}"#, overlapping.join(",")), ""));
+    let product = vec![r#"{"anyOf":[{"minimum":1},{"maximum":2},{"multipleOf":1}]}"#; 14].join(",");
+    let product =
+        quickly("3^14 alternatives", || from_json_schema(&format!(r#"{{"allOf":[{product}]}}"#), &options("r")).err());
+    assert_eq!(product.map(|error| error.kind), Some(ErrorKind::Limit));
+    quickly("maxItems 1e9", || grammar(r#"{"type":"array","minItems":100000,"maxItems":1000000000}"#, ""));
+    quickly("date-time", || grammar(r#"{"type":"string","format":"date-time"}"#, ""));
+    let value = nested("[", "]", 900);
+    quickly("deep const", || grammar(&format!("{{\"const\":{value}}}"), ""));
+}
+
+#[test]
+fn reports_follow_the_text() {
+    let schema = r#"{"title":"t","type":"object","properties":{"a":{"format":"mine","maxLength":3,"x":1}},"$defs":{"u":{"not":{}}}}"#;
+    let grammar = grammar(schema, "");
+    let list = |findings: &[stencilm_grammar::Finding]| {
+        findings.iter().map(|finding| format!("{} {}", finding.place, finding.keyword)).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&grammar.report().enforced), ["# type", "# properties", "#/properties/a maxLength"]);
+    assert_eq!(
+        list(&grammar.report().annotations),
+        ["# title", "# $defs", "#/properties/a format", "#/properties/a x"]
+    );
+}
