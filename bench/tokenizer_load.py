@@ -60,7 +60,6 @@ def from_wrapped(folder: str) -> float:
 
 def from_file(folder: str) -> float:
     import tokenizers  # noqa: F401
-
     from stencilm import TokenizerInfo
 
     return spent(lambda: TokenizerInfo.from_file(folder))

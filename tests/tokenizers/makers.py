@@ -103,6 +103,30 @@ def wordpiece(*, cleanup: bool, lowercase: bool = False) -> Any:
     return tokenizer
 
 
+def letters(*, unknown: bool) -> Any:
+    """A BPE without merges over a few letters; what it lacks it drops, or marks as unknown."""
+    pytest.importorskip("tokenizers")
+    from tokenizers import Tokenizer, decoders, models
+
+    vocabulary = {char: token_id for token_id, char in enumerate("abcdefghijklmno {}")}
+    if unknown:
+        vocabulary["<unk>"] = len(vocabulary)
+    model = models.BPE(vocabulary, [], unk_token="<unk>" if unknown else None)
+    tokenizer = Tokenizer(model)
+    tokenizer.decoder = decoders.Fuse()
+    return tokenizer
+
+
+def words() -> Any:
+    """WordLevel without an unknown token: it cannot encode anything but its words."""
+    pytest.importorskip("tokenizers")
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"hello": 0, "world": 1, ",": 2}))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return tokenizer
+
+
 @cache
 def sentencepiece_model(
     *, kind: str = "bpe", byte_fallback: bool = True, normalised: bool = False

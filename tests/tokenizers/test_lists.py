@@ -130,6 +130,15 @@ def test_wrong_lists_are_refused(case: str) -> None:
         TokenizerInfo(encoded, **options)
 
 
+def test_ids_may_come_from_anything_that_holds_integers() -> None:
+    import numpy as np
+
+    for given in ([2], {2}, np.array([2]), (one for one in [2]), range(2, 3), np.int64(2)):
+        info = TokenizerInfo(["a", "b", "</s>"], stop_token_ids=given)  # type: ignore[arg-type]
+        assert info.stop_token_ids == info.special_token_ids == [2]
+        assert info.decode_bytes(np.array([0, 2, 1])) == b"ab"
+
+
 def test_the_value_is_frozen() -> None:
     info = TokenizerInfo(["a", " b"])
     with pytest.raises(AttributeError, match="immutable"):

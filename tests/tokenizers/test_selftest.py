@@ -166,3 +166,35 @@ def test_a_vocabulary_without_bytes_tells_which_it_cannot_spell() -> None:
     assert ord("e") not in info.facts.unspellable_bytes
     with pytest.raises(TokenizerError, match=r"byte 0: no token of this vocabulary goes on"):
         info.tokenize_bytes(b"\0")
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_characters_that_are_lacking_are_noted(unknown: bool) -> None:
+    info = hf(makers.letters(unknown=unknown))
+    assert "a plain word" not in info.facts.lossy
+    assert "CJK" in info.facts.lossy
+    assert info.special_token_ids == ([18] if unknown else [])
+    assert info.decode_bytes(info.tokenize_bytes(b"hello {} ")) == b"hello {} "
+
+
+def test_what_a_library_cannot_encode_is_noted() -> None:
+    info = hf(makers.words())
+    assert info.decode_str(info.encode("hello , world")) == " hello , world"
+    assert info.add_prefix_space
+    assert "JSON" in info.facts.lossy
+    with pytest.raises(TokenizerError, match="cannot encode 'absent'"):
+        info.encode("absent")
+    with pytest.raises(TokenizerError, match="byte 0"):
+        info.tokenize_bytes(b"absent")
+    assert info.tokenize_bytes(b" hello world") == [0, 1]
+
+
+def test_a_vocabulary_of_signs_is_tested_one_by_one() -> None:
+    from tokenizers import Tokenizer, decoders, models
+
+    tokenizer = Tokenizer(models.BPE({"{": 0, "}": 1, "[]": 2}, []))
+    tokenizer.decoder = decoders.Fuse()
+    assert hf(tokenizer).decoded_vocab == [b"{", b"}", b"[]"]
+    tokenizer.decoder = decoders.Sequence([decoders.Fuse(), decoders.Strip("{", 1, 0)])
+    with pytest.raises(TokenizerError, match=r"token 0: .* decodes this token to ''"):
+        hf(tokenizer)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers.segment import Segmenter
-from stencilm.tokenizers.source import Codec
+from stencilm.tokenizers.source import Codec, encode_with
 
 # Several, because a sentinel may merge with what follows: "\n" with blanks, "a" with letters.
 _SENTINELS = ("\n", "\x02", ".", "a", "1")
@@ -51,7 +51,7 @@ class Encoder:
                 f"{text[error.start]!r} is half of a character; encode whole text",
                 place=f"character {error.start}",
             ) from error
-        return self._codec.encode(text)
+        return encode_with(self._codec, text)
 
     def tokenize_bytes(self, data: bytes) -> list[int]:
         """Tokens that spell exactly `data`, no space put before it.
@@ -74,12 +74,12 @@ class Encoder:
         """The tokenizer's tokens of just this text; None if they spell something else."""
         if not text:
             return []
-        if not self._prefixed:
-            ids = codec.encode(text)
-            return ids if self._spelled(ids) == data else None
-        for sentinel in _SENTINELS:
-            ids = codec.encode(sentinel + text)
-            rest = self._behind(ids, b" " + sentinel.encode())
+        for sentinel in _SENTINELS if self._prefixed else ("",):
+            try:
+                ids = encode_with(codec, sentinel + text)
+            except TokenizerError:
+                continue
+            rest = self._behind(ids, b" " + sentinel.encode()) if sentinel else ids
             if rest is not None and self._spelled(rest) == data:
                 return rest
         return None

@@ -23,7 +23,7 @@ from stencilm.tokenizers.huggingface import read_huggingface
 from stencilm.tokenizers.listed import read_list
 from stencilm.tokenizers.selftest import choose
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
-from stencilm.tokenizers.source import Codec, Source, settle_stop, settle_width
+from stencilm.tokenizers.source import Codec, Source, ids_of, settle_stop, settle_width
 from stencilm.tokenizers.spelling import VocabType
 from stencilm.tokenizers.tiktoken_source import read_tiktoken
 from stencilm.tokenizers.view import show_tokens
@@ -72,9 +72,11 @@ class TokenizerInfo:
             TokenizerError: An entry is not written as the type says, an id is out of range, or
                 nothing spells text.
         """
-        source = read_list(encoded_vocab, vocab_type, special_token_ids, stop_token_ids)
+        special = ids_of(special_token_ids, what="special_token_ids")
+        stop = ids_of(stop_token_ids, what="stop_token_ids")
+        source = read_list(encoded_vocab, vocab_type, special, stop)
         notes = Notes(source.spelling.space_symbol, adds_prefix_space=bool(add_prefix_space))
-        self._settle(source, notes, vocab_size, stop_token_ids)
+        self._settle(source, notes, vocab_size, stop)
 
     @classmethod
     def from_huggingface(

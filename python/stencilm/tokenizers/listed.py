@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stencilm.errors import TokenizerError
-from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source, ids_of
+from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source
 from stencilm.tokenizers.spelling import BY_TYPE, BYTE_LEVEL_ALPHABET, METASPACE, VocabType
 
 _LABEL = "the vocabulary"
@@ -20,8 +20,8 @@ _ESCAPE = "pass that entry as bytes, or name its id in special_token_ids or stop
 def read_list(
     encoded_vocab: Sequence[str | bytes | None],
     vocab_type: VocabType,
-    special_token_ids: object,
-    stop_token_ids: object,
+    special: Sequence[int],
+    stop: Sequence[int],
 ) -> Source:
     """A source from written tokens by id.
 
@@ -40,14 +40,12 @@ def read_list(
         raise TokenizerError(
             f"encoded_vocab has {len(encoded_vocab)} entries; the most is {MAX_VOCAB_SIZE}"
         )
-    special = ids_of(special_token_ids, what="special_token_ids")
     for token_id in special:
         if not 0 <= token_id < len(encoded_vocab):
             raise TokenizerError(
                 f"special_token_ids has {token_id}, but the list ends at {len(encoded_vocab) - 1}; "
                 "give ids of its entries"
             )
-    stop = ids_of(stop_token_ids, what="stop_token_ids")
     # Stop tokens out of range are refused later, when the width is known: they may lie in padding.
     never_text = {*special, *(token_id for token_id in stop if 0 <= token_id < len(encoded_vocab))}
     names = {token_id: _name(encoded_vocab[token_id], token_id) for token_id in sorted(never_text)}

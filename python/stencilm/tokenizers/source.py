@@ -28,6 +28,22 @@ class Codec(Protocol):
         """The text of tokens, special ones included, with no clean-up of blanks."""
 
 
+def encode_with(codec: Codec, text: str) -> list[int]:
+    """The codec's tokens of a text.
+
+    Raises:
+        TokenizerError: The tokenizer's library fails, as some do on characters that they lack.
+    """
+    try:
+        return codec.encode(text)
+    except TokenizerError:
+        raise
+    except Exception as error:  # the libraries raise bare Exception and others
+        raise TokenizerError(
+            f"the tokenizer cannot encode {text[:40]!r} ({error}); leave out what it lacks"
+        ) from error
+
+
 @dataclass(frozen=True)
 class Source:
     """A vocabulary as read from a tokenizer.
