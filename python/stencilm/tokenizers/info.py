@@ -8,23 +8,21 @@ for people and for encoding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from operator import index
 from os import PathLike
 from typing import Any, NoReturn, Self
 
 from stencilm._core import Vocabulary
 from stencilm.errors import TokenizerError
-from stencilm.tokenizers import wire
-from stencilm.tokenizers.encoding import Encoder
-from stencilm.tokenizers.facts import Notes, TokenizerFacts, count_facts
+from stencilm.tokenizers.facts import Notes, TokenizerFacts
 from stencilm.tokenizers.folder import read_file
 from stencilm.tokenizers.huggingface import read_huggingface
 from stencilm.tokenizers.listed import read_list
 from stencilm.tokenizers.selftest import choose
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
-from stencilm.tokenizers.source import Codec, Source, ids_of, settle_stop, settle_width
+from stencilm.tokenizers.source import Source, ids_of
 from stencilm.tokenizers.spelling import VocabType
+from stencilm.tokenizers.state import State, dump, restore, settle
 from stencilm.tokenizers.tiktoken_source import read_tiktoken
 from stencilm.tokenizers.view import show_tokens
 
@@ -37,15 +35,9 @@ class TokenizerInfo:
     Immutable, and safe to share between threads. Two are equal where they lead to the same masks.
     """
 
-    __slots__ = ("_encoder", "_facts", "_names", "_notes", "_tokens", "_vocab_type", "_vocabulary")
+    __slots__ = ("_state",)
 
-    _encoder: Encoder
-    _facts: TokenizerFacts
-    _names: dict[int, str]
-    _notes: Notes
-    _tokens: tuple[bytes | None, ...]
-    _vocab_type: VocabType
-    _vocabulary: Vocabulary
+    _state: State
 
     def __init__(
         self,
@@ -76,7 +68,7 @@ class TokenizerInfo:
         stop = ids_of(stop_token_ids, what="stop_token_ids")
         source = read_list(encoded_vocab, vocab_type, special, stop)
         notes = Notes(source.spelling.space_symbol, adds_prefix_space=bool(add_prefix_space))
-        self._settle(source, notes, vocab_size, stop)
+        object.__setattr__(self, "_state", settle(source, notes, vocab_size, stop))
 
     @classmethod
     def from_huggingface(
@@ -163,18 +155,7 @@ class TokenizerInfo:
         Raises:
             TokenizerError: The text was cut short, changed, or written by another version.
         """
-        fields, tokens = wire.read(text)
-        made = cls.__new__(cls)
-        made._fill(
-            tokens,
-            {token_id: name for token_id, name in fields["special"]},
-            fields["stop_token_ids"],
-            fields["vocab_size"],
-            VocabType(fields["vocab_type"]),
-            Notes(**fields["notes"] | {"lossy": tuple(fields["notes"]["lossy"])}),
-            None,
-        )
-        return made
+        return cls._of(restore(text))
 
     @classmethod
     def _from_sources(
@@ -188,110 +169,62 @@ class TokenizerInfo:
             source.cleans_up_spaces,
             source.decode_shows_bytes,
         )
+        return cls._of(settle(source, notes, vocab_size, stop_token_ids))
+
+    @classmethod
+    def _of(cls, state: State) -> Self:
         made = cls.__new__(cls)
-        made._settle(source, notes, vocab_size, stop_token_ids)
+        object.__setattr__(made, "_state", state)
         return made
-
-    def _settle(
-        self, source: Source, notes: Notes, vocab_size: int | None, stop_token_ids: _Ids
-    ) -> None:
-        """Fits what was asked for to the source; a stop token spells no text."""
-        width = settle_width(source, vocab_size)
-        stop = settle_stop(source, stop_token_ids, width)
-        names = {
-            token_id: source.name_of(token_id) for token_id in sorted({*source.special, *stop})
-        }
-        tokens = [
-            None if token_id in names else token for token_id, token in enumerate(source.tokens)
-        ]
-        kind = source.spelling.vocab_type
-        self._fill(tokens, names, stop, width, kind, notes, source.codec)
-
-    def _fill(
-        self,
-        tokens: Sequence[bytes | None],
-        names: dict[int, str],
-        stop: Sequence[int],
-        width: int,
-        vocab_type: VocabType,
-        notes: Notes,
-        codec: Codec | None,
-    ) -> None:
-        if not any(tokens):
-            raise TokenizerError(
-                "no token of this vocabulary spells text; load a tokenizer that was trained"
-            )
-        vocabulary = Vocabulary(
-            tokens,
-            vocab_size=width,
-            stop_token_ids=stop,
-            special_token_ids=list(names),
-            special_names=list(names.values()),
-        )
-        held = tuple(tokens)
-        values = {
-            "_encoder": Encoder(held, codec, prefixed=notes.adds_prefix_space),
-            "_facts": count_facts(
-                held, special=names, vocab_size=width, has_stop_token=bool(stop), notes=notes
-            ),
-            "_names": names,
-            "_notes": notes,
-            "_tokens": held,
-            "_vocab_type": vocab_type,
-            "_vocabulary": vocabulary,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     @property
     def core(self) -> Vocabulary:
         """The vocabulary in Rust, for the rest of this library."""
-        return self._vocabulary
+        return self._state.core
 
     @property
     def vocab_size(self) -> int:
         """The number of ids, padding included: the width of a mask."""
-        return self._vocabulary.vocab_size
+        return self._state.core.vocab_size
 
     @property
     def vocab_type(self) -> VocabType:
         """How the tokenizer writes its tokens."""
-        return self._vocab_type
+        return self._state.vocab_type
 
     @property
     def add_prefix_space(self) -> bool:
         """Whether the tokenizer puts a space before the first word of a text."""
-        return self._notes.adds_prefix_space
+        return self._state.notes.adds_prefix_space
 
     @property
     def decoded_vocab(self) -> list[bytes]:
         """The bytes of every id: of special tokens their name, of holes and padding nothing."""
-        held = [token or b"" for token in self._tokens] + [b""] * (
-            self.vocab_size - len(self._tokens)
-        )
-        for token_id, name in self._names.items():
+        held = [token or b"" for token in self._state.tokens]
+        held += [b""] * (self.vocab_size - len(held))
+        for token_id, name in self._state.names.items():
             held[token_id] = name.encode("utf-8", "replace")
         return held
 
     @property
     def stop_token_ids(self) -> list[int]:
         """The tokens that end a text, ascending."""
-        return self._vocabulary.stop_token_ids
+        return self._state.core.stop_token_ids
 
     @property
     def special_token_ids(self) -> list[int]:
         """The tokens that never spell text, stop tokens among them, ascending."""
-        return self._vocabulary.special_token_ids
+        return self._state.core.special_token_ids
 
     @property
     def facts(self) -> TokenizerFacts:
         """What loading found out: gaps, doubles, how spaces and bytes are spelled."""
-        return self._facts
+        return self._state.facts
 
     @property
     def fingerprint(self) -> str:
         """A digest of everything that decides masks."""
-        return self._vocabulary.fingerprint()
+        return self._state.core.fingerprint()
 
     def encode(self, text: str) -> list[int]:
         """The tokenizer's own tokens of a text: its leading space included, no token added.
@@ -302,7 +235,7 @@ class TokenizerInfo:
             TokenizerError: The vocabulary came without a tokenizer, or the text holds half of a
                 surrogate pair.
         """
-        return self._encoder.encode(text)
+        return self._state.encoder.encode(text)
 
     def tokenize_bytes(self, data: bytes | bytearray | memoryview) -> list[int]:
         """Tokens that spell exactly these bytes, with no space put before them.
@@ -313,7 +246,7 @@ class TokenizerInfo:
         Raises:
             TokenizerError: No tokens spell the bytes; the place says where they end.
         """
-        return self._encoder.tokenize_bytes(bytes(memoryview(data)))
+        return self._state.encoder.tokenize_bytes(bytes(memoryview(data)))
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes that tokens spell, one after another; special tokens and holes spell none.
@@ -323,7 +256,7 @@ class TokenizerInfo:
         Raises:
             TokenizerError: An id is out of range.
         """
-        held = self._tokens
+        held = self._state.tokens
         return b"".join([held[i] or b"" if i < len(held) else b"" for i in map(self._checked, ids)])
 
     def decode_str(self, ids: Iterable[int]) -> str:
@@ -340,20 +273,11 @@ class TokenizerInfo:
         Raises:
             TokenizerError: An id is out of range.
         """
-        return show_tokens(map(self._checked, ids), self._tokens, self._names)
+        return show_tokens(map(self._checked, ids), self._state.tokens, self._state.names)
 
     def serialize_json(self) -> str:
         """One line of JSON that `deserialize_json` reads, closed by a checksum."""
-        return wire.write(
-            {
-                "vocab_type": self._vocab_type.value,
-                "vocab_size": self.vocab_size,
-                "stop_token_ids": self.stop_token_ids,
-                "special": list(self._names.items()),
-                "notes": asdict(self._notes),
-            },
-            self._tokens,
-        )
+        return dump(self._state)
 
     def _checked(self, token_id: int) -> int:
         number = index(token_id)
@@ -388,6 +312,6 @@ class TokenizerInfo:
 
     def __repr__(self) -> str:
         return (
-            f"TokenizerInfo({self._vocab_type.value}, vocab_size={self.vocab_size}, "
+            f"TokenizerInfo({self._state.vocab_type.value}, vocab_size={self.vocab_size}, "
             f"stop_token_ids={self.stop_token_ids}, fingerprint={self.fingerprint[:12]!r})"
         )
