@@ -4,80 +4,11 @@
 //! `$schema` names them). Schemas are read from a list of work, outermost first, never by recursion.
 
 use super::decimal::Decimal;
-use super::parse::{Document, Json, JsonId, quoted};
+use super::document::{Document, Json, JsonId, quoted};
 use super::refs::{RefProblem, Refs};
 use super::schema::{Fate, Format, Keyword, Refusal, Schema, SchemaId, Schemas, Types};
+use super::vocabulary::{ANNOTATIONS, Draft, REFUSED, REFUSED_FORMATS, draft_of};
 use crate::error::{ErrorKind, GrammarError};
-
-/// Drafts whose keywords mean different things.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Draft {
-    D4,
-    D7,
-    D2019,
-    D2020,
-    /// No `$schema`, or an unknown one: 2020-12, reading what only older drafts had where that is unambiguous.
-    Unnamed,
-}
-
-/// Keywords that the specification gives no force.
-const ANNOTATIONS: [&str; 19] = [
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
-    "$schema",
-    "$id",
-    "contentMediaType",
-    "contentEncoding",
-    "contentSchema",
-    "$vocabulary",
-    "$anchor",
-    "$dynamicAnchor",
-    "$recursiveAnchor",
-    "$defs",
-    "definitions",
-];
-
-/// Keywords that constrain and are not supported, each with its way out.
-const REFUSED: [(&str, &str); 14] = [
-    ("not", "negation is not supported; say what is allowed instead"),
-    ("if", "conditions are not supported; use anyOf with one branch for each case"),
-    ("dependentRequired", "dependencies are not supported; use anyOf with one branch for each case"),
-    ("dependentSchemas", "dependencies are not supported; use anyOf with one branch for each case"),
-    ("dependencies", "dependencies are not supported; use anyOf with one branch for each case"),
-    ("propertyNames", "constraints on keys are not supported; name the keys in properties"),
-    ("unevaluatedProperties", "use additionalProperties in one object schema that has all properties"),
-    ("unevaluatedItems", "use items beside prefixItems"),
-    ("contains", "use items, or prefixItems for fixed places"),
-    ("multipleOf", "divisibility is not supported; use type integer, or an enum"),
-    ("minProperties", "counting members is not supported; name the needed ones in required"),
-    ("maxProperties", "counting members is not supported; set additionalProperties to false"),
-    ("$dynamicRef", "dynamic references are not supported; use $ref"),
-    ("$recursiveRef", "dynamic references are not supported; use $ref"),
-];
-
-/// Standard formats that are not enforced yet.
-const REFUSED_FORMATS: [&str; 14] = [
-    "duration",
-    "email",
-    "idn-email",
-    "hostname",
-    "idn-hostname",
-    "ipv6",
-    "uri",
-    "uri-reference",
-    "iri",
-    "iri-reference",
-    "uri-template",
-    "json-pointer",
-    "relative-json-pointer",
-    "regex",
-];
 
 /// Reads every schema that can be reached from the root.
 ///
@@ -98,18 +29,7 @@ pub(super) fn read(document: Document) -> Result<Schemas, GrammarError> {
             *slot = Some(Box::new(reader.schema));
         }
     }
-    Ok(Schemas { document, by_value })
-}
-
-fn draft_of(document: &Document) -> Draft {
-    let named = document.entries(document.root()).and_then(|entries| entries.get("$schema"));
-    match named.map(|&uri| document.get(uri)) {
-        Some(Json::String(uri)) if uri.contains("draft-03") || uri.contains("draft-04") => Draft::D4,
-        Some(Json::String(uri)) if uri.contains("draft-06") || uri.contains("draft-07") => Draft::D7,
-        Some(Json::String(uri)) if uri.contains("2019-09") => Draft::D2019,
-        Some(Json::String(uri)) if uri.contains("2020-12") => Draft::D2020,
-        _ => Draft::Unnamed,
-    }
+    Ok(Schemas { document, draft, by_value })
 }
 
 struct Reader<'a> {

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ExprId;
 
 use super::decimal::Decimal;
+use super::document::{Document, Json, JsonId};
 use super::lower::Lowering;
-use super::numbers::exactly;
-use super::parse::{Document, Json, JsonId};
+use super::numbers::{Kind, exactly};
 use super::surface::MAX_INDENT_DEPTH;
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{KnownMember, Members, Node, NodeId};
@@ -38,7 +38,7 @@ pub(super) fn canonical(document: &Document, value: JsonId) -> String {
 
 impl Lowering<'_> {
     /// A null, boolean, number or string.
-    pub(super) fn literal_scalar(&mut self, value: JsonId) -> Result<ExprId, GrammarError> {
+    pub(super) fn literal_scalar(&mut self, value: JsonId, kind: Kind) -> Result<ExprId, GrammarError> {
         let schemas = self.schemas;
         let document = &schemas.document;
         Ok(match document.get(value) {
@@ -52,7 +52,7 @@ impl Lowering<'_> {
                     let place = document.pointer(value);
                     return Err(GrammarError::new(ErrorKind::Unsupported, place, reason));
                 }
-                let number = Decimal::parse(text).and_then(|number| exactly(&mut self.builder.exprs, &number));
+                let number = Decimal::parse(text).and_then(|number| exactly(&mut self.builder.exprs, &number, kind));
                 number.ok_or_else(|| {
                     let message = format!("{} needs too many digits; use a smaller number", document.show(value));
                     GrammarError::new(ErrorKind::Limit, document.pointer(value), message)
@@ -99,7 +99,7 @@ impl Lowering<'_> {
                     self.builder.object(Members { known, free: None, any_order, surface })
                 }
                 _ => {
-                    let scalar = self.literal_scalar(id)?;
+                    let scalar = self.literal_scalar(id, Kind::Number)?;
                     self.lexeme(scalar)
                 }
             };

@@ -7,10 +7,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, Limits};
 
+use super::document::{Json, JsonId};
 use super::explain::{Branch, Need, Reasons, What};
 use super::merge::{Clash, Merged, merge};
 use super::normal::{Conjunction, Normal};
-use super::parse::{Json, JsonId};
 use super::schema::{Format, SchemaId, Schemas, Types};
 use super::strings::Strings;
 use super::surface::{MAX_INDENT_DEPTH, Surfaces};
@@ -194,7 +194,7 @@ impl<'a> Lowering<'a> {
             match self.schemas.document.get(value) {
                 Json::String(text) => texts.push(text),
                 Json::Array(_) | Json::Object(_) => containers.push(Container::Value(value)),
-                _ => scalars.push(self.literal_scalar(value)?),
+                _ => scalars.push(self.literal_scalar(value, self.number_kind(merged))?),
             }
         }
         branches.push(match misfit {

@@ -7,10 +7,10 @@
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
+use super::document::{Json, JsonId};
 use super::literal::canonical;
 use super::normal::Conjunction;
 use super::numbers::End;
-use super::parse::{Json, JsonId};
 use super::schema::{Format, Keyword, SchemaId, Schemas, Types};
 
 /// Two constraints that exclude each other.

@@ -1,11 +1,13 @@
 //! JSON Schema to a grammar of the JSON texts of its instances (JSON Schema 2020-12), exactly or not at all.
 //!
 //! Every stage is a file and a function from value to value:
-//! [`parse`] (text → JSON) → [`keywords`] (JSON → typed [`schema`], with [`refs`]) → [`normal`] (alternatives) →
+//! [`parse`] (text → [`document`]) → [`keywords`] (values → typed [`schema`], by the tables of [`vocabulary`], with
+//! [`refs`]) → [`normal`] (alternatives, `oneOf` checked by [`overlap`]) →
 //! [`merge`] (constraints by type) → [`lower`] (rules and nodes), which spells leaves through [`strings`], [`numbers`],
 //! [`formats`] and [`literal`] and lays them out through [`surface`]. When nothing can match, [`explain`] says why.
 
 mod decimal;
+mod document;
 mod explain;
 mod formats;
 mod keywords;
@@ -22,6 +24,7 @@ mod schema;
 mod strings;
 mod surface;
 mod validate;
+mod vocabulary;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::Grammar;

@@ -15,6 +15,17 @@ pub(super) struct End {
     pub(super) exclusive: bool,
 }
 
+/// Which numbers count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// All of them.
+    Number,
+    /// Those without a fraction; zeros after the point are none.
+    Integer,
+    /// Those written without a point, which is what draft 4 means by an integer.
+    Pointless,
+}
+
 /// Digits from `first` to `last`.
 fn digits(exprs: &mut ExprSet, first: u8, last: u8) -> ExprId {
     if first > last { ExprId::NOTHING } else { exprs.bytes(ByteSet::range(b'0' + first, b'0' + last)) }
@@ -57,16 +68,16 @@ pub(super) fn any_number(exprs: &mut ExprSet) -> ExprId {
     exprs.concat_all(&[int, frac, exponent])
 }
 
-/// Any integer as a plain decimal, with zeros after the point allowed.
-pub(super) fn any_integer(exprs: &mut ExprSet) -> ExprId {
+/// Any integer as a plain decimal.
+pub(super) fn any_integer(exprs: &mut ExprSet, kind: Kind) -> ExprId {
     let int = signed_int(exprs);
-    let zeros = point_zeros(exprs);
+    let zeros = if kind == Kind::Pointless { ExprId::EMPTY } else { point_zeros(exprs) };
     exprs.concat(int, zeros)
 }
 
-/// Plain decimals in an interval; only integers among them if `integer`. [`ExprId::NOTHING`] when there are none,
+/// Plain decimals of a kind in an interval. [`ExprId::NOTHING`] when there are none,
 /// `None` when an end has too many digits.
-pub(super) fn between(exprs: &mut ExprSet, lower: Option<&End>, upper: Option<&End>, integer: bool) -> Option<ExprId> {
+pub(super) fn between(exprs: &mut ExprSet, lower: Option<&End>, upper: Option<&End>, kind: Kind) -> Option<ExprId> {
     let zero = || Side { plain: Plain { int: vec![0], frac: vec![] }, exclusive: false };
     let side = |end: &End| Some(Side { plain: end.value.plain()?, exclusive: end.exclusive });
     let above_zero = |end: &End| !end.value.negative && !end.value.is_zero();
@@ -76,13 +87,13 @@ pub(super) fn between(exprs: &mut ExprSet, lower: Option<&End>, upper: Option<&E
         let least = lower.filter(|end| !end.value.negative).map_or(Some(zero()), side)?;
         let most = upper.map(side);
         let most = if let Some(most) = most { Some(most?) } else { None };
-        parts.push(Walk::new(exprs, least, most, integer).magnitudes());
+        parts.push(Walk::new(exprs, least, most, kind).magnitudes());
     }
     if lower.is_none_or(|end| !above_zero(end)) {
         let least = upper.filter(|end| !above_zero(end)).map_or(Some(zero()), side)?;
         let most = lower.map(side);
         let most = if let Some(most) = most { Some(most?) } else { None };
-        let magnitude = Walk::new(exprs, least, most, integer).magnitudes();
+        let magnitude = Walk::new(exprs, least, most, kind).magnitudes();
         let minus = exprs.literal(b"-");
         parts.push(exprs.concat(minus, magnitude));
     }
@@ -90,9 +101,9 @@ pub(super) fn between(exprs: &mut ExprSet, lower: Option<&End>, upper: Option<&E
 }
 
 /// Exactly one value, as plain decimals.
-pub(super) fn exactly(exprs: &mut ExprSet, value: &Decimal) -> Option<ExprId> {
+pub(super) fn exactly(exprs: &mut ExprSet, value: &Decimal, kind: Kind) -> Option<ExprId> {
     let end = End { value: value.clone(), exclusive: false };
-    between(exprs, Some(&end), Some(&end), false)
+    between(exprs, Some(&end), Some(&end), kind)
 }
 
 struct Side {
@@ -122,9 +133,9 @@ fn point_zeros(exprs: &mut ExprSet) -> ExprId {
 }
 
 impl<'a> Walk<'a> {
-    fn new(exprs: &'a mut ExprSet, least: Side, most: Option<Side>, integer: bool) -> Walk<'a> {
+    fn new(exprs: &'a mut ExprSet, least: Side, most: Option<Side>, kind: Kind) -> Walk<'a> {
         let mut walk = Walk { exprs, least, most, after_int: [ExprId::NOTHING; 4] };
-        walk.after_int = walk.fractions(integer);
+        walk.after_int = walk.fractions(kind);
         walk
     }
 
@@ -135,9 +146,9 @@ impl<'a> Walk<'a> {
         (bound & LOW == 0 || low) && (bound & HIGH == 0 || high)
     }
 
-    fn fractions(&mut self, integer: bool) -> [ExprId; 4] {
-        if integer {
-            let zeros = point_zeros(self.exprs);
+    fn fractions(&mut self, kind: Kind) -> [ExprId; 4] {
+        if kind != Kind::Number {
+            let zeros = if kind == Kind::Integer { point_zeros(self.exprs) } else { ExprId::EMPTY };
             return std::array::from_fn(|bound| if self.may_stop(0, bound) { zeros } else { ExprId::NOTHING });
         }
         let most = self.most.as_ref().map_or(Vec::new(), |most| most.plain.frac.clone());
@@ -273,10 +284,10 @@ mod tests {
         }
         for lower in ends {
             for upper in ends {
-                for integer in [false, true] {
+                for kind in [Kind::Number, Kind::Integer, Kind::Pointless] {
                     let mut deriver = Deriver::new(Limits::default());
                     let (low, high) = (end(lower), end(upper));
-                    let expr = between(&mut deriver.exprs, low.as_ref(), high.as_ref(), integer).unwrap();
+                    let expr = between(&mut deriver.exprs, low.as_ref(), high.as_ref(), kind).unwrap();
                     for text in &texts {
                         let value = Decimal::parse(text).unwrap();
                         let fits = low
@@ -285,9 +296,13 @@ mod tests {
                             && high.as_ref().is_none_or(|high| {
                                 if high.exclusive { value < high.value } else { value <= high.value }
                             })
-                            && (!integer || value.is_integer());
+                            && match kind {
+                                Kind::Number => true,
+                                Kind::Integer => value.is_integer(),
+                                Kind::Pointless => !text.contains('.'),
+                            };
                         let found = deriver.matches(expr, text.as_bytes()).unwrap();
-                        assert_eq!(found, fits, "{text} in {lower}..{upper}, integer: {integer}");
+                        assert_eq!(found, fits, "{text} in {lower}..{upper}, {kind:?}");
                     }
                     for text in ["", "-", "01", "00", "1.", ".5", "+1", "1e0", "--1", "-01"] {
                         assert!(!deriver.matches(expr, text.as_bytes()).unwrap(), "{text} is not a plain decimal");
@@ -300,9 +315,13 @@ mod tests {
     #[test]
     fn an_empty_interval_is_nothing() {
         let mut exprs = ExprSet::new();
-        for (lower, upper, integer) in [("2", "1", false), ("1.2", "1.8", true), ("x1", "1", false), ("x1", "x2", true)]
-        {
-            let expr = between(&mut exprs, end(lower).as_ref(), end(upper).as_ref(), integer);
+        for (lower, upper, kind) in [
+            ("2", "1", Kind::Number),
+            ("1.2", "1.8", Kind::Integer),
+            ("x1", "1", Kind::Number),
+            ("x1", "x2", Kind::Pointless),
+        ] {
+            let expr = between(&mut exprs, end(lower).as_ref(), end(upper).as_ref(), kind);
             assert_eq!(expr, Some(ExprId::NOTHING), "{lower}..{upper}");
         }
     }
@@ -311,7 +330,7 @@ mod tests {
     fn long_numbers_are_linear() {
         let mut exprs = ExprSet::new();
         let value = Decimal::parse("1e4000").unwrap();
-        exactly(&mut exprs, &value).unwrap();
+        exactly(&mut exprs, &value, Kind::Number).unwrap();
         assert!(exprs.len() < 60_000, "{}", exprs.len());
     }
 }

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::parse::{Document, Json, JsonId, quoted};
+use super::document::{Document, Json, JsonId, quoted};
 
 /// Why a reference leads nowhere.
 pub(super) enum RefProblem {

@@ -3,13 +3,14 @@
 use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, parse_pattern};
 
+use super::document::{Json, JsonId};
 use super::explain::Branch;
 use super::lower::Lowering;
 use super::merge::{Clash, From, Merged};
-use super::numbers::{any_integer, any_number, between};
-use super::parse::{Json, JsonId};
+use super::numbers::{Kind, any_integer, any_number, between};
 use super::schema::{SchemaId, Types};
 use super::strings::quote;
+use super::vocabulary::Draft;
 use crate::error::{ErrorKind, GrammarError};
 
 impl Lowering<'_> {
@@ -47,8 +48,18 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Which numbers the types leave.
+    pub(super) fn number_kind(&self, merged: &Merged) -> Kind {
+        match merged.types.meets(Types::FRACTION) {
+            true => Kind::Number,
+            false if self.schemas.draft == Draft::D4 => Kind::Pointless,
+            false => Kind::Integer,
+        }
+    }
+
     fn number(&mut self, merged: &Merged, at: SchemaId) -> Result<ExprId, GrammarError> {
-        let integer = !merged.types.meets(Types::FRACTION);
+        let kind = self.number_kind(merged);
+        let integer = kind != Kind::Number;
         let bounded = merged.lower.is_some() || merged.upper.is_some();
         if !self.natural() && (integer || bounded) {
             let what = if integer { "type" } else { "minimum" };
@@ -60,11 +71,11 @@ impl Lowering<'_> {
         }
         let exprs = &mut self.builder.exprs;
         if !bounded {
-            return Ok(if integer { any_integer(exprs) } else { any_number(exprs) });
+            return Ok(if integer { any_integer(exprs, kind) } else { any_number(exprs) });
         }
         let lower = merged.lower.as_ref().map(|bound| &bound.value);
         let upper = merged.upper.as_ref().map(|bound| &bound.value);
-        between(exprs, lower, upper, integer).ok_or_else(|| {
+        between(exprs, lower, upper, kind).ok_or_else(|| {
             GrammarError::new(
                 ErrorKind::Limit,
                 self.schemas.place(at),

@@ -4,7 +4,8 @@
 //! matters if the schema is used: unused definitions may say what they like.
 
 use super::decimal::Decimal;
-use super::parse::{Document, JsonId};
+use super::document::{Document, JsonId};
+use super::vocabulary::Draft;
 
 /// A schema, as the JSON value it stands in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -170,6 +171,7 @@ impl Schema {
 /// All schemas of a document that can be reached.
 pub(super) struct Schemas {
     pub(super) document: Document,
+    pub(super) draft: Draft,
     /// By JSON value; `None` where no schema stands.
     pub(super) by_value: Vec<Option<Box<Schema>>>,
 }

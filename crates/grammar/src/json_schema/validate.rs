@@ -1,11 +1,11 @@
 //! Whether a given value fits merged constraints: decides which values of an `enum` stay.
 
 use super::decimal::Decimal;
+use super::document::{Json, JsonId, quoted};
 use super::literal::canonical;
 use super::lower::Lowering;
 use super::merge::{Merged, merge, type_of};
 use super::numbers::End;
-use super::parse::{Json, JsonId, quoted};
 use super::schema::SchemaId;
 use crate::error::{ErrorKind, GrammarError};
 

@@ -1,8 +1,11 @@
 //! JSON Schema to grammar, judged by an independent recogniser and an independent validator.
 
 mod oracle;
+mod random;
 mod refusals;
+mod suite;
 mod tables;
+mod validator;
 
 use stencilm_grammar::{Grammar, JsonSchemaOptions, Spelling, from_json_schema};
 

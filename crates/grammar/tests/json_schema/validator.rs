@@ -1,0 +1,95 @@
+//! Whether a value is an instance of a schema, straight from the specification: one match arm for each keyword.
+//!
+//! For the keywords that the random schemas use. Numbers there are small multiples of a half, so floating point is exact.
+
+use serde_json::Value;
+
+/// What a pattern means, said without patterns.
+type Meaning = fn(&str) -> bool;
+
+/// Patterns that random schemas use, each with what it means.
+pub const PATTERNS: [(&str, Meaning); 4] = [
+    ("^a", |text| text.starts_with('a')),
+    ("b$", |text| text.ends_with('b')),
+    ("^[ab]*$", |text| text.chars().all(|c| c == 'a' || c == 'b')),
+    ("é.", |text| {
+        text.char_indices().any(|(at, c)| c == 'é' && text[at + 2..].chars().next().is_some_and(|c| c != '\n'))
+    }),
+];
+
+/// Whether the value is an instance.
+pub fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
+    let Value::Object(keywords) = schema else { return *schema == Value::Bool(true) };
+    keywords.iter().all(|(keyword, limit)| holds(root, keywords, keyword, limit, value))
+}
+
+fn holds(root: &Value, all: &serde_json::Map<String, Value>, keyword: &str, limit: &Value, value: &Value) -> bool {
+    let valid = |schema: &Value, value: &Value| is_valid(root, schema, value);
+    let list = |limit: &Value| limit.as_array().cloned().unwrap_or_default();
+    let number = |value: &Value| value.as_f64().expect("numbers are small");
+    match (keyword, value) {
+        ("type", _) => match limit {
+            Value::Array(names) => names.iter().any(|name| is_type(name, value)),
+            name => is_type(name, value),
+        },
+        ("enum", _) => list(limit).iter().any(|known| equal(known, value)),
+        ("const", _) => equal(limit, value),
+        ("minimum", Value::Number(_)) => number(value) >= number(limit),
+        ("maximum", Value::Number(_)) => number(value) <= number(limit),
+        ("exclusiveMinimum", Value::Number(_)) => number(value) > number(limit),
+        ("exclusiveMaximum", Value::Number(_)) => number(value) < number(limit),
+        ("minLength", Value::String(text)) => text.chars().count() as f64 >= number(limit),
+        ("maxLength", Value::String(text)) => text.chars().count() as f64 <= number(limit),
+        ("pattern", Value::String(text)) => {
+            PATTERNS.iter().find(|(pattern, _)| limit == pattern).expect("a pattern of the table").1(text)
+        }
+        ("minItems", Value::Array(items)) => items.len() as f64 >= number(limit),
+        ("maxItems", Value::Array(items)) => items.len() as f64 <= number(limit),
+        ("prefixItems", Value::Array(items)) => list(limit).iter().zip(items).all(|(schema, item)| valid(schema, item)),
+        ("items", Value::Array(items)) => {
+            let prefix = all.get("prefixItems").map_or(0, |prefix| list(prefix).len());
+            items.iter().skip(prefix).all(|item| valid(limit, item))
+        }
+        ("properties", Value::Object(members)) => {
+            members.iter().all(|(key, value)| limit.get(key).is_none_or(|schema| valid(schema, value)))
+        }
+        ("required", Value::Object(members)) => {
+            list(limit).iter().all(|key| key.as_str().is_some_and(|key| members.contains_key(key)))
+        }
+        ("additionalProperties", Value::Object(members)) => {
+            let declared = |key: &str| all.get("properties").is_some_and(|map| map.get(key).is_some());
+            members.iter().filter(|(key, _)| !declared(key)).all(|(_, value)| valid(limit, value))
+        }
+        ("anyOf", _) => list(limit).iter().any(|schema| valid(schema, value)),
+        ("allOf", _) => list(limit).iter().all(|schema| valid(schema, value)),
+        ("oneOf", _) => list(limit).iter().filter(|schema| valid(schema, value)).count() == 1,
+        ("$ref", _) => {
+            let pointer = limit.as_str().and_then(|reference| reference.strip_prefix('#')).expect("a local reference");
+            valid(root.pointer(pointer).expect("it leads somewhere"), value)
+        }
+        _ => true,
+    }
+}
+
+fn is_type(name: &Value, value: &Value) -> bool {
+    match name.as_str().expect("a type is a name") {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        _ => value.is_object(),
+    }
+}
+
+fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        _ => a == b,
+    }
+}
