@@ -1,0 +1,1 @@
+"""Makes the embedded model `tiny` from nothing: words, text, tokenizer, weights, figures and model card."""
