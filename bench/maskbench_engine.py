@@ -24,8 +24,8 @@ class Engine(Base):
             tok.hf, vocab_size=tok.vocab_size, stop_token_ids=[tok.eos_id]
         )
         self._compiler = GrammarCompiler(info, cache_enabled=False)
-        self._matcher: GrammarMatcher | None = None
-        self._compiled: stencilm.CompiledGrammar | None = None
+        self._matcher: GrammarMatcher
+        self._compiled: stencilm.CompiledGrammar
 
     def version(self) -> str:
         return stencilm.__version__
@@ -37,15 +37,14 @@ class Engine(Base):
             raise CompileError(str(error)) from error
 
     def start(self) -> None:
-        assert self._compiled is not None, "compile comes before start"
         self._matcher = GrammarMatcher(self._compiled)
-        self.fill_mask = self._fill  # type: ignore[method-assign]
-        self.commit = self._matcher.accept_token  # type: ignore[method-assign]
-        self._fill_row = self._matcher.fill_next_token_bitmask
 
-    def _fill(self) -> None:
-        self._fill_row(self.mask)
+    def fill_mask(self) -> None:
+        self._matcher.fill_next_token_bitmask(self.mask)
+
+    def commit(self, token: int) -> bool:
+        return self._matcher.accept_token(token)
 
     def release(self) -> None:
-        self._compiled = None
-        self._matcher = None
+        self.__dict__.pop("_matcher", None)
+        self.__dict__.pop("_compiled", None)

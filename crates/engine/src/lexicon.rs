@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Deriver, Dfa, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
+use stencilm_regex::{Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
 
 use crate::tokenset::TokenSet;
 use crate::trie::{Trie, Visit};
@@ -35,6 +35,14 @@ pub struct Row {
     pub exits: Vec<Exits>,
     /// Nodes of the vocabulary's trie at which some residual matches, with those residuals.
     pub ends: Vec<(u32, Box<[u32]>)>,
+}
+
+/// A row as one state of one automaton uses it.
+pub struct RowHere {
+    /// The row.
+    pub row: Arc<Row>,
+    /// For every residual of the row the tags that it stands for in this automaton.
+    pub tags: Vec<Vec<Tag>>,
 }
 
 /// Tokens that go on behind the lexeme after the same residuals have matched.
@@ -127,14 +135,31 @@ impl Lexicon {
         self.dfas[dfa.0 as usize].residuals(state)
     }
 
-    /// The row of a state, and for every residual of the row the tags that it stands for in this automaton.
-    /// `None` where too many tokens leave for a row to pay.
+    /// A lexeme of which this state is nearly the whole: `text & ~words`, beside a few words, is nearly `text`. Gives
+    /// the automaton of `text` and the tag that it stands for.
+    pub fn nearly(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(DfaId, Tag)>, LimitExceeded> {
+        let exprs = &mut self.deriver.exprs;
+        let mut found = None;
+        for &(tag, residual) in self.dfas[dfa.0 as usize].residuals(state) {
+            let Expr::And(parts) = exprs.get(residual) else { continue };
+            let kept: Vec<ExprId> =
+                parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
+            if kept.len() < parts.len() && found.replace((tag, kept)).is_some() {
+                return Ok(None);
+            }
+        }
+        let Some((tag, kept)) = found else { return Ok(None) };
+        let whole = exprs.and(&kept);
+        Ok(Some((self.dfa(&[whole])?, tag)))
+    }
+
+    /// The row of a state; `None` where too many tokens leave for a row to pay.
     pub fn row(
         &mut self,
         vocabulary: &Vocabulary,
         dfa: DfaId,
         state: StateId,
-    ) -> Result<Option<(Arc<Row>, Vec<Vec<Tag>>)>, LimitExceeded> {
+    ) -> Result<Option<RowHere>, LimitExceeded> {
         let residuals = self.residuals(dfa, state);
         let mut distinct: Vec<ExprId> = residuals.iter().map(|&(_, expr)| expr).collect();
         distinct.sort_unstable();
@@ -153,7 +178,7 @@ impl Lexicon {
                 row
             }
         };
-        Ok(row.map(|row| (row, tags)))
+        Ok(row.map(|row| RowHere { row, tags }))
     }
 
     fn compute_row(&mut self, vocabulary: &Vocabulary, exprs: &[ExprId]) -> Result<Option<Row>, LimitExceeded> {

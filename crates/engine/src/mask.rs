@@ -7,14 +7,15 @@
 
 use std::sync::Arc;
 
+use stencilm_regex::StateId;
+
 use crate::error::EngineError;
 use crate::json_text;
-use crate::lexicon::Row;
+use crate::lexicon::{DfaId, Row, RowHere};
 use crate::machine::{Fork, ForkId, Machine};
 use crate::run::{Place, Run, UNKNOWN_TEXT, state_of};
-use crate::stacks::{Entry, NIL, SetId, Stacks};
+use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
 use crate::tokenset;
-use crate::trie::Visit;
 use crate::vocabulary::Vocabulary;
 
 impl Run<'_> {
@@ -32,14 +33,8 @@ impl Run<'_> {
                 continue;
             }
             let fork = self.machine.fork(ForkId(thread.head)).clone();
-            let row = if self.lexicon.is_wide(fork.dfa, state_of(thread))? {
-                self.lexicon.row(vocabulary, fork.dfa, state_of(thread))?
-            } else {
-                None
-            };
-            match row {
-                Some((row, tags)) => self.add_wide(vocabulary, thread, &fork, &row, &tags, mask)?,
-                None => narrow.push(thread),
+            if !self.lexicon.is_wide(fork.dfa, state_of(thread))? || !self.add_wide(vocabulary, thread, &fork, mask)? {
+                narrow.push(thread);
             }
         }
         if let Some(place) = self.place(&mut narrow) {
@@ -53,8 +48,46 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the tokens of one wide thread.
+    /// Adds the tokens of one wide thread, unless its lexeme is left too often for a row to pay.
     fn add_wide(
+        &mut self,
+        vocabulary: &Vocabulary,
+        thread: Entry,
+        fork: &Arc<Fork>,
+        mask: &mut [u32],
+    ) -> Result<bool, EngineError> {
+        // `text & ~words` takes the row of `text`, and a walk of the few places where the two differ.
+        let nearly = self.lexicon.nearly(fork.dfa, state_of(thread))?;
+        let row = match nearly {
+            Some((whole, _)) => self.lexicon.row(vocabulary, whole, StateId::START)?,
+            None => self.lexicon.row(vocabulary, fork.dfa, state_of(thread))?,
+        };
+        let Some(RowHere { row, mut tags }) = row else { return Ok(false) };
+        let mut decided = Vec::new();
+        if let Some((whole, tag)) = nearly {
+            tags = vec![vec![tag]];
+            decided = self.differences(vocabulary, thread, fork, whole, tag)?;
+        }
+        // Tokens that end a key which was seen before are decided one by one, whatever the row says of them.
+        for token in self.tokens_of_seen_keys(vocabulary, thread, fork, &row, &tags) {
+            decided.push((token, self.allows(vocabulary, thread, token)?));
+        }
+        let before: Vec<bool> = decided.iter().map(|&(token, _)| tokenset::get(mask, token)).collect();
+        row.add_inside(mask);
+        self.add_exits(vocabulary, thread, fork, &row, &tags, mask)?;
+        // A token may have been decided twice; what was decided last knew more.
+        for ((token, allowed), before) in decided.into_iter().zip(before) {
+            if before || allowed {
+                tokenset::set(mask, token);
+            } else {
+                tokenset::clear(mask, token);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds the tokens that go on behind the lexeme of a wide thread.
+    fn add_exits(
         &mut self,
         vocabulary: &Vocabulary,
         thread: Entry,
@@ -63,10 +96,6 @@ impl Run<'_> {
         tags: &[Vec<u32>],
         mask: &mut [u32],
     ) -> Result<(), EngineError> {
-        // Tokens that end a key which was seen before are decided one by one, whatever the row says of them.
-        let doubtful = self.tokens_of_seen_keys(vocabulary, thread, fork, row, tags);
-        let before: Vec<bool> = doubtful.iter().map(|&token| tokenset::get(mask, token)).collect();
-        row.add_inside(mask);
         for exits in &row.exits {
             let mut threads = Vec::new();
             for &residual in &exits.residuals {
@@ -77,14 +106,12 @@ impl Run<'_> {
             let Some(place) = self.place(&mut threads) else { continue };
             self.inexact = false;
             let mut reached = Vec::new();
-            exits.suffixes.walk_nodes(
-                place,
-                |place, byte, _| Ok::<_, EngineError>(self.step_place(place, byte)?.map_or(Visit::Skip, Visit::Into)),
-                |suffix, _| reached.push(suffix),
-            )?;
+            exits.suffixes.walk(place, |place, byte| self.step_place(place, byte), |suffix, _| reached.push(suffix))?;
             if self.inexact {
                 for &token in exits.tokens.iter().flatten() {
-                    self.add_if_allowed(vocabulary, thread, token, mask)?;
+                    if self.allows(vocabulary, thread, token)? {
+                        tokenset::set(mask, token);
+                    }
                 }
             } else {
                 for suffix in reached {
@@ -92,27 +119,66 @@ impl Run<'_> {
                 }
             }
         }
-        for (&token, before) in doubtful.iter().zip(before) {
-            if !before {
-                tokenset::clear(mask, token);
-                self.add_if_allowed(vocabulary, thread, token, mask)?;
-            }
-        }
         Ok(())
     }
 
-    fn add_if_allowed(
+    /// The tokens for which a thread may differ from the lexeme that its own is nearly the whole of, each with whether
+    /// the thread allows it: both are walked together, and where they have become equal the walk goes no further.
+    fn differences(
         &mut self,
         vocabulary: &Vocabulary,
         thread: Entry,
-        token: u32,
-        mask: &mut [u32],
-    ) -> Result<(), EngineError> {
-        let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-        if self.survives(Place::One(thread), bytes)? {
-            tokenset::set(mask, token);
+        fork: &Arc<Fork>,
+        whole: DfaId,
+        tag: u32,
+    ) -> Result<Vec<(u32, bool)>, EngineError> {
+        let mut start = thread;
+        if fork.free_tag.is_some() {
+            let state = self.stacks.members(thread.register);
+            start.register = self.stacks.intern_members(MembersState { text: UNKNOWN_TEXT, ..state });
         }
-        Ok(())
+        let mut decided = Vec::new();
+        self.inexact = false;
+        vocabulary.trie().walk(
+            (Some(Place::One(start)), StateId::START, false),
+            |(place, state, apart), byte| {
+                let state = self.lexicon.next(whole, state, byte)?;
+                if let Some(Place::One(here)) = place
+                    && !apart
+                    && here == (Entry { state: here.state, ..start })
+                {
+                    let next = self.lexicon.next(fork.dfa, state_of(here), byte)?;
+                    let equal = match (self.lexicon.residuals(fork.dfa, next), self.lexicon.residuals(whole, state)) {
+                        ([(own, residual)], [(_, other)]) => *own == tag && residual == other,
+                        _ => false,
+                    };
+                    if equal {
+                        return Ok(None);
+                    }
+                }
+                let place = match place {
+                    Some(place) => self.step_place(place, byte)?,
+                    None => None,
+                };
+                // Where the whole lexeme ends and this one may not, they differ in what follows for all that is below.
+                let apart = apart || !self.lexicon.accepts(whole, state).is_empty();
+                let over = place.is_none() && state == StateId::DEAD && !apart;
+                Ok::<_, EngineError>((!over).then_some((place, state, apart)))
+            },
+            |token, (place, ..)| decided.push((token, place.is_some())),
+        )?;
+        if self.inexact {
+            for (token, allowed) in &mut decided {
+                *allowed = self.allows(vocabulary, thread, *token)?;
+            }
+        }
+        Ok(decided)
+    }
+
+    /// Whether a token may follow one thread.
+    fn allows(&mut self, vocabulary: &Vocabulary, thread: Entry, token: u32) -> Result<bool, EngineError> {
+        let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+        self.survives(Place::One(thread), bytes)
     }
 
     /// The tokens with which the thread would end a free key that its object has already.

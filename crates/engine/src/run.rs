@@ -184,7 +184,11 @@ impl Run<'_> {
         if let Some(free) = self.machine.fork(fork).free_tag {
             let alive = self.lexicon.residuals(dfa, next).iter().any(|&(tag, _)| tag == free);
             let old = self.stacks.members(thread.register);
-            let text = if alive { self.stacks.append(old.text, u32::from(byte)) } else { NIL };
+            let text = match (old.text, alive) {
+                (UNKNOWN_TEXT, _) => UNKNOWN_TEXT,
+                (text, true) => self.stacks.append(text, u32::from(byte)),
+                (_, false) => NIL,
+            };
             moved.register = self.stacks.intern_members(MembersState { text, ..old });
         }
         if self.lexicon.accepts(dfa, next).is_empty() {
@@ -241,6 +245,7 @@ impl Run<'_> {
                     let old = self.stacks.members(thread.register);
                     let key = match key {
                         Some(key) => key,
+                        None if old.text == UNKNOWN_TEXT => UNKNOWN_TEXT,
                         None => {
                             let written = self.stacks.text(old.text);
                             self.stacks.intern_text(&json_text::value_of(&written))

@@ -95,13 +95,9 @@ impl Trie {
         &self,
         start: S,
         mut step: impl FnMut(S, u8) -> Result<Option<S>, E>,
-        mut entry: impl FnMut(u32, S),
+        entry: impl FnMut(u32, S),
     ) -> Result<(), E> {
-        self.walk_nodes(
-            start,
-            |state, byte, _| Ok(step(state, byte)?.map_or(Visit::Skip, Visit::Into)),
-            |number, state| entry(number, state),
-        )
+        self.walk_nodes(start, |state, byte, _| Ok(step(state, byte)?.map_or(Visit::Skip, Visit::Into)), entry)
     }
 
     /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a

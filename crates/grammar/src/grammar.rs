@@ -3,6 +3,8 @@
 //! A [`Grammar`] is immutable and knows no vocabulary. Nodes live in one arena and refer to each other by id; recursion
 //! goes through rules only, so the node graph without `Node::Rule` is a tree of bounded depth.
 
+use std::fmt;
+
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::error::GrammarError;
@@ -171,6 +173,17 @@ impl Grammar {
         let members: usize =
             self.members.iter().flat_map(|m| &m.known).map(|k| size_of::<KnownMember>() + k.name.len()).sum();
         self.exprs.memory_bytes() + self.nodes.len() * size_of::<Node>() + children + members
+    }
+}
+
+/// Only sizes: a grammar's nodes and expressions run to pages.
+impl fmt::Debug for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grammar")
+            .field("rules", &self.rules.len())
+            .field("nodes", &self.nodes.len())
+            .field("exprs", &self.exprs.len())
+            .finish_non_exhaustive()
     }
 }
 

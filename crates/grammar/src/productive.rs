@@ -80,7 +80,7 @@ mod tests {
         let call = builder.node(Node::Rule(rule));
         let body = builder.sequence(&[a, call]);
         builder.define_rule(rule, body);
-        let error = builder.finish(call, Report::default()).err().expect("nothing matches");
+        let error = builder.finish(call, Report::default()).expect_err("nothing matches");
         assert_eq!(error.kind, ErrorKind::Unsatisfiable);
     }
 

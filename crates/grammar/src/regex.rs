@@ -23,7 +23,7 @@ pub fn from_regex(pattern: &str) -> Result<Grammar, RegexError> {
     let mut builder = GrammarBuilder::default();
     let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
     let expr =
-        parse_pattern(&mut builder.exprs, pattern, &options, &mut Utf8::default()).map_err(RegexError::Pattern)?;
+        parse_pattern(&mut builder.exprs, pattern, &options, &mut Utf8).map_err(RegexError::Pattern)?;
     let root = builder.lexeme(expr);
     builder.finish(root, Report::default()).map_err(|error| {
         RegexError::Grammar(match error.kind {

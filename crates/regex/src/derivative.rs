@@ -109,9 +109,7 @@ impl Deriver {
                 let maps: Vec<Derivatives> = parts.iter().map(|part| self.derivatives[part].clone()).collect();
                 let maps: Vec<&[_]> = maps.iter().map(|map| &**map).collect();
                 let all = parts.len();
-                self.join(&maps, |exprs, rests| {
-                    if rests.len() == all { exprs.and(rests) } else { ExprId::NOTHING }
-                })
+                self.join(&maps, |exprs, rests| if rests.len() == all { exprs.and(rests) } else { ExprId::NOTHING })
             }
             Expr::Not(inner) => {
                 let map = self.derivatives[&inner].clone();

@@ -69,8 +69,7 @@ impl Dfa {
                 columns[usize::from(byte)] = column as u8;
             }
         }
-        let representatives =
-            members.iter().map(|set| set.first().expect("a byte class is never empty")).collect();
+        let representatives = members.iter().map(|set| set.first().expect("a byte class is never empty")).collect();
         let mut dfa = Dfa {
             columns,
             representatives,
@@ -223,7 +222,7 @@ impl Dfa {
     fn fill_row(&mut self, deriver: &mut Deriver, state: StateId) -> Result<(), LimitExceeded> {
         let width = self.representatives.len();
         let mut buckets: Vec<Vec<(Tag, ExprId)>> = vec![Vec::new(); width];
-        for (tag, residual) in self.states[state.0 as usize].residuals.to_vec() {
+        for &(tag, residual) in &*self.states[state.0 as usize].residuals {
             for &(set, rest) in deriver.derivatives(residual)?.iter() {
                 if !deriver.is_live(rest)? {
                     continue;

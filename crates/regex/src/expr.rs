@@ -82,6 +82,9 @@ struct Facts {
     has_boolean: bool,
 }
 
+/// The least and the greatest count of a repetition.
+type Interval = (u32, Option<u32>);
+
 fn hash_of(expr: &Expr) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(expr)
 }
@@ -245,9 +248,7 @@ impl ExprSet {
             return ExprId::ANYTHING;
         }
         self.merge_counters(&mut flat);
-        if flat.contains(&ExprId::EMPTY)
-            && flat.iter().any(|&part| part != ExprId::EMPTY && self.is_nullable(part))
-        {
+        if flat.contains(&ExprId::EMPTY) && flat.iter().any(|&part| part != ExprId::EMPTY && self.is_nullable(part)) {
             flat.retain(|&part| part != ExprId::EMPTY);
         }
         match flat.len() {
@@ -260,7 +261,7 @@ impl ExprSet {
     /// Joins `x{2,5} | x{4,9}` into `x{2,9}`, alone and before equal tails; without this a repetition that can be
     /// read in several ways would carry one alternative for every count.
     fn merge_counters(&mut self, parts: &mut Vec<ExprId>) {
-        let mut groups: FxHashMap<(ExprId, ExprId), Vec<(u32, Option<u32>)>> = FxHashMap::default();
+        let mut groups: FxHashMap<(ExprId, ExprId), Vec<Interval>> = FxHashMap::default();
         let key = |set: &ExprSet, part: ExprId| {
             let (head, tail) = match *set.get(part) {
                 Expr::Concat { head, tail } => (head, tail),
@@ -284,7 +285,7 @@ impl ExprSet {
         parts.retain(|&part| key(self, part).is_none());
         for ((body, tail), mut intervals) in groups {
             intervals.sort_unstable();
-            let mut merged: Vec<(u32, Option<u32>)> = Vec::new();
+            let mut merged: Vec<Interval> = Vec::new();
             for (min, max) in intervals {
                 match merged.last_mut() {
                     Some(last) if last.1.is_none_or(|end| min <= end.saturating_add(1)) => {

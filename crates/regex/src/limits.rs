@@ -7,7 +7,9 @@ pub enum LimitExceeded {
     #[error("the expression needs more than {0} derived expressions; simplify it or raise the limit")]
     Expressions(usize),
     /// The search for a matching string was too long.
-    #[error("deciding whether an intersection or complement matches anything took more than {0} steps; simplify it or raise the limit")]
+    #[error(
+        "deciding whether an intersection or complement matches anything took more than {0} steps; simplify it or raise the limit"
+    )]
     Search(usize),
     /// The automaton has too many states.
     #[error("the automaton needs more than {0} states; simplify the expression or raise the limit")]

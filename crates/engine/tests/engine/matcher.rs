@@ -18,7 +18,7 @@ fn literals(words: &[&str]) -> Grammar {
     let mut builder = GrammarBuilder::default();
     let words = builder.exprs.literals(words);
     let root = builder.lexeme(words);
-    builder.finish(root, Report::default()).ok().expect("the words match")
+    builder.finish(root, Report::default()).expect("the words match")
 }
 
 /// An object of free keys with the value 1, written without blanks.
@@ -34,7 +34,7 @@ fn free_object() -> Grammar {
     let surface = Surface { empty, open, colon, item, close };
     let members = Members { known: vec![], free: Some(FreeMembers { key, value }), any_order: false, surface };
     let root = builder.object(members);
-    builder.finish(root, Report::default()).ok().expect("an object matches")
+    builder.finish(root, Report::default()).expect("an object matches")
 }
 
 fn allowed(matcher: &mut GrammarMatcher, tokens: &[&str]) -> Vec<String> {
@@ -158,7 +158,7 @@ fn long_texts_and_deep_nesting_neither_recurse_nor_slow_down() {
     let inner = builder.repeat(call, 0, Some(1));
     let body = builder.sequence(&[open, inner, close]);
     builder.define_rule(rule, body);
-    let grammar = builder.finish(call, Report::default()).ok().expect("a list matches");
+    let grammar = builder.finish(call, Report::default()).expect("a list matches");
     let mut matcher = matcher(grammar, vocabulary(&["[", "]", "]]", "[]"]));
     for _ in 0..100_000 {
         assert!(matcher.accept_token(0).unwrap());
