@@ -19,6 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```python(?P<tags>[^\n]*)\n(?P<code>.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
 NEEDS_A_MODEL = re.compile(r"\b(stencilm\.load|from_transformers|import (torch|transformers))\b")
 
 
@@ -57,6 +58,18 @@ def test_the_code_of_the_page_runs(
         code = compile(source, str(path), "exec", dont_inherit=True)
         if block.is_run:
             exec(code, page.__dict__)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT).as_posix()))
+def test_links_to_files_lead_somewhere(path: Path) -> None:
+    for target in LINK.findall(path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_the_index_lists_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    listed = set(LINK.findall(index.read_text(encoding="utf-8")))
+    assert {page.name for page in index.parent.glob("*.md")} - {index.name} <= listed
 
 
 def test_blocks_are_found_with_their_lines_and_tags() -> None:
