@@ -109,11 +109,12 @@ class Grammar:
             property_order: "declared" writes known properties in the order of the schema, "any"
                 in every order.
             spelling: "natural" writes keys, constants and patterns plainly, "any" allows every
-                escape that a JSON reader takes for the same value.
+                escape that a JSON reader takes for the same value; it refuses integers and bounded
+                numbers for now.
             on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
                 in `report`.
-            documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
-                fetched.
+            documents: Other schemas that a `$ref` may name, each under its URI; refused for now
+                unless empty. Nothing is ever fetched.
 
         Raises:
             GrammarSyntaxError: The text is no JSON, or the JSON no schema.
