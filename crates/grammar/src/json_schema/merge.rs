@@ -290,7 +290,7 @@ impl<'a> Merger<'a> {
                     if exclusive { other } else { inclusive }
                 };
                 let message = format!(
-                    "{} {}{} {} {} {}{}, so no number fits",
+                    "{} {}{} {} {} {}{}, so no {} fits",
                     name(low.value.exclusive, "minimum", "exclusiveMinimum"),
                     low.value.value,
                     self.elsewhere(low.at, high.at),
@@ -298,6 +298,7 @@ impl<'a> Merger<'a> {
                     name(high.value.exclusive, "maximum", "exclusiveMaximum"),
                     high.value.value,
                     self.elsewhere(high.at, low.at),
+                    if merged.types.meets(Types::FRACTION) { "number" } else { "integer" },
                 );
                 let at = low.at;
                 self.rule_out(Types::NUMBER, at, message);

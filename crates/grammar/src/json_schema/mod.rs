@@ -11,6 +11,7 @@ mod document;
 mod explain;
 mod formats;
 mod keywords;
+mod lengths;
 mod literal;
 mod lower;
 mod merge;

@@ -5,6 +5,7 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOption
 
 use super::document::{Json, JsonId};
 use super::explain::Branch;
+use super::lengths::{self, Lengths};
 use super::lower::Lowering;
 use super::merge::{Clash, From, Merged};
 use super::numbers::{Kind, any_integer, any_number, between};
@@ -85,10 +86,17 @@ impl Lowering<'_> {
     }
 
     fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
-        let (min, max) = (merged.min_length, merged.max_length);
+        let (mut min, mut max) = (merged.min_length, merged.max_length);
         let bodies = self.text_bodies(merged)?;
         if bodies.is_empty() {
             return Ok(self.strings.any_string(&mut self.builder.exprs, min, max));
+        }
+        if min > 0 || max.is_some() {
+            let lengths = self.text_lengths(merged);
+            if u64::from(min) <= lengths.min {
+                min = 0;
+            }
+            max = max.filter(|max| lengths.max.is_none_or(|longest| longest > u64::from(*max)));
         }
         let exprs = &mut self.builder.exprs;
         let body = exprs.and(&bodies);
@@ -99,6 +107,17 @@ impl Lowering<'_> {
             string = exprs.and(&[string, counted]);
         }
         Ok(string)
+    }
+
+    /// Bounds on the lengths that the patterns and formats in force leave.
+    fn text_lengths(&self, merged: &Merged) -> Lengths {
+        let patterns = merged.patterns.iter().filter_map(|pattern| match self.schemas.document.get(pattern.value) {
+            // A relaxed pattern is not known here and bounds nothing.
+            Json::String(text) if self.patterns.contains_key(text) => Some(lengths::of_pattern(text)),
+            _ => None,
+        });
+        let formats = merged.formats.iter().map(|format| lengths::of_format(format.value));
+        patterns.chain(formats).fold(Lengths::ANY, Lengths::and)
     }
 
     /// What stands between the quotes, once for each pattern and format.

@@ -32,13 +32,20 @@ type Ranges = Vec<(u32, u32)>;
 pub(super) struct Strings {
     spelling: Spelling,
     classes: FxHashMap<(Spelling, Ranges), ExprId>,
+    characters: FxHashMap<(Spelling, char), ExprId>,
     hex: FxHashMap<(Ranges, u32), ExprId>,
     quoted_any: Option<ExprId>,
 }
 
 impl Strings {
     pub(super) fn new(spelling: Spelling) -> Strings {
-        Strings { spelling, classes: FxHashMap::default(), hex: FxHashMap::default(), quoted_any: None }
+        Strings {
+            spelling,
+            classes: FxHashMap::default(),
+            characters: FxHashMap::default(),
+            hex: FxHashMap::default(),
+            quoted_any: None,
+        }
     }
 
     /// The alphabet of constrained strings, for patterns.
@@ -105,12 +112,22 @@ impl Strings {
     fn close_to(&mut self, exprs: &mut ExprSet, spelling: Spelling, open: &mut Vec<(char, Vec<ExprId>)>, depth: usize) {
         while open.len() > depth + 1 {
             let (character, ways) = open.pop().expect("more levels are open than asked for");
-            let code = u32::from(character);
-            let head = self.class(exprs, spelling, &[(code, code)]);
-            let tail = exprs.or(&ways);
+            let head = self.character(exprs, spelling, character);
+            let tail = if let [only] = *ways { only } else { exprs.or(&ways) };
             let branch = exprs.concat(head, tail);
             open.last_mut().expect("the root level stays open").1.push(branch);
         }
+    }
+
+    /// One given character, in every spelling of the alphabet.
+    fn character(&mut self, exprs: &mut ExprSet, spelling: Spelling, character: char) -> ExprId {
+        if let Some(&known) = self.characters.get(&(spelling, character)) {
+            return known;
+        }
+        let code = u32::from(character);
+        let class = self.class(exprs, spelling, &[(code, code)]);
+        self.characters.insert((spelling, character), class);
+        class
     }
 
     /// One character out of the ranges, in every spelling of the alphabet.
@@ -154,10 +171,15 @@ impl Strings {
         let low = intersect(ranges, 0, 0xffff);
         let low = self.hex(exprs, low, 4);
         let mut ways = vec![exprs.concat(escape, low)];
-        // Equal sets of second halves share one expression, under all first halves that lead to them.
+        // Equal sets of second halves share one expression, under all first halves that lead to them. Between the first
+        // halves where a range starts or ends, all of them lead to the same set.
         let mut halves: Vec<(Ranges, Ranges)> = Vec::new();
         let astral = intersect(ranges, 0x10000, 0x10ffff);
-        for first in 0..0x400u32 {
+        let first_half = |code: u32| (code - 0x10000) >> 10;
+        let mut cuts: Vec<u32> = astral.iter().flat_map(|&(from, to)| [first_half(from), first_half(to)]).collect();
+        cuts.dedup();
+        let gaps = cuts.windows(2).map(|pair| (pair[0] + 1, pair[1] - 1));
+        for (first, last) in cuts.iter().map(|&cut| (cut, cut)).chain(gaps).filter(|(first, last)| first <= last) {
             let start = 0x10000 + (first << 10);
             let seconds = intersect(&astral, start, start + 0x3ff);
             if seconds.is_empty() {
@@ -165,16 +187,14 @@ impl Strings {
             }
             let seconds: Ranges =
                 seconds.iter().map(|&(from, to)| (from - start + 0xdc00, to - start + 0xdc00)).collect();
-            let code = 0xd800 + first;
+            let firsts = (0xd800 + first, 0xd800 + last);
             match halves.iter_mut().find(|(known, _)| *known == seconds) {
-                Some((_, firsts)) => match firsts.last_mut() {
-                    Some(last) if last.1 + 1 == code => last.1 = code,
-                    _ => firsts.push((code, code)),
-                },
-                None => halves.push((seconds, vec![(code, code)])),
+                Some((_, known)) => known.push(firsts),
+                None => halves.push((seconds, vec![firsts])),
             }
         }
-        for (seconds, firsts) in halves {
+        for (seconds, mut firsts) in halves {
+            firsts.sort_unstable();
             let first = self.hex(exprs, firsts, 4);
             let second = self.hex(exprs, seconds, 4);
             ways.push(exprs.concat_all(&[escape, first, escape, second]));
@@ -189,6 +209,13 @@ impl Strings {
         }
         if length == 0 {
             return ExprId::EMPTY;
+        }
+        if let [(code, last)] = *ranges
+            && code == last
+        {
+            let digits = (0..length).rev().map(|place| code >> (4 * place) & 15);
+            let letters: Vec<ExprId> = digits.map(|digit| exprs.bytes(hex_digit(digit))).collect();
+            return exprs.concat_all(&letters);
         }
         let key = (ranges, length);
         if let Some(&known) = self.hex.get(&key) {
@@ -207,9 +234,7 @@ impl Strings {
                 branches.push((rest, ByteSet::EMPTY));
                 branches.len() - 1
             });
-            let letter = char::from_digit(digit, 16).expect("a hexadecimal digit") as u8;
-            branches[position].1.insert(letter);
-            branches[position].1.insert(letter.to_ascii_uppercase());
+            branches[position].1 = branches[position].1.union(&hex_digit(digit));
         }
         let ways: Vec<ExprId> = branches
             .into_iter()
@@ -242,6 +267,12 @@ impl Alphabet for Spelled<'_> {
 pub(super) fn quote(exprs: &mut ExprSet, body: ExprId) -> ExprId {
     let mark = exprs.literal(b"\"");
     exprs.concat_all(&[mark, body, mark])
+}
+
+/// A hexadecimal digit in either case.
+fn hex_digit(digit: u32) -> ByteSet {
+    let letter = char::from_digit(digit, 16).expect("a hexadecimal digit is below 16") as u8;
+    [letter, letter.to_ascii_uppercase()].into_iter().collect()
 }
 
 fn contains(ranges: &[(u32, u32)], code: u32) -> bool {
@@ -355,6 +386,30 @@ mod tests {
         let expr = Strings::new(Spelling::Natural).any_but(&mut deriver.exprs, &["ab", "é", ""]);
         let rejected = [r#""ab""#, r#""\u0061b""#, r#""a\u0062""#, r#""é""#, r#""\u00E9""#, r#""""#, r#""a"x"#];
         check(expr, &mut deriver, &[r#""a""#, r#""abc""#, r#""\u0061""#, r#""\u0063b""#, r#""ac""#], &rejected);
+    }
+
+    /// Classes cut anywhere, against every character near a cut.
+    #[test]
+    fn classes_are_exact() {
+        let cuts =
+            [0x41, 0x7f, 0xd7ff, 0xe000, 0xffff, 0x10000, 0x103ff, 0x10400, 0x1abcd, 0x1f600, 0x10fc00, 0x10ffff];
+        for (index, &from) in cuts.iter().enumerate() {
+            for &to in &cuts[index..] {
+                let ranges = [(from, from), (from + (to - from) / 2, to)];
+                let ranges = if from == to { &ranges[1..] } else { &ranges[..] };
+                let mut deriver = Deriver::new(Limits::default());
+                let class = Strings::new(Spelling::Any).class(&mut deriver.exprs, Spelling::Any, ranges);
+                for code in cuts.iter().flat_map(|cut| cut - 1..=cut + 1).chain([0x19999, 0x50000, 0xfffff]) {
+                    let Some(character) = char::from_u32(code) else { continue };
+                    let escapes: String =
+                        character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                    for text in [character.to_string(), escapes] {
+                        let found = deriver.matches(class, text.as_bytes()).unwrap();
+                        assert_eq!(found, contains(ranges, code), "{text} in {ranges:x?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -244,4 +244,27 @@ proptest! {
             prop_assert_eq!(accepted, valid, "{}\n{}", text, written);
         }
     }
+
+    /// Whatever is broken in a schema, there is a grammar or an error, never a panic.
+    #[test]
+    fn broken_schemas_end_in_errors(seed in 1u64..) {
+        let mut dice = Dice(seed);
+        let schema = schema(&mut dice, 3);
+        let mut text = schema.to_string();
+        for _ in 0..=dice.roll(3) {
+            let pieces = [
+                "-1", "null", "\"\"", "[]", "{}", "{", "]", "1e9999999999", "\"$ref\":\"#/items\",", "\"not\":{},", "\\u", ":",
+                "\"type\":[],", "\"pattern\":\"(?=a)\",", "\"$ref\":\"#\",", "1.5", "\"oneOf\":[{},{}],", "\"enum\":{},",
+            ];
+            let at = dice.roll(text.len() as u64 + 1) as usize;
+            let at = (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            let end = (at + dice.roll(4) as usize).min(text.len());
+            let end = (end..=text.len()).find(|&end| text.is_char_boundary(end)).unwrap_or(text.len());
+            text.replace_range(at..end, dice.pick(&pieces));
+        }
+        let letters = dice.pick(&["", "o", "c", "i", "a", "s", "r", "ra", "ri"]);
+        if let Err(error) = from_json_schema(&text, &options(letters)) {
+            prop_assert!(!error.message.is_empty(), "{}", text);
+        }
+    }
 }
