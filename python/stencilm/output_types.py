@@ -164,9 +164,10 @@ def grammar_of(output_type: Any) -> Grammar:
 def json_schema_of(tp: Any) -> dict[str, Any]:
     """The JSON Schema of a Python type, as pydantic describes it for validation.
 
-    Three things differ from pydantic's own text, and none refuses a value: objects with declared
+    Four things differ from pydantic's own text, and none refuses a value: objects with declared
     fields are closed unless the type asks for extra ones, because reading would drop them; tagged
-    unions are `anyOf`, because their tags already tell them apart; a Decimal is a number.
+    unions are `anyOf`, because their tags already tell them apart; a Decimal is a number; the keys
+    of a `dict[int, ...]` are integers.
     Raises UnsupportedFeature for a type that JSON cannot carry.
     """
     from pydantic.errors import PydanticUserError
@@ -259,7 +260,7 @@ def _literal(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _schema_generator() -> Any:
-    """pydantic's schema writer with the three changes that `json_schema_of` names."""
+    """pydantic's schema writer with the four changes that `json_schema_of` names."""
     from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
     def closed(schema: JsonSchemaValue) -> JsonSchemaValue:
@@ -282,6 +283,12 @@ def _schema_generator() -> Any:
             for branch in described.get("anyOf", []):
                 if branch.get("type") == "number":
                     return dict(branch)  # the other branch takes strings that are no decimals
+            return described
+
+        def dict_schema(self, schema: Any) -> JsonSchemaValue:
+            described = super().dict_schema(schema)
+            if schema.get("keys_schema", {}).get("type") == "int":
+                described["propertyNames"] = {"pattern": "^-?[0-9]+$"}
             return described
 
         def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:

@@ -140,8 +140,8 @@ class TestGenerate:
         first = run("generate", "--regex", "[a-z]{5}", "--prompt", "Hello")
         second = run("generate", "--regex", "[a-z]{5}", "--prompt", "-", stdin="Hello\n")
         assert first.out == second.out
-        third = run("generate", "--schema", "-", "--prompt", "x", stdin='{"const": 5}')
-        assert third.out.strip() == "5"
+        third = run("generate", "--schema", "-", "--prompt", "x", stdin='{"const": "a"}')
+        assert third.out == '"a"\n'
 
     def test_the_same_seed_gives_the_same_text(self, run: Run) -> None:
         def text(seed: int) -> str:

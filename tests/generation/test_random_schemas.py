@@ -177,6 +177,7 @@ def model() -> stencilm.Model:
     return stencilm.load("tiny")
 
 
+@pytest.mark.slow
 def test_every_finished_text_is_valid_and_parses_into_its_type(model: stencilm.Model) -> None:
     finished, cut, problems = 0, 0, []
     for seed in range(PAIRS):

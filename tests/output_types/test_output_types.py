@@ -249,6 +249,12 @@ def test_tagged_unions_are_plain_alternatives() -> None:
     assert "oneOf" not in pet
 
 
+def test_keys_that_are_integers_say_so() -> None:
+    names = json_schema_of(dict[int, str])["propertyNames"]["pattern"]
+    assert re.search(names, "-12") and not re.search(names, "a1")
+    assert "propertyNames" not in json_schema_of(dict[str, int])
+
+
 def test_a_decimal_is_a_number() -> None:
     assert json_schema_of(decimal.Decimal) == {"type": "number"}
 

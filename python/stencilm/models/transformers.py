@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from transformers.utils import logging as transformers_logging
 
 from stencilm.errors import ModelError
 from stencilm.models.protocol import Prompt
+from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
 
 _HUB_TIMEOUT = 10.0  # seconds
@@ -45,6 +46,8 @@ class TransformersModel:
         self._context_size = _context_size(model)
         parameters = inspect.signature(model.forward).parameters
         self._keeps_last_logits_only = "logits_to_keep" in parameters
+        num_parameters = sum(weight.numel() for weight in model.parameters())
+        self._is_small = num_parameters <= SMALL_MODEL and model.device.type == "cpu"
         self._has_cache = "past_key_values" in parameters
 
     @property
@@ -101,7 +104,8 @@ class TransformersModel:
         options: dict[str, Any] = {"logits_to_keep": 1} if self._keeps_last_logits_only else {}
         if cache is not None:
             options |= {"past_key_values": cache, "use_cache": True}
-        with torch.no_grad():
+        threads = one_thread() if self._is_small else nullcontext()
+        with torch.no_grad(), threads:
             input_ids = torch.tensor([list(token_ids)], device=self.model.device)
             logits = self.model(input_ids=input_ids, **options).logits[0, -1]
         # A copy: the loop writes into the row, and a float32 CPU tensor would share its memory.
