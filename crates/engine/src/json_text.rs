@@ -1,7 +1,9 @@
 //! The value of a JSON string as it is written, for telling whether two keys are the same (RFC 8259, section 7).
 
-/// The string value, as UTF-8, of a complete JSON string with its quotes. Text that is no JSON string is its own value.
+/// The string value, as UTF-8, of a complete JSON string with its quotes and any blanks before it. Text that is no JSON
+/// string is its own value.
 pub(crate) fn value_of(written: &[u8]) -> Vec<u8> {
+    let written = written.trim_ascii_start();
     let Some(body) = written.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {
         return written.to_vec();
     };
@@ -55,8 +57,9 @@ mod tests {
 
     #[test]
     fn different_spellings_have_one_value() {
-        let cases: [(&str, &str); 8] = [
+        let cases: [(&str, &str); 9] = [
             (r#""abc""#, "abc"),
+            ("\n  \"abc\"", "abc"),
             (r#""\u0061bc""#, "abc"),
             (r#""a\/b\"c\\""#, "a/b\"c\\"),
             (r#""\n\t\b\f\r""#, "\n\t\u{8}\u{c}\r"),

@@ -91,6 +91,29 @@ impl Lexicon {
         self.deriver.exprs.import(exprs, expr)
     }
 
+    /// One expression after the other.
+    pub fn concat(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        self.deriver.exprs.concat(head, tail)
+    }
+
+    /// An expression that ends in optional blanks as what comes before them, which is not empty, and the blanks.
+    pub fn split_blanks(&mut self, expr: ExprId) -> Option<(ExprId, ExprId)> {
+        let exprs = &mut self.deriver.exprs;
+        let mut spine = Vec::new();
+        let mut rest = expr;
+        while let Expr::Concat { head, tail } = *exprs.get(rest) {
+            spine.push(head);
+            rest = tail;
+        }
+        let Expr::Repeat { body, min: 0, .. } = *exprs.get(rest) else { return None };
+        let Expr::Bytes(set) = exprs.get(body) else { return None };
+        if !set.iter().all(|byte| b" \t\r\n".contains(&byte)) {
+            return None;
+        }
+        let head = exprs.concat_all(&spine);
+        (!exprs.is_nullable(head)).then_some((head, rest))
+    }
+
     /// The automaton of these expressions; the tag of an expression is its position.
     pub fn dfa(&mut self, exprs: &[ExprId]) -> Result<DfaId, LimitExceeded> {
         if let Some(&known) = self.dfa_index.get(exprs) {

@@ -26,9 +26,20 @@ enum Frame {
     },
     /// A key of an object comes next.
     Key(MembersId),
+    /// A colon and the value of a member come next.
+    Member {
+        members: MembersId,
+        value: NodeId,
+    },
     /// A comma or the closing brace of an object comes next.
     AfterValue(MembersId),
     Lexeme(ExprId),
+    /// Blanks, then another frame: one automaton reads both, so that blanks do not make a second thread. The expression
+    /// is one of the lexicon's.
+    Spaced {
+        blanks: ExprId,
+        then: FrameId,
+    },
 }
 
 /// What of a register decides which lexemes may come.
@@ -154,9 +165,17 @@ impl Machine {
         &self.forks[id.0 as usize]
     }
 
+    /// The frame behind the blanks, where it begins with some.
+    fn unspaced(&self, frame: FrameId) -> FrameId {
+        match self.frames[frame.0 as usize] {
+            Frame::Spaced { then, .. } => then,
+            _ => frame,
+        }
+    }
+
     /// What a register says at this frame. `members` looks an object's register up.
     pub fn phase(&self, frame: FrameId, register: u32, members: impl Fn(u32) -> (u32, u32)) -> Phase {
-        match self.frames[frame.0 as usize] {
+        match self.frames[self.unspaced(frame).0 as usize] {
             Frame::Node(node) => match *self.grammar.node(node) {
                 Node::Repeat { body, min, max } => Phase::Repeat {
                     may_end: register >= min || self.nullable[body.0 as usize],
@@ -168,18 +187,18 @@ impl Machine {
                 let (next, known) = members(register);
                 Phase::Members { next, known }
             }
-            Frame::Rest { .. } | Frame::Lexeme(_) => Phase::Plain,
+            Frame::Rest { .. } | Frame::Lexeme(_) | Frame::Member { .. } | Frame::Spaced { .. } => Phase::Plain,
         }
     }
 
     /// Whether the frame's register is a [`crate::stacks::MembersState`], not a count.
     pub fn remembers_members(&self, frame: FrameId) -> bool {
-        matches!(self.frames[frame.0 as usize], Frame::Key(_) | Frame::AfterValue(_))
+        matches!(self.frames[self.unspaced(frame).0 as usize], Frame::Key(_) | Frame::AfterValue(_))
     }
 
     /// A count that no token of at most `horizon` bytes can tell from this one: each round reads at least one byte.
     pub fn saturated_count(&self, frame: FrameId, count: u32, horizon: u32) -> u32 {
-        let Frame::Node(node) = self.frames[frame.0 as usize] else { return count };
+        let Frame::Node(node) = self.frames[self.unspaced(frame).0 as usize] else { return count };
         let Node::Repeat { min, max, .. } = *self.grammar.node(node) else { return count };
         let far = horizon.saturating_add(1);
         if min.saturating_sub(count) > far {
@@ -263,6 +282,10 @@ impl Machine {
             any_order: false,
             frame,
         };
+        let (blanks, frame) = match self.frames[frame.0 as usize] {
+            Frame::Spaced { blanks, then } => (Some(blanks), then),
+            _ => (None, frame),
+        };
         let mut free_key = None;
         match (self.frames[frame.0 as usize], phase) {
             (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
@@ -281,24 +304,22 @@ impl Machine {
                 fork.known_count = members.known.len() as u32;
                 fork.any_order = members.any_order;
                 let after = self.frame_id(Frame::AfterValue(id));
-                let colon = self.frame_id(Frame::Lexeme(members.surface.colon));
-                for member in self.possible_members(members, next, known) {
-                    let known = &members.known[member];
-                    let value = self.frame_id(Frame::Node(known.value));
-                    let continuation = vec![
-                        (after, Register::Known(member as u32)),
-                        (value, Register::Value(0)),
-                        (colon, Register::Value(0)),
-                    ];
-                    search.cases.push((known.key, continuation));
+                for index in self.possible_members(members, next, known) {
+                    let known = &members.known[index];
+                    let member = self.frame_id(Frame::Member { members: id, value: known.value });
+                    let register = Register::Known(index as u32);
+                    search.cases.push((known.key, vec![(after, register), (member, Register::Value(0))]));
                 }
                 if let Some(free) = members.free.filter(|_| self.free_is_possible(members, next)) {
-                    let value = self.frame_id(Frame::Node(free.value));
-                    let continuation =
-                        vec![(after, Register::Free), (value, Register::Value(0)), (colon, Register::Value(0))];
+                    let member = self.frame_id(Frame::Member { members: id, value: free.value });
                     free_key = Some(free.key);
-                    search.cases.push((free.key, continuation));
+                    search.cases.push((free.key, vec![(after, Register::Free), (member, Register::Value(0))]));
                 }
+            }
+            (Frame::Member { members, value }, _) => {
+                let value = self.frame_id(Frame::Node(value));
+                let colon = self.grammar.members(members).surface.colon;
+                search.cases.push((colon, vec![(value, Register::Value(0))]));
             }
             (Frame::AfterValue(id), Phase::Members { next, known }) => {
                 let grammar = self.grammar.clone();
@@ -326,8 +347,8 @@ impl Machine {
         self.first_lexemes(&mut search)?;
         let mut exprs: Vec<ExprId> = Vec::new();
         let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
-        for (lexeme, continuation) in search.cases {
-            let expr = match self.lexemes.get(&lexeme) {
+        for (lexeme, mut continuation) in search.cases {
+            let mut expr = match self.lexemes.get(&lexeme) {
                 Some(&known) => known,
                 None => {
                     let copy = lexicon.import(self.grammar.exprs(), lexeme);
@@ -335,6 +356,16 @@ impl Machine {
                     copy
                 }
             };
+            if let Some(blanks) = blanks {
+                expr = lexicon.concat(blanks, expr);
+            }
+            if let Some((top, _)) = continuation.last_mut()
+                && self.takes_blanks(*top)
+                && let Some((head, blanks)) = lexicon.split_blanks(expr)
+            {
+                expr = head;
+                *top = self.frame_id(Frame::Spaced { blanks, then: *top });
+            }
             let tag = *tags.entry(expr).or_insert_with(|| {
                 exprs.push(expr);
                 fork.continuations.push(Vec::new());
@@ -350,6 +381,15 @@ impl Machine {
         }
         fork.dfa = lexicon.dfa(&exprs)?;
         Ok(fork)
+    }
+
+    /// Whether blanks before the frame can be read by its own automaton: it never matches nothing.
+    fn takes_blanks(&self, frame: FrameId) -> bool {
+        match self.frames[frame.0 as usize] {
+            Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }) => false,
+            Frame::Spaced { .. } => false,
+            place => !self.is_nullable(place),
+        }
     }
 
     fn possible_members(&self, members: &Members, next: u32, known: u32) -> Vec<usize> {
@@ -374,7 +414,8 @@ impl Machine {
                 _ => unreachable!("only a sequence has a rest"),
             },
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
-            Frame::Key(_) | Frame::AfterValue(_) => false,
+            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) => false,
+            Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }
 
@@ -433,7 +474,9 @@ impl Machine {
                         }
                     }
                 },
-                Frame::Key(_) | Frame::AfterValue(_) => unreachable!("an object's inside is never a first place"),
+                Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::Spaced { .. } => {
+                    unreachable!("an object's inside and a pushed frame are never first places")
+                }
             }
         }
         Ok(())

@@ -225,7 +225,9 @@ fn keys_that_may_repeat(stacks: &Stacks, thread: Entry) -> (Vec<u8>, Vec<Vec<u8>
     }
     let so_far = stacks.text(state.text);
     // Without escapes so far, a key that does not begin like this cannot come out any more.
-    let plain = so_far.strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
+    let begun = so_far.trim_ascii_start();
+    let plain = if begun.is_empty() { Some(begun) } else { begun.strip_prefix(b"\"") };
+    let plain = plain.filter(|body| !body.contains(&b'\\'));
     let possible = stacks
         .list(state.seen)
         .filter(|&key| key != UNKNOWN_TEXT)
