@@ -17,19 +17,51 @@ use crate::tokenset;
 /// Masks with at most this many tokens are kept as a list.
 const MAX_LISTED: usize = 512;
 
-/// A mask as it is kept, without stop tokens.
-pub(crate) enum KeptMask {
+/// A mask as it is kept, without stop tokens and as if every free key of an object were new.
+pub(crate) struct KeptMask {
+    tokens: KeptTokens,
+    allowed: usize,
+    doubtful: Box<[u32]>,
+}
+
+enum KeptTokens {
     Listed(Box<[u32]>),
-    Words { words: Box<[u32]>, allowed: usize },
+    Words(Box<[u32]>),
 }
 
 impl KeptMask {
-    fn new(words: &[u32]) -> KeptMask {
+    fn new(words: &[u32], doubtful: &[u32]) -> KeptMask {
         let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        if allowed > MAX_LISTED {
-            return KeptMask::Words { words: words.into(), allowed };
+        let tokens = if allowed > MAX_LISTED { KeptTokens::Words(words.into()) } else { KeptTokens::listed(words) };
+        KeptMask { tokens, allowed, doubtful: doubtful.into() }
+    }
+
+    /// The tokens that must be decided anew for every sequence, because they may end a key seen before.
+    pub fn doubtful(&self) -> &[u32] {
+        &self.doubtful
+    }
+
+    /// Writes the mask and says how many tokens it allows.
+    pub fn write(&self, mask: &mut [u32]) -> usize {
+        match &self.tokens {
+            KeptTokens::Words(words) => mask.copy_from_slice(words),
+            KeptTokens::Listed(tokens) => {
+                mask.fill(0);
+                tokens.iter().for_each(|&token| tokenset::set(mask, token));
+            }
         }
-        let mut listed = Vec::with_capacity(allowed);
+        self.allowed
+    }
+
+    fn bytes(&self) -> usize {
+        let (KeptTokens::Words(numbers) | KeptTokens::Listed(numbers)) = &self.tokens;
+        (numbers.len() + self.doubtful.len()) * 4
+    }
+}
+
+impl KeptTokens {
+    fn listed(words: &[u32]) -> KeptTokens {
+        let mut listed = Vec::new();
         for (index, &word) in words.iter().enumerate() {
             let mut rest = word;
             while rest != 0 {
@@ -37,29 +69,7 @@ impl KeptMask {
                 rest &= rest - 1;
             }
         }
-        KeptMask::Listed(listed.into())
-    }
-
-    /// Writes the mask and says how many tokens it allows.
-    pub fn write(&self, mask: &mut [u32]) -> usize {
-        match self {
-            KeptMask::Words { words, allowed } => {
-                mask.copy_from_slice(words);
-                *allowed
-            }
-            KeptMask::Listed(tokens) => {
-                mask.fill(0);
-                tokens.iter().for_each(|&token| tokenset::set(mask, token));
-                tokens.len()
-            }
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            KeptMask::Words { words, .. } => words.len() * 4,
-            KeptMask::Listed(tokens) => tokens.len() * 4,
-        }
+        KeptTokens::Listed(listed.into())
     }
 }
 
@@ -154,9 +164,18 @@ impl MaskCache {
         }
     }
 
-    /// Keeps a mask whose computation has read these sets, in this order. Returns quietly without keeping it where the
-    /// order contradicts an earlier one, which costs a hit and no correctness.
-    pub fn keep(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId, reads: &[SetId], words: &[u32]) {
+    /// Keeps a mask whose computation has read these sets, in this order; says how many tokens it allows. Where the order
+    /// contradicts an earlier one the mask is not kept, which costs a hit and no correctness.
+    pub fn keep(
+        &mut self,
+        machine: &Machine,
+        stacks: &Stacks,
+        configuration: SetId,
+        reads: &[SetId],
+        words: &[u32],
+        doubtful: &[u32],
+    ) -> usize {
+        let kept = Arc::new(KeptMask::new(words, doubtful));
         if self.bytes > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
             *self = MaskCache::new(self.budget, self.horizon as usize);
@@ -166,7 +185,7 @@ impl MaskCache {
         let mut key: Box<[u64]> = names.description[..].into();
         let mut parent: Option<u32> = None;
         let mut reads = reads.iter();
-        let mut opened = vec![false; 0];
+        let mut opened: Vec<bool> = Vec::new();
         loop {
             // The next set read that has a name and was not opened before; others were made by the computation itself.
             let next = reads.find_map(|read| {
@@ -176,7 +195,7 @@ impl MaskCache {
             });
             let fresh = match next {
                 Some(set) => Look::Open { set, branches: FxHashMap::default() },
-                None => Look::Mask(Arc::new(KeptMask::new(words))),
+                None => Look::Mask(kept.clone()),
             };
             let child = self.child(parent, key, fresh);
             match (&self.looks[child as usize], next) {
@@ -186,7 +205,7 @@ impl MaskCache {
                     key = names.description[..].into();
                     parent = Some(child);
                 }
-                _ => return,
+                _ => return kept.allowed,
             }
         }
     }

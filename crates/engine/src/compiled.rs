@@ -8,9 +8,9 @@ use crate::cache::MaskCache;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
 use crate::machine::Machine;
-use crate::mask::has_doubtful_key;
-use crate::run::Run;
+use crate::run::{Place, Run};
 use crate::stacks::{SetId, Stacks};
+use crate::tokenset;
 use crate::vocabulary::Vocabulary;
 
 /// Lexemes and rows of one vocabulary are dropped for new grammars when they hold more than this.
@@ -65,8 +65,8 @@ impl CompiledGrammar {
             machine: &mut machine,
             lexicon: &mut lexicon,
             stacks,
-            inexact: false,
-            compared_keys: false,
+            recording: true,
+            doubtful: false,
             scratch: Vec::new(),
         };
         operation(&mut run)
@@ -82,19 +82,32 @@ impl CompiledGrammar {
     ) -> Result<usize, EngineError> {
         let mut masks = lock(&self.masks);
         self.with(stacks, |run| {
-            let configuration = run.saturated(configuration)?;
-            let doubtful = has_doubtful_key(run.machine, run.stacks, configuration);
-            if !doubtful && let Some(kept) = masks.find(run.machine, run.stacks, configuration) {
-                return Ok(kept.write(mask));
+            let saturated = run.saturated(configuration)?;
+            let mut doubtful = Vec::new();
+            let mut allowed = match masks.find(run.machine, run.stacks, saturated) {
+                Some(kept) => {
+                    doubtful.extend_from_slice(kept.doubtful());
+                    kept.write(mask)
+                }
+                None => {
+                    run.stacks.watch();
+                    let filled = run.fill_mask(&self.vocabulary, saturated, mask);
+                    let reads = run.stacks.unwatch();
+                    doubtful = filled?;
+                    masks.keep(run.machine, run.stacks, saturated, &reads, mask, &doubtful)
+                }
+            };
+            run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
+            for token in doubtful {
+                let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+                if !run.survives(Place::Many(configuration), bytes)? && tokenset::get(mask, token) {
+                    for &same in self.vocabulary.same_bytes(token).iter().chain([&token]) {
+                        tokenset::clear(mask, same);
+                        allowed -= 1;
+                    }
+                }
             }
-            run.stacks.watch();
-            let filled = run.fill_mask(&self.vocabulary, configuration, mask);
-            let reads = run.stacks.unwatch();
-            filled?;
-            if !doubtful && !run.compared_keys {
-                masks.keep(run.machine, run.stacks, configuration, &reads, mask);
-            }
-            Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
+            Ok(allowed)
         })
     }
 }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
 
 use crate::tokenset::TokenSet;
-use crate::trie::{Trie, Visit};
+use crate::trie::Trie;
 use crate::vocabulary::Vocabulary;
 
 /// An automaton of one [`Lexicon`].
@@ -210,20 +210,20 @@ impl Lexicon {
         let mut inside = TokenSet::empty(vocabulary.vocab_size());
         let mut ends: Vec<(u32, Box<[u32]>)> = Vec::new();
         let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
-        trie.walk_nodes(
+        trie.walk_mask(
             StateId::START,
             |state, byte, node| {
                 let next = automaton.next(deriver, state, byte)?;
                 if next == StateId::DEAD {
-                    return Ok(Visit::Skip);
+                    return Ok(None);
                 }
                 let accepts = automaton.accepts(next);
                 if !accepts.is_empty() {
                     ends.push((node as u32, accepts.into()));
                 }
-                Ok(Visit::Into(next))
+                Ok(Some(next))
             },
-            |token, _| inside.insert(token),
+            inside.words_mut(),
         )?;
         let mut leaving: FxHashMap<&[u32], Vec<(&[u8], u32)>> = FxHashMap::default();
         let mut count = 0;

@@ -22,5 +22,5 @@ pub use compiled::CompiledGrammar;
 pub use error::{EngineError, MatcherError};
 pub use matcher::{GrammarMatcher, MatcherOptions};
 pub use tokenset::TokenSet;
-pub use trie::{Trie, Visit};
+pub use trie::Trie;
 pub use vocabulary::{Vocabulary, VocabularyError};

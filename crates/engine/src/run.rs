@@ -20,18 +20,19 @@ const FRESH: u32 = 1 << 31;
 /// So many sets one matcher may hold.
 const MAX_SETS: usize = 20_000_000;
 
-/// A key that a mask assumes to have been written, different from every key seen.
-pub(crate) const UNKNOWN_TEXT: u32 = u32::MAX;
+/// A key that was not recorded.
+const UNKNOWN_TEXT: u32 = u32::MAX;
 
 /// Everything that one operation works on.
 pub(crate) struct Run<'a> {
     pub machine: &'a mut Machine,
     pub lexicon: &'a mut Lexicon,
     pub stacks: &'a mut Stacks,
-    /// Set when an answer depended on what [`UNKNOWN_TEXT`] stands for.
-    pub inexact: bool,
-    /// Set when an answer depended on which keys an object has seen.
-    pub compared_keys: bool,
+    /// Whether free keys are recorded byte by byte and compared with those seen. A mask does without: it takes every
+    /// key for a new one, and notes in `doubtful` where that decides.
+    pub recording: bool,
+    /// Set when a key was taken for a new one though its object has seen others.
+    pub doubtful: bool,
     /// Room for the threads of a step.
     pub scratch: Vec<Entry>,
 }
@@ -131,12 +132,12 @@ impl Run<'_> {
                     return Ok(None);
                 }
                 let fork = self.machine.fork(ForkId(thread.head));
-                let (dfa, captures) = (fork.dfa, fork.free_tag.is_some());
+                let (dfa, records) = (fork.dfa, self.recording && fork.free_tag.is_some());
                 let next = self.lexicon.next(dfa, state_of(thread), byte)?;
                 if next == StateId::DEAD {
                     return Ok(None);
                 }
-                if !captures && self.lexicon.accepts(dfa, next).is_empty() {
+                if !records && self.lexicon.accepts(dfa, next).is_empty() {
                     return Ok(Some(Place::One(Entry { state: next.0, ..thread })));
                 }
                 let mut threads = std::mem::take(&mut self.scratch);
@@ -181,14 +182,12 @@ impl Run<'_> {
             return Ok(());
         }
         let mut moved = Entry { state: next.0, ..thread };
-        if let Some(free) = self.machine.fork(fork).free_tag {
+        if self.recording
+            && let Some(free) = self.machine.fork(fork).free_tag
+        {
             let alive = self.lexicon.residuals(dfa, next).iter().any(|&(tag, _)| tag == free);
             let old = self.stacks.members(thread.register);
-            let text = match (old.text, alive) {
-                (UNKNOWN_TEXT, _) => UNKNOWN_TEXT,
-                (text, true) => self.stacks.append(text, u32::from(byte)),
-                (_, false) => NIL,
-            };
+            let text = if alive { self.stacks.append(old.text, u32::from(byte)) } else { NIL };
             moved.register = self.stacks.intern_members(MembersState { text, ..old });
         }
         if self.lexicon.accepts(dfa, next).is_empty() {
@@ -201,23 +200,21 @@ impl Run<'_> {
         let fork = self.machine.fork(fork).clone();
         for index in 0..self.lexicon.accepts(dfa, next).len() {
             let tag = self.lexicon.accepts(dfa, next)[index];
-            self.follow(&fork, tag, moved, None, threads)?;
+            self.follow(&fork, tag, moved, threads)?;
         }
         Ok(())
     }
 
-    /// Adds the threads that go on behind a lexeme which has matched. `key` stands in for the free key that the
-    /// thread has written, where the caller knows better.
+    /// Adds the threads that go on behind a lexeme which has matched.
     pub fn follow(
         &mut self,
         fork: &Arc<Fork>,
         tag: u32,
         thread: Entry,
-        key: Option<u32>,
         threads: &mut Vec<Entry>,
     ) -> Result<(), EngineError> {
         for continuation in &fork.continuations[tag as usize] {
-            if let Some(stack) = self.push(fork, continuation, thread, key) {
+            if let Some(stack) = self.push(fork, continuation, thread) {
                 self.start(stack, threads)?;
             }
         }
@@ -225,7 +222,7 @@ impl Run<'_> {
     }
 
     /// The stack with the frames of a continuation on top; `None` where a key would come a second time.
-    fn push(&mut self, fork: &Fork, continuation: &Continuation, thread: Entry, key: Option<u32>) -> Option<SetId> {
+    fn push(&mut self, fork: &Fork, continuation: &Continuation, thread: Entry) -> Option<SetId> {
         let mut stack = thread.below;
         for &(frame, register) in continuation {
             let value = match register {
@@ -243,26 +240,17 @@ impl Run<'_> {
                 }
                 Register::Free => {
                     let old = self.stacks.members(thread.register);
-                    let key = match key {
-                        Some(key) => key,
-                        None if old.text == UNKNOWN_TEXT => UNKNOWN_TEXT,
-                        None => {
-                            let written = self.stacks.text(old.text);
-                            self.stacks.intern_text(&json_text::value_of(&written))
-                        }
-                    };
-                    if key != UNKNOWN_TEXT {
-                        let mut unknown_seen = false;
-                        let repeated = self.stacks.list(old.seen).any(|seen| {
-                            unknown_seen |= seen == UNKNOWN_TEXT;
-                            seen == key
-                        });
-                        self.inexact |= unknown_seen;
-                        self.compared_keys |= old.seen != NIL;
-                        if repeated {
+                    let key = if self.recording {
+                        let written = self.stacks.text(old.text);
+                        let key = self.stacks.intern_text(&json_text::value_of(&written));
+                        if self.stacks.list(old.seen).any(|seen| seen == key) {
                             return None;
                         }
-                    }
+                        key
+                    } else {
+                        self.doubtful |= old.seen != NIL;
+                        UNKNOWN_TEXT
+                    };
                     let seen = self.stacks.append(old.seen, key);
                     let next = if fork.any_order { old.next } else { fork.known_count };
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, ..old })

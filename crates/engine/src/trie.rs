@@ -23,14 +23,6 @@ pub struct Trie {
     max_depth: usize,
 }
 
-/// What a walk does at a node whose bytes the automaton took.
-pub enum Visit<S> {
-    /// Go on below with this state.
-    Into(S),
-    /// Nothing below this node can be taken.
-    Skip,
-}
-
 impl Trie {
     /// A trie of the strings, which must be sorted, distinct and not empty.
     ///
@@ -95,22 +87,7 @@ impl Trie {
         &self,
         start: S,
         mut step: impl FnMut(S, u8) -> Result<Option<S>, E>,
-        entry: impl FnMut(u32, S),
-    ) -> Result<(), E> {
-        self.walk_nodes(start, |state, byte, _| Ok(step(state, byte)?.map_or(Visit::Skip, Visit::Into)), entry)
-    }
-
-    /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
-    /// token, in no order that a branch predictor could learn, so this one has no branch there.
-    ///
-    /// # Panics
-    /// When `mask` has too few words for the entries.
-    #[inline(always)]
-    pub fn walk_mask<S: Copy, E>(
-        &self,
-        start: S,
-        mut step: impl FnMut(S, u8) -> Result<Option<S>, E>,
-        mask: &mut [u32],
+        mut entry: impl FnMut(u32, S),
     ) -> Result<(), E> {
         let mut states = vec![start; self.max_depth + 1];
         let mut index = 0;
@@ -121,34 +98,38 @@ impl Trie {
                 continue;
             };
             states[depth] = state;
-            mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+            if node.entry & ENDS != 0 {
+                entry(node.entry ^ ENDS, state);
+            }
             index += 1;
         }
         Ok(())
     }
 
-    /// As [`Trie::walk`], but `step` is told the node as well, and says what to do below it.
+    /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
+    /// token, in no order that a branch predictor could learn, so this one has no branch there.
+    /// `step` is told the node as well.
+    ///
+    /// # Panics
+    /// When `mask` has too few words for the entries.
     #[inline(always)]
-    pub fn walk_nodes<S: Copy, E>(
+    pub fn walk_mask<S: Copy, E>(
         &self,
         start: S,
-        mut step: impl FnMut(S, u8, usize) -> Result<Visit<S>, E>,
-        mut entry: impl FnMut(u32, S),
+        mut step: impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
+        mask: &mut [u32],
     ) -> Result<(), E> {
         let mut states = vec![start; self.max_depth + 1];
         let mut index = 0;
         while let Some(node) = self.nodes.get(index) {
             let depth = (node.byte_and_depth >> 8) as usize;
-            match step(states[depth - 1], node.byte_and_depth as u8, index)? {
-                Visit::Into(state) => {
-                    states[depth] = state;
-                    if node.entry & ENDS != 0 {
-                        entry(node.entry ^ ENDS, state);
-                    }
-                    index += 1;
-                }
-                Visit::Skip => index += node.size as usize,
-            }
+            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+                index += node.size as usize;
+                continue;
+            };
+            states[depth] = state;
+            mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+            index += 1;
         }
         Ok(())
     }

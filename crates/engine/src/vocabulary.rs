@@ -172,6 +172,12 @@ impl Vocabulary {
         &self.duplicates
     }
 
+    /// The other tokens that spell the same bytes as this one of the trie.
+    pub fn same_bytes(&self, id: u32) -> &[u32] {
+        let found = self.duplicates.iter().find(|(first, _)| *first == id);
+        found.map_or(&[], |(_, others)| others)
+    }
+
     /// A number that is equal for equal vocabularies, on every machine.
     pub fn fingerprint(&self) -> u128 {
         self.fingerprint
