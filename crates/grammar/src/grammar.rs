@@ -266,8 +266,7 @@ impl GrammarBuilder {
             .into_iter()
             .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
             .collect();
-        let grammar =
-            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members: self.members, root, report };
+        let grammar = Grammar { exprs: self.exprs, nodes: self.nodes, rules, members: self.members, root, report };
         productive::without_dead_parts(grammar)
     }
 }

@@ -22,14 +22,14 @@ pub enum RegexError {
 pub fn from_regex(pattern: &str) -> Result<Grammar, RegexError> {
     let mut builder = GrammarBuilder::default();
     let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
-    let expr =
-        parse_pattern(&mut builder.exprs, pattern, &options, &mut Utf8).map_err(RegexError::Pattern)?;
+    let expr = parse_pattern(&mut builder.exprs, pattern, &options, &mut Utf8).map_err(RegexError::Pattern)?;
     let root = builder.lexeme(expr);
     builder.finish(root, Report::default()).map_err(|error| {
         RegexError::Grammar(match error.kind {
             ErrorKind::Unsatisfiable => {
                 let shown: String = pattern.chars().take(60).collect();
-                let message = format!("no text matches the regular expression `{shown}`; loosen its classes or anchors");
+                let message =
+                    format!("no text matches the regular expression `{shown}`; loosen its classes or anchors");
                 GrammarError::new(ErrorKind::Unsatisfiable, "", message)
             }
             _ => error,

@@ -105,7 +105,9 @@ fn row_offset(shape: &[usize], strides: &[isize], index: usize, words: usize) ->
         return Err(wrong_shape());
     }
     if element_stride != 1 && words > 1 {
-        return Err(PyValueError::new_err("the words of a bitmask row must lie next to each other; give a contiguous array"));
+        return Err(PyValueError::new_err(
+            "the words of a bitmask row must lie next to each other; give a contiguous array",
+        ));
     }
     if index >= rows {
         return Err(PyIndexError::new_err(format!("row {index} is outside of a bitmask with {rows} rows")));

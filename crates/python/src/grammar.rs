@@ -90,7 +90,9 @@ impl Grammar {
 
 fn one_of<T, const N: usize>(name: &str, value: &str, choices: [(&str, T); N]) -> PyResult<T> {
     let words: Vec<String> = choices.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-    choices.into_iter().find(|(word, _)| *word == value).map(|(_, choice)| choice).ok_or_else(|| {
-        PyValueError::new_err(format!("{name}={value:?} is not known; give {}", words.join(" or ")))
-    })
+    choices
+        .into_iter()
+        .find(|(word, _)| *word == value)
+        .map(|(_, choice)| choice)
+        .ok_or_else(|| PyValueError::new_err(format!("{name}={value:?} is not known; give {}", words.join(" or "))))
 }

@@ -106,7 +106,11 @@ def _entry(entry: Any) -> dict[str, Any]:
 
 def _lines(name: str, groups: dict[str, list[Any]]) -> Iterable[str]:
     """The report as aligned lines, a summary first."""
-    counts = ", ".join(f"{len(entries)} {group}" for group, entries in groups.items() if entries)
+    counts = ", ".join(
+        f"{len(entries)} {group}{'s' if group == 'annotation' and len(entries) > 1 else ''}"
+        for group, entries in groups.items()
+        if entries
+    )
     yield f"{name}: accepted{f' ({counts})' if counts else ', and enforced as a whole'}"
     rows = [(group, _entry(entry)) for group, entries in groups.items() for entry in entries]
     place_width = max((len(str(row["place"])) for _, row in rows), default=0)
