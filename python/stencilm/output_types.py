@@ -166,8 +166,9 @@ def json_schema_of(tp: Any) -> dict[str, Any]:
 
     Four things differ from pydantic's own text, and none refuses a value: objects with declared
     fields are closed unless the type asks for extra ones, because reading would drop them; tagged
-    unions are `anyOf`, because their tags already tell them apart; a Decimal is a number; the keys
-    of a `dict[int, ...]` are integers.
+    unions are `anyOf`, because their tags already tell them apart; a Decimal is a string of digits,
+    which keeps each of them, and a number only where it has bounds; the keys of a `dict[int, ...]`
+    are integers.
     Raises UnsupportedFeature for a type that JSON cannot carry.
     """
     from pydantic.errors import PydanticUserError
@@ -279,11 +280,11 @@ def _schema_generator() -> Any:
             return closed(super().typed_dict_schema(schema))
 
         def decimal_schema(self, schema: Any) -> JsonSchemaValue:
-            described = super().decimal_schema(schema)
-            for branch in described.get("anyOf", []):
-                if branch.get("type") == "number":
-                    return dict(branch)  # the other branch takes strings that are no decimals
-            return described
+            # pydantic also takes any string here, and rounds JSON numbers to floats.
+            if schema.keys() & {"gt", "ge", "lt", "le", "multiple_of"}:
+                branches = super().decimal_schema(schema).get("anyOf", [])
+                return next(dict(branch) for branch in branches if branch["type"] == "number")
+            return {"type": "string", "pattern": r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"}
 
         def dict_schema(self, schema: Any) -> JsonSchemaValue:
             described = super().dict_schema(schema)

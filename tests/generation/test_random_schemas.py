@@ -204,6 +204,6 @@ def test_every_finished_text_is_valid_and_parses_into_its_type(model: stencilm.M
             TypeAdapter(tp).validate_json(generation.text)
         except (AssertionError, ValueError, jsonschema.ValidationError) as error:
             problems.append((seed, schema, f"{generation.text!r}: {error}"))
-    print(f"{finished} finished, {cut} cut by max_tokens={MAX_TOKENS}")
     assert problems == []
-    assert finished >= PAIRS * 3 // 4
+    # Unbounded strings, lists and recursion are among the schemas, and 1.5 is hot: some run on.
+    assert finished >= PAIRS * 3 // 4, f"{finished} finished, {cut} cut by {MAX_TOKENS} tokens"

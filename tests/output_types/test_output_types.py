@@ -141,7 +141,7 @@ class Box(BaseModel, Generic[T]):
         (datetime.date, '"2024-02-29"', datetime.date(2024, 2, 29)),
         (datetime.timedelta, '"PT3S"', datetime.timedelta(seconds=3)),
         (uuid.UUID, f'"{uuid.UUID(int=7)}"', uuid.UUID(int=7)),
-        (decimal.Decimal, "0.10", decimal.Decimal("0.10")),
+        (decimal.Decimal, '"0.10"', decimal.Decimal("0.10")),
         (Point, '{"x": 1}', Point(1, 0)),
         (Address, '{"street": "A", "number": 1}', {"street": "A", "number": 1}),
         (Pair, '[1, "b"]', Pair(1, "b")),
@@ -255,8 +255,15 @@ def test_keys_that_are_integers_say_so() -> None:
     assert "propertyNames" not in json_schema_of(dict[str, int])
 
 
-def test_a_decimal_is_a_number() -> None:
-    assert json_schema_of(decimal.Decimal) == {"type": "number"}
+def test_a_decimal_is_a_string_of_digits_unless_it_has_bounds() -> None:
+    pattern = json_schema_of(decimal.Decimal)["pattern"]
+    for text in ["0", "-12.50", "0.1000000000000000055511"]:
+        assert re.search(pattern, text)
+        assert str(resolve(decimal.Decimal).parse(f'"{text}"')) == text
+    for text in ["", "1e5", "01", ".5", "NaN", "5."]:
+        assert not re.search(pattern, text)
+    bounded = Annotated[decimal.Decimal, Field(ge=0)]
+    assert json_schema_of(bounded) == {"type": "number", "minimum": 0}
 
 
 TEXTS = ["a", "a|b", "[x]", "1.5 (ca.)", "C:\\dir", "$^", "a{2}", "über", "tab\there", "-~#&/", ""]
