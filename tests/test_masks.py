@@ -208,3 +208,36 @@ def test_one_compiled_grammar_serves_many_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         first, *others = pool.map(masks, range(32))
     assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("tokenizer", FOLDERS)
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_keys_are_compared_as_values_not_as_texts(tokenizer: str, order: Any) -> None:
+    info = tokenizer_info(tokenizer)
+    schema = {
+        "properties": {"name": {"type": "integer"}, "na\n": {}, "gone": False, "é": {}},
+        "type": "object",
+    }
+    grammar = Grammar.from_json_schema(schema, property_order=order)
+    compiled = GrammarCompiler(info).compile(grammar)
+    accepted = ['{"x": 1}', '{"name": 1, "x": 2, "y": 3}', '{"nam": 1, "names": 2}', '{"é": 1, "e": 2}']
+    refused = [
+        '{"n\\u0061me": 1}',
+        '{"name": 1, "\\u006e\\u0061me": 2}',
+        '{"gone": 1}',
+        '{"\\u0067one": 1}',
+        '{"x": 1, "x": 2}',
+        '{"x": 1, "\\u0078": 2}',
+        '{"a\\/b": 1, "a/b": 2}',
+        '{"x": 1, "y": 2, "x": 3}',
+        '{"na\\u000a": 1, "na\\n": 2}',
+        '{"\\u00e9": 1, "é": 2}',
+    ]
+    for text in accepted + refused:
+        matcher = GrammarMatcher(compiled)
+        assert matcher.accept_string(text) is (text in accepted), text
+        # Masks on the way, where the text is cut at random and at every key.
+        for cut in range(1, len(text), 3):
+            matcher.reset()
+            if matcher.accept_string(text[:cut]):
+                assert np.array_equal(_mask(matcher, info), _naive(matcher, info)), text[:cut]

@@ -8,7 +8,7 @@ use crate::cache::MaskCache;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
 use crate::machine::Machine;
-use crate::run::{Place, Run};
+use crate::run::{Doubt, Place, Run};
 use crate::stacks::{SetId, Stacks};
 use crate::tokenset;
 use crate::vocabulary::Vocabulary;
@@ -66,7 +66,7 @@ impl CompiledGrammar {
             lexicon: &mut lexicon,
             stacks,
             recording: true,
-            doubtful: false,
+            doubt: Doubt::default(),
             scratch: Vec::new(),
         };
         operation(&mut run)

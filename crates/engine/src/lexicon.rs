@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
 
+use crate::json_text;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 use crate::vocabulary::Vocabulary;
@@ -33,8 +34,10 @@ pub struct Row {
     pub inside: TokenSet,
     /// Tokens that go on behind the lexeme, by which residuals have matched there.
     pub exits: Vec<Exits>,
-    /// Nodes of the vocabulary's trie at which some residual matches, with those residuals.
-    pub ends: Vec<(u32, Box<[u32]>)>,
+    /// Nodes of the vocabulary's trie at which some residual matches.
+    pub ends: Vec<u32>,
+    /// Those of them on whose way a backslash is, each with the value of what a JSON string gains on the way.
+    pub escaped_ends: Vec<(u32, Box<[u8]>)>,
 }
 
 /// A row as one state of one automaton uses it.
@@ -158,9 +161,20 @@ impl Lexicon {
         self.dfas[dfa.0 as usize].residuals(state)
     }
 
-    /// A lexeme of which this state is nearly the whole: `text & ~words`, beside a few words, is nearly `text`. Gives
-    /// the automaton of `text` and the tag that it stands for.
-    pub fn nearly(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(DfaId, Tag)>, LimitExceeded> {
+    /// A lexeme of which this state is nearly the whole: a free key beside a few known ones is nearly a free key, and
+    /// `text & ~words` is nearly `text`. Gives the automaton of the whole and the tag that it stands for.
+    pub fn nearly(
+        &mut self,
+        dfa: DfaId,
+        state: StateId,
+        free: Option<Tag>,
+    ) -> Result<Option<(DfaId, Tag)>, LimitExceeded> {
+        let residuals = self.dfas[dfa.0 as usize].residuals(state);
+        if let Some(&(tag, residual)) = residuals.iter().find(|&&(tag, _)| Some(tag) == free)
+            && residuals.len() > 1
+        {
+            return Ok(Some((self.dfa(&[residual])?, tag)));
+        }
         let exprs = &mut self.deriver.exprs;
         let mut found = None;
         for &(tag, residual) in self.dfas[dfa.0 as usize].residuals(state) {
@@ -242,7 +256,18 @@ impl Lexicon {
         let mut exits: Vec<Exits> =
             leaving.into_iter().map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect();
         exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
-        Ok(Some(Row { inside, exits, ends }))
+        let way = |node: u32| {
+            let token = trie.entries_below(node as usize).next().expect("every node leads to a token");
+            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+            &bytes[..trie.depth(node as usize)]
+        };
+        let ends: Vec<u32> = ends.into_iter().map(|(node, _)| node).collect();
+        let escaped_ends = ends
+            .iter()
+            .filter(|&&node| way(node).contains(&b'\\'))
+            .map(|&node| (node, json_text::value_of(&[b"\"", way(node)].concat()).into()))
+            .collect();
+        Ok(Some(Row { inside, exits, ends, escaped_ends }))
     }
 }
 
@@ -273,7 +298,7 @@ impl Row {
                 exits.suffixes.memory_bytes() + tokens
             })
             .sum();
-        self.inside.words().len() * 4 + exits + self.ends.len() * 32
+        self.inside.words().len() * 4 + exits + self.ends.len() * 4 + self.escaped_ends.len() * 32
     }
 
     /// Adds the tokens inside the lexeme to a mask.

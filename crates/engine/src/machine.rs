@@ -102,6 +102,10 @@ pub struct Fork {
     pub nullable: bool,
     /// The tag of the lexeme whose text must be remembered: a free key of an object.
     pub free_tag: Option<Tag>,
+    /// The tag of the names that a free key must not have.
+    pub taken_tag: Option<Tag>,
+    /// The object whose key comes here.
+    pub members: Option<MembersId>,
     /// How many known members the object of a key has; else 0.
     pub known_count: u32,
     /// Whether the members of that object come in any order.
@@ -191,6 +195,12 @@ impl Machine {
         }
     }
 
+    /// Whether a free key of the object must not have this value.
+    pub fn is_taken(&self, members: MembersId, key: &[u8]) -> bool {
+        let free = self.grammar.members(members).free.as_ref();
+        free.is_some_and(|free| free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok())
+    }
+
     /// Whether the frame's register is a [`crate::stacks::MembersState`], not a count.
     pub fn remembers_members(&self, frame: FrameId) -> bool {
         matches!(self.frames[self.unspaced(frame).0 as usize], Frame::Key(_) | Frame::AfterValue(_))
@@ -278,6 +288,8 @@ impl Machine {
             continuations: Vec::new(),
             nullable: false,
             free_tag: None,
+            taken_tag: None,
+            members: None,
             known_count: 0,
             any_order: false,
             frame,
@@ -286,7 +298,7 @@ impl Machine {
             Frame::Spaced { blanks, then } => (Some(blanks), then),
             _ => (None, frame),
         };
-        let mut free_key = None;
+        let (mut free_key, mut taken_keys) = (None, None);
         match (self.frames[frame.0 as usize], phase) {
             (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
                 fork.nullable = may_end;
@@ -303,6 +315,7 @@ impl Machine {
                 let members = grammar.members(id);
                 fork.known_count = members.known.len() as u32;
                 fork.any_order = members.any_order;
+                fork.members = Some(id);
                 let after = self.frame_id(Frame::AfterValue(id));
                 for index in self.possible_members(members, next, known) {
                     let known = &members.known[index];
@@ -310,10 +323,11 @@ impl Machine {
                     let register = Register::Known(index as u32);
                     search.cases.push((known.key, vec![(after, register), (member, Register::Value(0))]));
                 }
-                if let Some(free) = members.free.filter(|_| self.free_is_possible(members, next)) {
+                if let Some(free) = members.free.as_ref().filter(|_| self.free_is_possible(members, next)) {
                     let member = self.frame_id(Frame::Member { members: id, value: free.value });
                     free_key = Some(free.key);
                     search.cases.push((free.key, vec![(after, Register::Free), (member, Register::Value(0))]));
+                    taken_keys = Some(free.taken_keys).filter(|&keys| keys != ExprId::NOTHING);
                 }
             }
             (Frame::Member { members, value }, _) => {
@@ -348,17 +362,7 @@ impl Machine {
         let mut exprs: Vec<ExprId> = Vec::new();
         let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
         for (lexeme, mut continuation) in search.cases {
-            let mut expr = match self.lexemes.get(&lexeme) {
-                Some(&known) => known,
-                None => {
-                    let copy = lexicon.import(self.grammar.exprs(), lexeme);
-                    self.lexemes.insert(lexeme, copy);
-                    copy
-                }
-            };
-            if let Some(blanks) = blanks {
-                expr = lexicon.concat(blanks, expr);
-            }
+            let mut expr = self.lexeme(lexicon, blanks, lexeme);
             if let Some((top, _)) = continuation.last_mut()
                 && self.takes_blanks(*top)
                 && let Some((head, blanks)) = lexicon.split_blanks(expr)
@@ -379,8 +383,24 @@ impl Machine {
                 fork.continuations[tag].push(continuation);
             }
         }
+        if let Some(keys) = taken_keys {
+            // With a single known name this is that member's own lexeme, which has a tag already.
+            let expr = self.lexeme(lexicon, blanks, keys);
+            let tag = *tags.entry(expr).or_insert_with(|| {
+                exprs.push(expr);
+                fork.continuations.push(Vec::new());
+                exprs.len() - 1
+            });
+            fork.taken_tag = Some(tag as Tag);
+        }
         fork.dfa = lexicon.dfa(&exprs)?;
         Ok(fork)
+    }
+
+    /// A lexeme of the grammar as the lexicon knows it, behind blanks where there are some.
+    fn lexeme(&mut self, lexicon: &mut Lexicon, blanks: Option<ExprId>, lexeme: ExprId) -> ExprId {
+        let own = *self.lexemes.entry(lexeme).or_insert_with(|| lexicon.import(self.grammar.exprs(), lexeme));
+        blanks.map_or(own, |blanks| lexicon.concat(blanks, own))
     }
 
     /// Whether blanks before the frame can be read by its own automaton: it never matches nothing.

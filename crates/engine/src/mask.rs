@@ -17,13 +17,13 @@ use crate::error::EngineError;
 use crate::json_text;
 use crate::lexicon::{DfaId, Row, RowHere};
 use crate::machine::{Fork, ForkId};
-use crate::run::{Place, Run, state_of};
+use crate::run::{Doubt, Place, Run, state_of};
 use crate::stacks::{Entry, NIL, SetId};
 use crate::tokenset;
 use crate::vocabulary::Vocabulary;
 
-/// Where a walk is, and whether a key on the way there was taken for a new one.
-type Spot = (Place, bool);
+/// Where a walk is, and whether it was right to take the keys on the way there for new ones.
+type Spot = (Place, Doubt);
 
 impl Run<'_> {
     /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Gives the tokens that
@@ -51,13 +51,11 @@ impl Run<'_> {
         }
         if let Some(place) = self.place(&mut narrow) {
             vocabulary.trie().walk(
-                (place, false),
+                (place, Doubt::default()),
                 |spot, byte| self.step_spot(spot, byte),
                 |token, (_, doubt)| {
                     tokenset::set(mask, token);
-                    if doubt {
-                        doubtful.push(token);
-                    }
+                    note(vocabulary, token, doubt, &mut doubtful);
                 },
             )?;
         }
@@ -73,8 +71,8 @@ impl Run<'_> {
     /// One step of a walk that takes every key for a new one.
     #[inline]
     fn step_spot(&mut self, (place, doubt): Spot, byte: u8) -> Result<Option<Spot>, EngineError> {
-        self.doubtful = doubt;
-        Ok(self.step_place(place, byte)?.map(|place| (place, self.doubtful)))
+        self.doubt = doubt;
+        Ok(self.step_place(place, byte)?.map(|place| (place, self.doubt)))
     }
 
     /// Adds the tokens of one wide thread, unless its lexeme is left too often for a row to pay.
@@ -87,7 +85,7 @@ impl Run<'_> {
         doubtful: &mut Vec<u32>,
     ) -> Result<bool, EngineError> {
         // `text & ~words` takes the row of `text`, and a walk of the few places where the two differ.
-        let nearly = self.lexicon.nearly(fork.dfa, state_of(thread))?;
+        let nearly = self.lexicon.nearly(fork.dfa, state_of(thread), fork.free_tag)?;
         let row = match nearly {
             Some((whole, _)) => self.lexicon.row(vocabulary, whole, StateId::START)?,
             None => self.lexicon.row(vocabulary, fork.dfa, state_of(thread))?,
@@ -100,7 +98,7 @@ impl Run<'_> {
         }
         let before: Vec<bool> = decided.iter().map(|&(token, _)| tokenset::get(mask, token)).collect();
         row.add_inside(mask);
-        self.add_exits(thread, fork, &row, &tags, mask, doubtful)?;
+        self.add_exits(vocabulary, thread, fork, &row, &tags, mask, doubtful)?;
         for ((token, allowed), before) in decided.into_iter().zip(before) {
             if before || allowed {
                 tokenset::set(mask, token);
@@ -114,6 +112,7 @@ impl Run<'_> {
     /// Adds the tokens that go on behind the lexeme of a wide thread.
     fn add_exits(
         &mut self,
+        vocabulary: &Vocabulary,
         thread: Entry,
         fork: &Arc<Fork>,
         row: &Row,
@@ -130,13 +129,13 @@ impl Run<'_> {
             }
             let Some(place) = self.place(&mut threads) else { continue };
             exits.suffixes.walk(
-                (place, false),
+                (place, Doubt::default()),
                 |spot, byte| self.step_spot(spot, byte),
                 |suffix, (_, doubt)| {
                     let tokens = &exits.tokens[suffix as usize];
-                    tokens.iter().for_each(|&token| tokenset::set(mask, token));
-                    if doubt {
-                        doubtful.extend_from_slice(tokens);
+                    for &token in tokens {
+                        tokenset::set(mask, token);
+                        note(vocabulary, token, doubt, doubtful);
                     }
                 },
             )?;
@@ -157,7 +156,7 @@ impl Run<'_> {
     ) -> Result<Vec<(u32, bool)>, EngineError> {
         let mut decided = Vec::new();
         vocabulary.trie().walk(
-            (Some((Place::One(thread), false)), StateId::START, false),
+            (Some((Place::One(thread), Doubt::default())), StateId::START, false),
             |(spot, state, apart), byte| {
                 let state = self.lexicon.next(whole, state, byte)?;
                 if let Some((Place::One(here), _)) = spot
@@ -184,8 +183,8 @@ impl Run<'_> {
             },
             |token, (spot, ..)| {
                 decided.push((token, spot.is_some()));
-                if matches!(spot, Some((_, true))) {
-                    doubtful.push(token);
+                if let Some((_, doubt)) = spot {
+                    note(vocabulary, token, doubt, doubtful);
                 }
             },
         )?;
@@ -193,7 +192,7 @@ impl Run<'_> {
     }
 
     /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
-    /// that key already.
+    /// that key already: a free one, or a taken one in a spelling that the automaton does not know.
     pub fn tokens_of_seen_keys(
         &mut self,
         vocabulary: &Vocabulary,
@@ -205,47 +204,57 @@ impl Run<'_> {
             if thread == Entry::BOTTOM {
                 continue;
             }
-            let fork = self.machine.fork(ForkId(thread.head));
-            let dfa = fork.dfa;
-            if fork.free_tag.is_none() {
+            let fork = self.machine.fork(ForkId(thread.head)).clone();
+            let (Some(free), Some(members)) = (fork.free_tag, fork.members) else { continue };
+            let state = state_of(thread);
+            let memory = self.stacks.members(thread.register);
+            let alive = self.lexicon.residuals(fork.dfa, state).iter().any(|&(tag, _)| tag == free);
+            let nothing_to_repeat = memory.seen == NIL && fork.taken_tag.is_none();
+            if !alive || nothing_to_repeat || !self.lexicon.is_wide(fork.dfa, state)? {
                 continue;
             }
-            let (so_far, possible) = self.keys_that_may_repeat(thread);
-            if possible.is_empty() || !self.lexicon.is_wide(dfa, state_of(thread))? {
-                continue;
-            }
-            let nearly = self.lexicon.nearly(dfa, state_of(thread))?;
-            let (dfa, state) = nearly.map_or((dfa, state_of(thread)), |(whole, _)| (whole, StateId::START));
+            let nearly = self.lexicon.nearly(fork.dfa, state, fork.free_tag)?;
+            let (dfa, state) = nearly.map_or((fork.dfa, state), |(whole, _)| (whole, StateId::START));
             let Some(RowHere { row, .. }) = self.lexicon.row(vocabulary, dfa, state)? else { continue };
             let trie = vocabulary.trie();
-            for (node, _) in &row.ends {
-                let node = *node as usize;
-                let below = trie.entries_below(node);
-                // Any token below the node begins with the bytes that lead to the node.
-                let Some(example) = below.clone().next() else { continue };
-                let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
-                let key = json_text::value_of(&[&so_far, &bytes[..trie.depth(node)]].concat());
-                if possible.contains(&key) {
-                    tokens.extend(below);
+            let so_far = self.stacks.text(memory.text);
+            let seen: Vec<Vec<u8>> = self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect();
+            let repeats = |key: &[u8]| seen.iter().any(|seen| seen == key) || self.machine.is_taken(members, key);
+            let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
+            let Some(body) = body else {
+                // With escapes so far, every way to end the key is looked at.
+                for &node in &row.ends {
+                    let below = trie.entries_below(node as usize);
+                    let example = below.clone().next().expect("every node leads to a token");
+                    let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
+                    let key = [&so_far, &bytes[..trie.depth(node as usize)]].concat();
+                    if repeats(&json_text::value_of(&key)) {
+                        tokens.extend(below);
+                    }
+                }
+                continue;
+            };
+            for (node, gained) in &row.escaped_ends {
+                if repeats(&[body, gained].concat()) {
+                    tokens.extend(trie.entries_below(*node as usize));
+                }
+            }
+            for key in &seen {
+                if let Some(rest) = key.strip_prefix(body)
+                    && let Some(node) = trie.find(&[rest, b"\""].concat())
+                {
+                    tokens.extend(trie.entries_below(node));
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// The key that the thread has written so far, and the keys of its object that it may still come to repeat.
-    fn keys_that_may_repeat(&self, thread: Entry) -> (Vec<u8>, Vec<Vec<u8>>) {
-        let state = self.stacks.members(thread.register);
-        if state.seen == NIL {
-            return (Vec::new(), Vec::new());
-        }
-        let so_far = self.stacks.text(state.text);
-        // Without escapes so far, a key that does not begin like this cannot come out any more.
-        let begun = so_far.trim_ascii_start();
-        let plain = if begun.is_empty() { Some(begun) } else { begun.strip_prefix(b"\"") };
-        let plain = plain.filter(|body| !body.contains(&b'\\'));
-        let seen = self.stacks.list(state.seen).map(|key| self.stacks.text(key));
-        let possible = seen.filter(|key| plain.is_none_or(|body| key.starts_with(body))).collect();
-        (so_far, possible)
+/// Notes a token whose keys may not be new.
+fn note(vocabulary: &Vocabulary, token: u32, doubt: Doubt, doubtful: &mut Vec<u32>) {
+    let escapes = || vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
+    if doubt.seen || (doubt.taken && escapes()) {
+        doubtful.push(token);
     }
 }

@@ -20,6 +20,15 @@ const FRESH: u32 = 1 << 31;
 /// So many sets one matcher may hold.
 const MAX_SETS: usize = 20_000_000;
 
+/// Why it may have been wrong to take a key for a new one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Doubt {
+    /// Its object has seen free keys.
+    pub seen: bool,
+    /// Some names are not free: wrong if the key was written with escapes, else the automaton knows.
+    pub taken: bool,
+}
+
 /// A key that was not recorded.
 const UNKNOWN_TEXT: u32 = u32::MAX;
 
@@ -31,8 +40,8 @@ pub(crate) struct Run<'a> {
     /// Whether free keys are recorded byte by byte and compared with those seen. A mask does without: it takes every
     /// key for a new one, and notes in `doubtful` where that decides.
     pub recording: bool,
-    /// Set when a key was taken for a new one though its object has seen others.
-    pub doubtful: bool,
+    /// Set when a key was taken for a new one.
+    pub doubt: Doubt,
     /// Room for the threads of a step.
     pub scratch: Vec<Entry>,
 }
@@ -198,8 +207,13 @@ impl Run<'_> {
             threads.push(moved);
         }
         let fork = self.machine.fork(fork).clone();
-        for index in 0..self.lexicon.accepts(dfa, next).len() {
+        let accepts = self.lexicon.accepts(dfa, next);
+        let taken = fork.taken_tag.is_some_and(|taken| accepts.contains(&taken));
+        for index in 0..accepts.len() {
             let tag = self.lexicon.accepts(dfa, next)[index];
+            if taken && Some(tag) == fork.free_tag {
+                continue;
+            }
             self.follow(&fork, tag, moved, threads)?;
         }
         Ok(())
@@ -242,13 +256,16 @@ impl Run<'_> {
                     let old = self.stacks.members(thread.register);
                     let key = if self.recording {
                         let written = self.stacks.text(old.text);
-                        let key = self.stacks.intern_text(&json_text::value_of(&written));
-                        if self.stacks.list(old.seen).any(|seen| seen == key) {
+                        let value = json_text::value_of(&written);
+                        let key = self.stacks.intern_text(&value);
+                        let taken = fork.members.is_some_and(|members| self.machine.is_taken(members, &value));
+                        if taken || self.stacks.list(old.seen).any(|seen| seen == key) {
                             return None;
                         }
                         key
                     } else {
-                        self.doubtful |= old.seen != NIL;
+                        self.doubt.seen |= old.seen != NIL;
+                        self.doubt.taken |= fork.taken_tag.is_some();
                         UNKNOWN_TEXT
                     };
                     let seen = self.stacks.append(old.seen, key);

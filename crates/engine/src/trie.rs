@@ -134,6 +134,24 @@ impl Trie {
         Ok(())
     }
 
+    /// The node that a string leads to.
+    pub fn find(&self, string: &[u8]) -> Option<usize> {
+        let mut children = 0..self.nodes.len();
+        let mut found = None;
+        for &byte in string {
+            let mut node = children.start;
+            while node < children.end && self.byte(node) != byte {
+                node += self.nodes[node].size as usize;
+            }
+            if node >= children.end {
+                return None;
+            }
+            children = node + 1..node + self.nodes[node].size as usize;
+            found = Some(node);
+        }
+        found
+    }
+
     /// The entries of the strings that end at this node or below it.
     pub fn entries_below(&self, node: usize) -> impl Iterator<Item = u32> + Clone + '_ {
         let size = self.nodes[node].size as usize;
@@ -196,5 +214,7 @@ mod tests {
         let trie = trie(&["a", "ab", "abc", "b"]);
         assert_eq!(trie.entries_below(1).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((trie.byte(1), trie.depth(1), trie.entry_at(1)), (b'b', 2, Some(1)));
+        let found = ["a", "abc", "b", "ac", "abcd", "c"].map(|string| trie.find(string.as_bytes()));
+        assert_eq!(found, [Some(0), Some(2), Some(3), None, None, None]);
     }
 }

@@ -85,12 +85,16 @@ pub struct KnownMember {
 }
 
 /// Members whose keys the schema does not name, in any order, after the known ones unless any order is allowed.
-/// No two of them have equal keys: the matcher remembers those seen, compared as string values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FreeMembers {
-    /// A key as it is written, quotes included. Must exclude every spelling of every known name, and must leave
-    /// infinitely many string values, so that excluding the keys already seen never leads to a dead end.
+    /// A key as it is written, quotes included. Must have infinitely many string values after any beginning, so that
+    /// excluding some never leads to a dead end.
     pub key: ExprId,
+    /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
+    pub taken: Box<[Box<str>]>,
+    /// Any of the taken names in at least its plainest spelling, quotes included; other spellings are told by value.
+    pub taken_keys: ExprId,
     /// What the value matches.
     pub value: NodeId,
 }

@@ -36,7 +36,7 @@ pub fn without_dead_parts(mut grammar: Grammar) -> Result<Grammar, GrammarError>
     grammar.nodes = nodes;
     for members in &mut grammar.members {
         members.known.retain(|known| known.required || is_productive(known.value));
-        members.free = members.free.filter(|free| is_productive(free.value));
+        members.free = members.free.take().filter(|free| is_productive(free.value));
     }
     Ok(grammar)
 }

@@ -154,13 +154,12 @@ fn random_object(random: &mut Random, builder: &mut GrammarBuilder, rules: &[Rul
         let character = exprs.bytes(ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement());
         let body = exprs.repeat(character, 0, None);
         let quote = exprs.literal(b"\"");
-        let any = exprs.concat_all(&[quote, body, quote]);
-        let taken: Vec<ExprId> = known.iter().map(|member| member.key).collect();
-        let taken = exprs.or(&taken);
-        let other = exprs.not(taken);
-        let key = exprs.and(&[any, other]);
+        let key = exprs.concat_all(&[quote, body, quote]);
+        let taken: Box<[Box<str>]> = known.iter().map(|member| member.name.as_str().into()).collect();
+        let taken_keys: Vec<ExprId> = known.iter().map(|member| member.key).collect();
+        let taken_keys = exprs.or(&taken_keys);
         let value = random_node(random, builder, rules, depth - 1);
-        FreeMembers { key, value }
+        FreeMembers { key, taken, taken_keys, value }
     });
     builder.object(Members { known, free, any_order: random.chance(2), surface })
 }

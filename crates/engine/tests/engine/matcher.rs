@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::matcher;
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
 use stencilm_grammar::{FreeMembers, Grammar, GrammarBuilder, Members, Report, Surface};
-use stencilm_regex::ByteSet;
+use stencilm_regex::{ByteSet, ExprId};
 
 fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
     let mut all: Vec<Option<String>> = tokens.iter().map(|token| Some((*token).to_owned())).collect();
@@ -32,7 +32,8 @@ fn free_object() -> Grammar {
     let one = exprs.literal(b"1");
     let value = builder.lexeme(one);
     let surface = Surface { empty, open, colon, item, close };
-    let members = Members { known: vec![], free: Some(FreeMembers { key, value }), any_order: false, surface };
+    let free = FreeMembers { key, taken: Box::default(), taken_keys: ExprId::NOTHING, value };
+    let members = Members { known: vec![], free: Some(free), any_order: false, surface };
     let root = builder.object(members);
     builder.finish(root, Report::default()).expect("an object matches")
 }

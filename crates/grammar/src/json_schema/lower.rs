@@ -331,8 +331,11 @@ impl<'a> Lowering<'a> {
             None
         } else {
             let names: Vec<&str> = merged.known.keys().copied().collect();
-            let key = self.strings.any_but(&mut self.builder.exprs, &names);
-            Some(FreeMembers { key, value: self.value(&merged.free, depth + 1)? })
+            let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
+            let taken_keys = self.strings.literals(&mut self.builder.exprs, &names);
+            let mut taken: Box<[Box<str>]> = names.into_iter().map(Box::from).collect();
+            taken.sort_unstable();
+            Some(FreeMembers { key, taken, taken_keys, value: self.value(&merged.free, depth + 1)? })
         };
         let members = Members { known, free, any_order: self.options.any_order, surface };
         let branch = if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) };

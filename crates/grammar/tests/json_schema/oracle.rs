@@ -112,7 +112,7 @@ impl Oracle<'_> {
                 seen[index] = false;
             }
         }
-        let Some(free) = members.free else { return };
+        let Some(free) = &members.free else { return };
         let missing = members.known.iter().zip(&*seen).any(|(known, seen)| known.required && !seen);
         if missing && !members.any_order {
             return;
@@ -120,7 +120,7 @@ impl Oracle<'_> {
         for key_end in self.lexeme(free.key, start) {
             let text = std::str::from_utf8(&self.text[start..key_end]).expect("keys are text");
             let name: String = serde_json::from_str(text).expect("keys are JSON strings");
-            if names.contains(&name) {
+            if names.contains(&name) || free.taken.iter().any(|taken| **taken == *name) {
                 continue;
             }
             names.push(name);
