@@ -22,6 +22,14 @@ use crate::stacks::{Entry, NIL, SetId};
 use crate::tokenset;
 use crate::vocabulary::Vocabulary;
 
+/// A mask in the making.
+struct Draft<'a> {
+    vocabulary: &'a Vocabulary,
+    mask: &'a mut [u32],
+    /// Tokens for which taking keys for new ones may be wrong.
+    doubtful: Vec<u32>,
+}
+
 /// Where a walk is, and whether it was right to take the keys on the way there for new ones.
 type Spot = (Place, Doubt);
 
@@ -38,14 +46,14 @@ impl Run<'_> {
         mask.fill(0);
         self.recording = false;
         let mut narrow = Vec::new();
-        let mut doubtful = Vec::new();
+        let mut draft = Draft { vocabulary, mask, doubtful: Vec::new() };
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
             }
             let fork = self.machine.fork(ForkId(thread.head)).clone();
             let wide = self.lexicon.is_wide(fork.dfa, state_of(thread))?;
-            if !wide || !self.add_wide(vocabulary, thread, &fork, mask, &mut doubtful)? {
+            if !wide || !self.add_wide(thread, &fork, &mut draft)? {
                 narrow.push(thread);
             }
         }
@@ -54,18 +62,18 @@ impl Run<'_> {
                 (place, Doubt::default()),
                 |spot, byte| self.step_spot(spot, byte),
                 |token, (_, doubt)| {
-                    tokenset::set(mask, token);
-                    note(vocabulary, token, doubt, &mut doubtful);
+                    tokenset::set(draft.mask, token);
+                    draft.note(token, doubt);
                 },
             )?;
         }
         for (first, others) in vocabulary.duplicates() {
-            if tokenset::get(mask, *first) {
-                others.iter().for_each(|&other| tokenset::set(mask, other));
+            if tokenset::get(draft.mask, *first) {
+                others.iter().for_each(|&other| tokenset::set(draft.mask, other));
             }
         }
         self.recording = true;
-        Ok(doubtful)
+        Ok(draft.doubtful)
     }
 
     /// One step of a walk that takes every key for a new one.
@@ -76,34 +84,27 @@ impl Run<'_> {
     }
 
     /// Adds the tokens of one wide thread, unless its lexeme is left too often for a row to pay.
-    fn add_wide(
-        &mut self,
-        vocabulary: &Vocabulary,
-        thread: Entry,
-        fork: &Arc<Fork>,
-        mask: &mut [u32],
-        doubtful: &mut Vec<u32>,
-    ) -> Result<bool, EngineError> {
+    fn add_wide(&mut self, thread: Entry, fork: &Arc<Fork>, draft: &mut Draft<'_>) -> Result<bool, EngineError> {
         // `text & ~words` takes the row of `text`, and a walk of the few places where the two differ.
         let nearly = self.lexicon.nearly(fork.dfa, state_of(thread), fork.free_tag)?;
         let row = match nearly {
-            Some((whole, _)) => self.lexicon.row(vocabulary, whole, StateId::START)?,
-            None => self.lexicon.row(vocabulary, fork.dfa, state_of(thread))?,
+            Some((whole, _)) => self.lexicon.row(draft.vocabulary, whole, StateId::START)?,
+            None => self.lexicon.row(draft.vocabulary, fork.dfa, state_of(thread))?,
         };
         let Some(RowHere { row, mut tags }) = row else { return Ok(false) };
         let mut decided = Vec::new();
         if let Some((whole, tag)) = nearly {
             tags = vec![vec![tag]];
-            decided = self.differences(vocabulary, thread, fork, whole, tag, doubtful)?;
+            decided = self.differences(thread, fork, whole, tag, draft)?;
         }
-        let before: Vec<bool> = decided.iter().map(|&(token, _)| tokenset::get(mask, token)).collect();
-        row.add_inside(mask);
-        self.add_exits(vocabulary, thread, fork, &row, &tags, mask, doubtful)?;
+        let before: Vec<bool> = decided.iter().map(|&(token, _)| tokenset::get(draft.mask, token)).collect();
+        row.add_inside(draft.mask);
+        self.add_exits(thread, fork, &row, &tags, draft)?;
         for ((token, allowed), before) in decided.into_iter().zip(before) {
             if before || allowed {
-                tokenset::set(mask, token);
+                tokenset::set(draft.mask, token);
             } else {
-                tokenset::clear(mask, token);
+                tokenset::clear(draft.mask, token);
             }
         }
         Ok(true)
@@ -112,13 +113,11 @@ impl Run<'_> {
     /// Adds the tokens that go on behind the lexeme of a wide thread.
     fn add_exits(
         &mut self,
-        vocabulary: &Vocabulary,
         thread: Entry,
         fork: &Arc<Fork>,
         row: &Row,
         tags: &[Vec<u32>],
-        mask: &mut [u32],
-        doubtful: &mut Vec<u32>,
+        draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         for exits in &row.exits {
             let mut threads = Vec::new();
@@ -134,8 +133,8 @@ impl Run<'_> {
                 |suffix, (_, doubt)| {
                     let tokens = &exits.tokens[suffix as usize];
                     for &token in tokens {
-                        tokenset::set(mask, token);
-                        note(vocabulary, token, doubt, doubtful);
+                        tokenset::set(draft.mask, token);
+                        draft.note(token, doubt);
                     }
                 },
             )?;
@@ -147,15 +146,14 @@ impl Run<'_> {
     /// the thread allows it: both are walked together, and where they have become equal the walk goes no further.
     fn differences(
         &mut self,
-        vocabulary: &Vocabulary,
         thread: Entry,
         fork: &Arc<Fork>,
         whole: DfaId,
         tag: u32,
-        doubtful: &mut Vec<u32>,
+        draft: &mut Draft<'_>,
     ) -> Result<Vec<(u32, bool)>, EngineError> {
         let mut decided = Vec::new();
-        vocabulary.trie().walk(
+        draft.vocabulary.trie().walk(
             (Some((Place::One(thread), Doubt::default())), StateId::START, false),
             |(spot, state, apart), byte| {
                 let state = self.lexicon.next(whole, state, byte)?;
@@ -184,7 +182,7 @@ impl Run<'_> {
             |token, (spot, ..)| {
                 decided.push((token, spot.is_some()));
                 if let Some((_, doubt)) = spot {
-                    note(vocabulary, token, doubt, doubtful);
+                    draft.note(token, doubt);
                 }
             },
         )?;
@@ -251,10 +249,12 @@ impl Run<'_> {
     }
 }
 
-/// Notes a token whose keys may not be new.
-fn note(vocabulary: &Vocabulary, token: u32, doubt: Doubt, doubtful: &mut Vec<u32>) {
-    let escapes = || vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
-    if doubt.seen || (doubt.taken && escapes()) {
-        doubtful.push(token);
+impl Draft<'_> {
+    /// Notes a token whose keys may not be new.
+    fn note(&mut self, token: u32, doubt: Doubt) {
+        let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
+        if doubt.seen || (doubt.taken && escapes()) {
+            self.doubtful.push(token);
+        }
     }
 }
