@@ -26,7 +26,7 @@ setup: $(VENV)/.built
 
 demo: setup
 	@echo "==> A JSON Schema, through the command line: examples/person.schema.json"
-	$(BIN)/stencilm generate --prompt "Describe a person." --schema examples/person.schema.json --seed 0
+	$(BIN)/stencilm generate --prompt "Describe a person." --schema examples/person.schema.json
 	@echo "==> A typed object, from Python: examples/person.py"
 	$(BIN)/python examples/person.py
 
@@ -48,7 +48,7 @@ lint: setup
 	$(BIN)/python -m mypy.stubtest stencilm._core
 
 bench: setup
-	cargo bench --workspace
+	cargo bench --workspace --bench '*'
 
 clean:
 	rm -rf $(VENV) target dist out python/stencilm/_core*.so python/stencilm/_core*.pyd
