@@ -66,6 +66,8 @@ pub struct Lexicon {
     rows: FxHashMap<Box<[ExprId]>, Option<Arc<Row>>>,
     rows_bytes: usize,
     saturation: Saturation,
+    /// How many expressions there were when the memory was measured, and how many bytes it was.
+    measured: (usize, usize),
     limits: Limits,
 }
 
@@ -80,6 +82,7 @@ impl Lexicon {
             rows: FxHashMap::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
+            measured: (0, 0),
             limits,
         }
     }
@@ -87,6 +90,16 @@ impl Lexicon {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.deriver.memory_bytes() + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>() + self.rows_bytes
+    }
+
+    /// Whether the lexicon holds more than this. Measuring takes a look at everything, so it is done only when there is
+    /// an eighth more than at the last time.
+    pub fn has_outgrown(&mut self, budget_bytes: usize) -> bool {
+        let size = self.deriver.exprs.len();
+        if size > self.measured.0 + self.measured.0 / 8 {
+            self.measured = (size, self.memory_bytes());
+        }
+        self.measured.1 > budget_bytes
     }
 
     /// Copies an expression of a grammar.

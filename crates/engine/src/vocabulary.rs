@@ -192,7 +192,7 @@ impl Vocabulary {
     /// replaced by an empty one for grammars to come; the old one lives as long as the grammars that use it.
     pub(crate) fn lexicon(&self, budget_bytes: usize) -> Arc<Mutex<Lexicon>> {
         let mut current = self.lexicon.lock().expect("no thread panics while it holds the lexicon");
-        let too_large = current.try_lock().is_ok_and(|lexicon| lexicon.memory_bytes() > budget_bytes);
+        let too_large = current.try_lock().is_ok_and(|mut lexicon| lexicon.has_outgrown(budget_bytes));
         if too_large {
             *current = Arc::new(Mutex::new(Lexicon::new(self.trie.max_depth())));
         }

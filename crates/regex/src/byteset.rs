@@ -48,6 +48,12 @@ impl ByteSet {
         *self == ByteSet::EMPTY
     }
 
+    /// The byte of a set of one.
+    pub fn single(&self) -> Option<u8> {
+        let mut bytes = self.iter();
+        bytes.next().filter(|_| bytes.next().is_none())
+    }
+
     /// The smallest byte of the set.
     pub fn first(&self) -> Option<u8> {
         self.iter().next()
@@ -126,6 +132,7 @@ mod tests {
         assert_eq!((set.len(), set.complement().len()), (5, 251));
         assert_eq!(set.union(&set.complement()), ByteSet::ALL);
         assert!(set.intersect(&set.complement()).is_empty());
+        assert_eq!((ByteSet::of(70).single(), set.single(), ByteSet::EMPTY.single()), (Some(70), None, None));
     }
 
     #[test]

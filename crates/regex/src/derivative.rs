@@ -144,26 +144,26 @@ impl Deriver {
         maps: &[&[(ByteSet, ExprId)]],
         combine: impl Fn(&mut ExprSet, &[ExprId]) -> ExprId,
     ) -> Derivatives {
-        let mut at_byte: Vec<Vec<ExprId>> = vec![Vec::new(); 256];
+        let mut parts = Partition::new();
         for map in maps {
             for &(set, rest) in *map {
-                for byte in set.iter() {
-                    at_byte[usize::from(byte)].push(rest);
-                }
+                parts.add(set, rest);
             }
         }
-        let mut parts: FxHashMap<&[ExprId], usize> = FxHashMap::default();
-        let mut result: Vec<(ByteSet, ExprId)> = Vec::new();
-        for (byte, rests) in at_byte.iter().enumerate() {
-            if rests.is_empty() {
+        // Parts with the same residuals are one again.
+        let mut result: Vec<(ByteSet, ExprId)> = Vec::with_capacity(parts.rests.len());
+        let mut known: FxHashMap<&[ExprId], usize> = FxHashMap::default();
+        for (set, rests) in parts.sets.iter().zip(&parts.rests) {
+            if rests.is_empty() || set.is_empty() {
                 continue;
             }
-            let next = result.len();
-            let part = *parts.entry(rests).or_insert(next);
-            if part == next {
-                result.push((ByteSet::EMPTY, combine(&mut self.exprs, rests)));
+            match known.get(&rests[..]) {
+                Some(&index) => result[index].0 = result[index].0.union(set),
+                None => {
+                    known.insert(rests, result.len());
+                    result.push((*set, combine(&mut self.exprs, rests)));
+                }
             }
-            result[part].0.insert(byte as u8);
         }
         result.retain(|&(_, rest)| rest != ExprId::NOTHING);
         result.into()
@@ -223,5 +223,45 @@ impl Deriver {
             state = self.after(state, byte)?;
         }
         Ok(self.exprs.is_nullable(state))
+    }
+}
+
+/// A partition of the bytes that is refined by one set after the other, with the residuals that hold in each part.
+struct Partition {
+    part_of: [u16; 256],
+    sets: Vec<ByteSet>,
+    rests: Vec<Vec<ExprId>>,
+}
+
+impl Partition {
+    fn new() -> Partition {
+        Partition { part_of: [0; 256], sets: vec![ByteSet::ALL], rests: vec![Vec::new()] }
+    }
+
+    /// Adds a residual to all bytes of a set, splitting the parts that lie across its border.
+    fn add(&mut self, set: ByteSet, rest: ExprId) {
+        match set.single() {
+            // A literal touches one part; alternatives of thousands of literals must not look at all parts each.
+            Some(byte) => self.add_within(usize::from(self.part_of[usize::from(byte)]), set, rest),
+            None => (0..self.sets.len()).for_each(|part| self.add_within(part, set, rest)),
+        }
+    }
+
+    fn add_within(&mut self, part: usize, set: ByteSet, rest: ExprId) {
+        let inside = self.sets[part].intersect(&set);
+        if inside.is_empty() {
+            return;
+        }
+        if inside == self.sets[part] {
+            self.rests[part].push(rest);
+            return;
+        }
+        let split = self.sets.len() as u16;
+        inside.iter().for_each(|byte| self.part_of[usize::from(byte)] = split);
+        self.sets[part] = self.sets[part].intersect(&set.complement());
+        self.sets.push(inside);
+        let mut rests = self.rests[part].clone();
+        rests.push(rest);
+        self.rests.push(rests);
     }
 }

@@ -79,7 +79,7 @@ impl Dfa {
             index: HashTable::new(),
             limits,
         };
-        dfa.state_of(&deriver.exprs, Vec::new())?;
+        dfa.state_of(&deriver.exprs, &[])?;
         let mut alive = Vec::with_capacity(roots.len());
         for (tag, &root) in roots.iter().enumerate() {
             if deriver.is_live(root)? {
@@ -87,9 +87,9 @@ impl Dfa {
             }
         }
         if alive.is_empty() {
-            dfa.push_state(&deriver.exprs, Vec::new());
+            dfa.push_state(&deriver.exprs, &[]);
         } else {
-            dfa.state_of(&deriver.exprs, alive)?;
+            dfa.state_of(&deriver.exprs, &alive)?;
         }
         Ok(dfa)
     }
@@ -212,7 +212,7 @@ impl Dfa {
         for (_, residual) in &mut residuals {
             *residual = saturation.apply(&mut deriver.exprs, *residual);
         }
-        let saturated = self.state_of(&deriver.exprs, residuals)?;
+        let saturated = self.state_of(&deriver.exprs, &residuals)?;
         self.states[state.0 as usize].saturated = saturated.0;
         self.states[saturated.0 as usize].saturated = saturated.0;
         Ok(saturated)
@@ -221,33 +221,42 @@ impl Dfa {
     #[cold]
     fn fill_row(&mut self, deriver: &mut Deriver, state: StateId) -> Result<(), LimitExceeded> {
         let width = self.representatives.len();
-        let mut buckets: Vec<Vec<(Tag, ExprId)>> = vec![Vec::new(); width];
+        let mut found: Vec<(usize, Tag, ExprId)> = Vec::new();
         for &(tag, residual) in &*self.states[state.0 as usize].residuals {
             for &(set, rest) in deriver.derivatives(residual)?.iter() {
                 if !deriver.is_live(rest)? {
                     continue;
                 }
+                if let Some(byte) = set.single() {
+                    found.push((usize::from(self.columns[usize::from(byte)]), tag, rest));
+                    continue;
+                }
                 for (column, &byte) in self.representatives.iter().enumerate() {
                     if set.contains(byte) {
-                        buckets[column].push((tag, rest));
+                        found.push((column, tag, rest));
                     }
                 }
             }
         }
+        found.sort_unstable();
+        let row = state.0 as usize * width;
+        self.table[row..row + width].fill(StateId::DEAD.0);
         let mut live_bytes = 0;
-        for (column, bucket) in buckets.into_iter().enumerate() {
-            if !bucket.is_empty() {
-                live_bytes += self.members[column].len() as u16;
-            }
-            let next = self.state_of(&deriver.exprs, bucket)?;
-            self.table[state.0 as usize * width + column] = next.0;
+        let mut residuals = Vec::new();
+        for same_column in found.chunk_by(|a, b| a.0 == b.0) {
+            let column = same_column[0].0;
+            residuals.clear();
+            residuals.extend(same_column.iter().map(|&(_, tag, rest)| (tag, rest)));
+            let next = self.state_of(&deriver.exprs, &residuals)?;
+            live_bytes += self.members[column].len() as u16;
+            self.table[row + column] = next.0;
         }
         self.states[state.0 as usize].live_bytes = live_bytes;
         Ok(())
     }
 
-    fn state_of(&mut self, exprs: &ExprSet, residuals: Vec<(Tag, ExprId)>) -> Result<StateId, LimitExceeded> {
-        let found = self.index.find(hash_of(&residuals), |&id| *self.states[id as usize].residuals == *residuals);
+    fn state_of(&mut self, exprs: &ExprSet, residuals: &[(Tag, ExprId)]) -> Result<StateId, LimitExceeded> {
+        let found = self.index.find(hash_of(residuals), |&id| *self.states[id as usize].residuals == *residuals);
         if let Some(&id) = found {
             return Ok(StateId(id));
         }
@@ -255,9 +264,9 @@ impl Dfa {
         Ok(self.push_state(exprs, residuals))
     }
 
-    fn push_state(&mut self, exprs: &ExprSet, residuals: Vec<(Tag, ExprId)>) -> StateId {
+    fn push_state(&mut self, exprs: &ExprSet, residuals: &[(Tag, ExprId)]) -> StateId {
         let id = self.states.len() as u32;
-        let hash = hash_of(&residuals);
+        let hash = hash_of(residuals);
         let accepts = residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
         let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
