@@ -1,7 +1,7 @@
-"""stencilm as an engine of the MaskBench-style runner: one class with the five calls that the runner times.
+"""stencilm as an engine of a MaskBench-style runner: one class with the calls that it times.
 
-The runner is not part of this repository; it imports this file as ``ours=maskbench_engine:Engine`` with
-``--path bench`` and brings ``engine_api`` along.
+The runner is not part of this repository; it imports this file as ``ours=maskbench_engine:Engine``
+with ``--path bench`` and brings ``engine_api`` along.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 
 class Engine(Base):
-    """Free white space, declared key order, no grammar cache: every compilation is timed in full."""
+    """Free white space, declared key order, and no grammar cache, so that compiling is timed."""
 
     name = "stencilm"
 

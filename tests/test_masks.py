@@ -1,4 +1,4 @@
-"""Masks on real tokenizers: the fast mask equals the slow twin's at every step, also after rollback and in forks."""
+"""Masks on real tokenizers equal the slow twin's, also after rollback and in forks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,36 @@ import re
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
-from tokenizer_folders import FOLDERS, tokenizer_info
 
 import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+from tokenizer_folders import FOLDERS, tokenizer_info
+
+Mask = npt.NDArray[np.int32]
 
 _ATOMS = st.sampled_from(
-    ["a", "b", "the ", "é", "[a-z]", "[0-9]", r"\d", r"\w", r"[^\"]", ".", " ", ",", '"', "日", "-", "[A-Za-z ]"]
+    [
+        "a",
+        "b",
+        "the ",
+        "é",
+        "[a-z]",
+        "[0-9]",
+        r"\d",
+        r"\w",
+        r"[^\"]",
+        ".",
+        " ",
+        ",",
+        '"',
+        "日",
+        "-",
+        "[A-Za-z ]",
+    ]
 )
 
 
@@ -60,19 +80,19 @@ SCHEMAS: list[dict[str, Any]] = [
 ]
 
 
-def _mask(matcher: GrammarMatcher, info: TokenizerInfo) -> np.ndarray[Any, np.dtype[np.int32]]:
-    bitmask = np.zeros((1, (info.vocab_size + 31) // 32), dtype=np.int32)
+def _mask(matcher: GrammarMatcher, info: TokenizerInfo) -> Mask:
+    bitmask: Mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     matcher.fill_next_token_bitmask(bitmask)
-    return bitmask[0]
+    return bitmask
 
 
-def _naive(matcher: GrammarMatcher, info: TokenizerInfo) -> np.ndarray[Any, np.dtype[np.int32]]:
-    bitmask = np.zeros((1, (info.vocab_size + 31) // 32), dtype=np.int32)
+def _naive(matcher: GrammarMatcher, info: TokenizerInfo) -> Mask:
+    bitmask: Mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     matcher._naive_bitmask(bitmask, 0)
-    return bitmask[0]
+    return bitmask
 
 
-def _allowed(mask: np.ndarray[Any, np.dtype[np.int32]]) -> np.ndarray[Any, np.dtype[np.intp]]:
+def _allowed(mask: Mask) -> np.ndarray[Any, np.dtype[np.intp]]:
     return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
 
 
@@ -81,7 +101,7 @@ def _walk(grammar: Grammar, info: TokenizerInfo, draw: Any, steps: int) -> bytes
     compiled = GrammarCompiler(info, cache_enabled=False).compile(grammar)
     matcher = GrammarMatcher(compiled)
     accepted: list[int] = []
-    masks: list[np.ndarray[Any, np.dtype[np.int32]]] = []
+    masks: list[Mask] = []
     for _ in range(steps):
         mask = _mask(matcher, info)
         assert np.array_equal(mask, _naive(matcher, info)), accepted
@@ -134,7 +154,7 @@ def test_a_real_text_is_allowed_token_by_token(tokenizer: str) -> None:
     info = tokenizer_info(tokenizer)
     compiled = GrammarCompiler(info).compile(Grammar.from_json_schema(SCHEMAS[0]))
     matcher = GrammarMatcher(compiled)
-    text = '{"name": "Zoë 😀 O\\"Hara", "age": 42, "tags": ["red", "blue"], "more": {"a": [1.5e3, null]}}'
+    text = '{"name": "Zoë 😀 O\\"Hara", "age": 42, "tags": ["red", "blue"], "more": {"a": [1.5e3]}}'
     for token in info.tokenize_bytes(text.encode()):
         assert matcher.is_allowed(token)
         assert token in _allowed(_mask(matcher, info))
@@ -220,7 +240,12 @@ def test_keys_are_compared_as_values_not_as_texts(tokenizer: str, order: Any) ->
     }
     grammar = Grammar.from_json_schema(schema, property_order=order)
     compiled = GrammarCompiler(info).compile(grammar)
-    accepted = ['{"x": 1}', '{"name": 1, "x": 2, "y": 3}', '{"nam": 1, "names": 2}', '{"é": 1, "e": 2}']
+    accepted = [
+        '{"x": 1}',
+        '{"name": 1, "x": 2, "y": 3}',
+        '{"nam": 1, "names": 2}',
+        '{"é": 1, "e": 2}',
+    ]
     refused = [
         '{"n\\u0061me": 1}',
         '{"name": 1, "\\u006e\\u0061me": 2}',

@@ -1,4 +1,4 @@
-"""Where the tokenizers of the tests are: the embedded one always, others where the shared data is at hand."""
+"""Where the tokenizers of the tests are: the embedded one always, others where they are at hand."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ It knows nothing about the world and is not meant for anything but trying out co
 
 ```python
 from transformers import AutoModelForCausalLM, AutoTokenizer
+
 tokenizer = AutoTokenizer.from_pretrained("python/stencilm/tiny")
 model = AutoModelForCausalLM.from_pretrained("python/stencilm/tiny")
 prompt = tokenizer("Describe a person as JSON.\\n", return_tensors="pt")

@@ -1,7 +1,11 @@
-"""The Rust core. The public classes of `stencilm` wrap these; signatures are checked against the built module."""
+"""The Rust core, wrapped by the public classes. Signatures are checked against the built module."""
 
 from collections.abc import Sequence
 from typing import Any, final
+
+from typing_extensions import disjoint_base
+
+__all__ = ["CompiledGrammar", "Grammar", "Matcher", "Vocabulary", "__version__"]
 
 __version__: str
 
@@ -61,6 +65,7 @@ class CompiledGrammar:
     @property
     def memory_size_bytes(self) -> int: ...
 
+@disjoint_base
 class Matcher:
     def __new__(
         cls,
