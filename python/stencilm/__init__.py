@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Unsatisfiable,
         UnsupportedFeature,
     )
+    from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammar import Finding, Grammar, Report
     from stencilm.matcher import GrammarMatcher
     from stencilm.model import Model, from_transformers, load
@@ -40,10 +41,13 @@ __all__ = [
     "Choice",
     "CompiledGrammar",
     "Finding",
+    "Generation",
     "Grammar",
     "GrammarCompiler",
     "GrammarMatcher",
     "GrammarSyntaxError",
+    "IncompleteOutput",
+    "InvalidOutput",
     "JsonSchema",
     "LimitExceeded",
     "MatcherError",
@@ -87,6 +91,7 @@ _NAMES = {
         "Unsatisfiable",
         "UnsupportedFeature",
     ),
+    "generation.result": ("Generation", "IncompleteOutput", "InvalidOutput"),
     "grammar": ("Finding", "Grammar", "Report"),
     "matcher": ("GrammarMatcher",),
     "model": ("Model", "from_transformers", "load"),
