@@ -251,6 +251,7 @@ def test_keys_are_compared_as_values_not_as_texts(tokenizer: str, order: Any) ->
         '{"name": 1, "\\u006e\\u0061me": 2}',
         '{"gone": 1}',
         '{"\\u0067one": 1}',
+        '{"gon\\u0065": 1}',
         '{"x": 1, "x": 2}',
         '{"x": 1, "\\u0078": 2}',
         '{"a\\/b": 1, "a/b": 2}',
@@ -261,8 +262,7 @@ def test_keys_are_compared_as_values_not_as_texts(tokenizer: str, order: Any) ->
     for text in accepted + refused:
         matcher = GrammarMatcher(compiled)
         assert matcher.accept_string(text) is (text in accepted), text
-        # Masks on the way, where the text is cut at random and at every key.
-        for cut in range(1, len(text), 3):
+        for cut in range(1, len(text), 1 if tokenizer in ("tiny", "gpt2") else 4):
             matcher.reset()
             if matcher.accept_string(text[:cut]):
                 assert np.array_equal(_mask(matcher, info), _naive(matcher, info)), text[:cut]

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
 
 use crate::json_text;
@@ -19,12 +19,12 @@ use crate::vocabulary::Vocabulary;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DfaId(pub u32);
 
-/// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character", not a choice
-/// between a few letters.
-const WIDE_BYTES: u16 = 96;
+/// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
+/// not a choice between a few.
+const WIDE_BYTES: u16 = 40;
 
-/// A row with more leaving tokens than this is not kept: the state is left almost everywhere (free text), and a direct
-/// walk is cheaper than the suffixes are to store.
+/// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
+/// where something can follow, a direct walk is cheaper than the suffixes are to store.
 const MAX_EXITS: usize = 40_000;
 
 /// Tokens from one wide lexeme state.
@@ -32,9 +32,12 @@ pub struct Row {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
     /// one in the trie.
     pub inside: TokenSet,
-    /// Tokens that go on behind the lexeme, by which residuals have matched there.
-    pub exits: Vec<Exits>,
-    /// Nodes of the vocabulary's trie at which some residual matches.
+    /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
+    /// keep.
+    pub exits: Option<Vec<Exits>>,
+    /// All sets of residuals that match together somewhere.
+    pub endings: Vec<Box<[u32]>>,
+    /// Nodes of the vocabulary's trie at which some residual matches; none where the exits are not kept.
     pub ends: Vec<u32>,
     /// Those of them on whose way a backslash is, each with the value of what a JSON string gains on the way.
     pub escaped_ends: Vec<(u32, Box<[u8]>)>,
@@ -63,7 +66,7 @@ pub struct Lexicon {
     deriver: Deriver,
     dfas: Vec<Dfa>,
     dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
-    rows: FxHashMap<Box<[ExprId]>, Option<Arc<Row>>>,
+    rows: FxHashMap<Box<[ExprId]>, Arc<Row>>,
     rows_bytes: usize,
     saturation: Saturation,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
@@ -148,6 +151,12 @@ impl Lexicon {
         self.dfas[dfa.0 as usize].next(&mut self.deriver, state, byte)
     }
 
+    /// The state after one byte, and whether anything matches there.
+    #[inline]
+    pub fn step(&mut self, dfa: DfaId, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        self.dfas[dfa.0 as usize].step(&mut self.deriver, state, byte)
+    }
+
     /// The expressions that match what was read.
     #[inline]
     pub fn accepts(&self, dfa: DfaId, state: StateId) -> &[Tag] {
@@ -203,13 +212,8 @@ impl Lexicon {
         Ok(Some((self.dfa(&[whole])?, tag)))
     }
 
-    /// The row of a state; `None` where too many tokens leave for a row to pay.
-    pub fn row(
-        &mut self,
-        vocabulary: &Vocabulary,
-        dfa: DfaId,
-        state: StateId,
-    ) -> Result<Option<RowHere>, LimitExceeded> {
+    /// The row of a state.
+    pub fn row(&mut self, vocabulary: &Vocabulary, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
         let residuals = self.residuals(dfa, state);
         let mut distinct: Vec<ExprId> = residuals.iter().map(|&(_, expr)| expr).collect();
         distinct.sort_unstable();
@@ -222,65 +226,72 @@ impl Lexicon {
         let row = match self.rows.get(&distinct[..]) {
             Some(known) => known.clone(),
             None => {
-                let row = self.compute_row(vocabulary, &distinct)?.map(Arc::new);
-                self.rows_bytes += row.as_ref().map_or(0, |row| row.memory_bytes());
+                let row = Arc::new(self.compute_row(vocabulary, &distinct)?);
+                self.rows_bytes += row.memory_bytes();
                 self.rows.insert(distinct.into(), row.clone());
                 row
             }
         };
-        Ok(row.map(|row| RowHere { row, tags }))
+        Ok(RowHere { row, tags })
     }
 
-    fn compute_row(&mut self, vocabulary: &Vocabulary, exprs: &[ExprId]) -> Result<Option<Row>, LimitExceeded> {
+    fn compute_row(&mut self, vocabulary: &Vocabulary, exprs: &[ExprId]) -> Result<Row, LimitExceeded> {
         let dfa = self.dfa(exprs)?;
         let trie = vocabulary.trie();
         let mut inside = TokenSet::empty(vocabulary.vocab_size());
-        let mut ends: Vec<(u32, Box<[u32]>)> = Vec::new();
+        let mut ends: Vec<(u32, StateId)> = Vec::new();
         let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
         trie.walk_mask(
             StateId::START,
             |state, byte, node| {
-                let next = automaton.next(deriver, state, byte)?;
-                if next == StateId::DEAD {
-                    return Ok(None);
+                let (next, accepts) = automaton.step(deriver, state, byte)?;
+                if accepts {
+                    ends.push((node as u32, next));
                 }
-                let accepts = automaton.accepts(next);
-                if !accepts.is_empty() {
-                    ends.push((node as u32, accepts.into()));
-                }
-                Ok(Some(next))
+                Ok((next != StateId::DEAD).then_some(next))
             },
             inside.words_mut(),
         )?;
+        let automaton = &self.dfas[dfa.0 as usize];
+        let states: FxHashSet<StateId> = ends.iter().map(|&(_, state)| state).collect();
+        let mut endings: Vec<Box<[u32]>> = states.into_iter().map(|state| automaton.accepts(state).into()).collect();
+        endings.sort_unstable();
+        endings.dedup();
         let mut leaving: FxHashMap<&[u32], Vec<(&[u8], u32)>> = FxHashMap::default();
         let mut count = 0;
-        for (node, accepts) in &ends {
-            let depth = trie.depth(*node as usize);
-            let own = trie.entry_at(*node as usize);
-            for token in trie.entries_below(*node as usize).filter(|&token| Some(token) != own) {
+        for &(node, state) in &ends {
+            let depth = trie.depth(node as usize);
+            let own = trie.entry_at(node as usize);
+            for token in trie.entries_below(node as usize).filter(|&token| Some(token) != own) {
                 let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                leaving.entry(accepts).or_default().push((&bytes[depth..], token));
+                leaving.entry(automaton.accepts(state)).or_default().push((&bytes[depth..], token));
                 count += 1;
             }
             if count > MAX_EXITS {
-                return Ok(None);
+                break;
             }
         }
-        let mut exits: Vec<Exits> =
-            leaving.into_iter().map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect();
-        exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
+        let exits = (count <= MAX_EXITS).then(|| {
+            let mut exits: Vec<Exits> =
+                leaving.into_iter().map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect();
+            exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
+            exits
+        });
         let way = |node: u32| {
             let token = trie.entries_below(node as usize).next().expect("every node leads to a token");
             let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
             &bytes[..trie.depth(node as usize)]
         };
+        if exits.is_none() {
+            return Ok(Row { inside, exits, endings, ends: Vec::new(), escaped_ends: Vec::new() });
+        }
         let ends: Vec<u32> = ends.into_iter().map(|(node, _)| node).collect();
         let escaped_ends = ends
             .iter()
             .filter(|&&node| way(node).contains(&b'\\'))
             .map(|&node| (node, json_text::value_of(&[b"\"", way(node)].concat()).into()))
             .collect();
-        Ok(Some(Row { inside, exits, ends, escaped_ends }))
+        Ok(Row { inside, exits, endings, ends, escaped_ends })
     }
 }
 
@@ -306,6 +317,7 @@ impl Row {
         let exits: usize = self
             .exits
             .iter()
+            .flatten()
             .map(|exits| {
                 let tokens: usize = exits.tokens.iter().map(|tokens| tokens.len() * 4 + 24).sum();
                 exits.suffixes.memory_bytes() + tokens

@@ -17,6 +17,7 @@ mod stacks;
 mod tokenset;
 mod trie;
 mod vocabulary;
+mod walk;
 
 pub use compiled::CompiledGrammar;
 pub use error::{EngineError, MatcherError};

@@ -21,6 +21,7 @@ use crate::run::{Doubt, Place, Run, state_of};
 use crate::stacks::{Entry, NIL, SetId};
 use crate::tokenset;
 use crate::vocabulary::Vocabulary;
+use crate::walk::Walk;
 
 /// A mask in the making.
 struct Draft<'a> {
@@ -28,10 +29,9 @@ struct Draft<'a> {
     mask: &'a mut [u32],
     /// Tokens for which taking keys for new ones may be wrong.
     doubtful: Vec<u32>,
+    /// Whether the walk of the narrow threads begins within a key, which may hold escapes already.
+    within_key: bool,
 }
-
-/// Where a walk is, and whether it was right to take the keys on the way there for new ones.
-type Spot = (Place, Doubt);
 
 impl Run<'_> {
     /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Gives the tokens that
@@ -46,7 +46,7 @@ impl Run<'_> {
         mask.fill(0);
         self.recording = false;
         let mut narrow = Vec::new();
-        let mut draft = Draft { vocabulary, mask, doubtful: Vec::new() };
+        let mut draft = Draft { vocabulary, mask, doubtful: Vec::new(), within_key: false };
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -55,17 +55,22 @@ impl Run<'_> {
             let wide = self.lexicon.is_wide(fork.dfa, state_of(thread))?;
             if !wide || !self.add_wide(thread, &fork, &mut draft)? {
                 narrow.push(thread);
+                draft.within_key |= fork.free_tag.is_some() && state_of(thread) != StateId::START;
             }
         }
         if let Some(place) = self.place(&mut narrow) {
+            let mut walk = Walk::new(self);
+            let start = walk.spot(place, Doubt::default());
+            let mut reached = Vec::new();
             vocabulary.trie().walk(
-                (place, Doubt::default()),
-                |spot, byte| self.step_spot(spot, byte),
-                |token, (_, doubt)| {
-                    tokenset::set(draft.mask, token);
-                    draft.note(token, doubt);
-                },
+                start,
+                |spot, byte| walk.step(spot, byte),
+                |token, spot| reached.push((token, spot)),
             )?;
+            for (token, spot) in reached {
+                tokenset::set(draft.mask, token);
+                draft.note(token, walk.doubt(spot));
+            }
         }
         for (first, others) in vocabulary.duplicates() {
             if tokenset::get(draft.mask, *first) {
@@ -76,26 +81,19 @@ impl Run<'_> {
         Ok(draft.doubtful)
     }
 
-    /// One step of a walk that takes every key for a new one.
-    #[inline]
-    fn step_spot(&mut self, (place, doubt): Spot, byte: u8) -> Result<Option<Spot>, EngineError> {
-        self.doubt = doubt;
-        Ok(self.step_place(place, byte)?.map(|place| (place, self.doubt)))
-    }
-
     /// Adds the tokens of one wide thread, unless its lexeme is left too often for a row to pay.
     fn add_wide(&mut self, thread: Entry, fork: &Arc<Fork>, draft: &mut Draft<'_>) -> Result<bool, EngineError> {
         // `text & ~words` takes the row of `text`, and a walk of the few places where the two differ.
         let nearly = self.lexicon.nearly(fork.dfa, state_of(thread), fork.free_tag)?;
-        let row = match nearly {
-            Some((whole, _)) => self.lexicon.row(draft.vocabulary, whole, StateId::START)?,
-            None => self.lexicon.row(draft.vocabulary, fork.dfa, state_of(thread))?,
-        };
-        let Some(RowHere { row, mut tags }) = row else { return Ok(false) };
+        let (dfa, state) = nearly.map_or((fork.dfa, state_of(thread)), |(whole, _)| (whole, StateId::START));
+        let RowHere { row, mut tags } = self.lexicon.row(draft.vocabulary, dfa, state)?;
         let mut decided = Vec::new();
         if let Some((whole, tag)) = nearly {
             tags = vec![vec![tag]];
             decided = self.differences(thread, fork, whole, tag, draft)?;
+        }
+        if row.exits.is_none() && self.anything_follows(thread, fork, &row, &tags)? {
+            return Ok(false);
         }
         let before: Vec<bool> = decided.iter().map(|&(token, _)| tokenset::get(draft.mask, token)).collect();
         row.add_inside(draft.mask);
@@ -119,7 +117,7 @@ impl Run<'_> {
         tags: &[Vec<u32>],
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
-        for exits in &row.exits {
+        for exits in row.exits.iter().flatten() {
             let mut threads = Vec::new();
             for &residual in &exits.residuals {
                 for &tag in &tags[residual as usize] {
@@ -127,19 +125,39 @@ impl Run<'_> {
                 }
             }
             let Some(place) = self.place(&mut threads) else { continue };
+            let mut walk = Walk::new(self);
+            let start = walk.spot(place, Doubt::default());
+            let mut reached = Vec::new();
             exits.suffixes.walk(
-                (place, Doubt::default()),
-                |spot, byte| self.step_spot(spot, byte),
-                |suffix, (_, doubt)| {
-                    let tokens = &exits.tokens[suffix as usize];
-                    for &token in tokens {
-                        tokenset::set(draft.mask, token);
-                        draft.note(token, doubt);
-                    }
-                },
+                start,
+                |spot, byte| walk.step(spot, byte),
+                |suffix, spot| reached.push((suffix, spot)),
             )?;
+            for (suffix, spot) in reached {
+                for &token in &exits.tokens[suffix as usize] {
+                    tokenset::set(draft.mask, token);
+                    draft.note(token, walk.doubt(spot));
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Whether any byte can come behind the lexeme of a wide thread, wherever it ends.
+    fn anything_follows(
+        &mut self,
+        thread: Entry,
+        fork: &Arc<Fork>,
+        row: &Row,
+        tags: &[Vec<u32>],
+    ) -> Result<bool, EngineError> {
+        let mut threads = Vec::new();
+        for &residual in row.endings.iter().flatten() {
+            for &tag in &tags[residual as usize] {
+                self.follow(fork, tag, thread, &mut threads)?;
+            }
+        }
+        Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM))
     }
 
     /// The tokens for which a thread may differ from the lexeme that its own is nearly the whole of, each with whether
@@ -152,17 +170,20 @@ impl Run<'_> {
         tag: u32,
         draft: &mut Draft<'_>,
     ) -> Result<Vec<(u32, bool)>, EngineError> {
-        let mut decided = Vec::new();
+        let mut walk = Walk::new(self);
+        let start = walk.spot(Place::One(thread), Doubt::default());
+        let mut reached = Vec::new();
         draft.vocabulary.trie().walk(
-            (Some((Place::One(thread), Doubt::default())), StateId::START, false),
+            (Some(start), StateId::START, false),
             |(spot, state, apart), byte| {
-                let state = self.lexicon.next(whole, state, byte)?;
-                if let Some((Place::One(here), _)) = spot
+                let lexicon = &mut *walk.run.lexicon;
+                let state = lexicon.next(whole, state, byte)?;
+                if let Some(spot) = spot
                     && !apart
-                    && here == (Entry { state: here.state, ..thread })
+                    && spot.context == start.context
                 {
-                    let next = self.lexicon.next(fork.dfa, state_of(here), byte)?;
-                    let equal = match (self.lexicon.residuals(fork.dfa, next), self.lexicon.residuals(whole, state)) {
+                    let next = lexicon.next(fork.dfa, StateId(spot.state), byte)?;
+                    let equal = match (lexicon.residuals(fork.dfa, next), lexicon.residuals(whole, state)) {
                         ([(own, residual)], [(_, other)]) => *own == tag && residual == other,
                         _ => false,
                     };
@@ -171,21 +192,23 @@ impl Run<'_> {
                     }
                 }
                 let spot = match spot {
-                    Some(spot) => self.step_spot(spot, byte)?,
+                    Some(spot) => walk.step(spot, byte)?,
                     None => None,
                 };
                 // Where the whole lexeme ends and this one may not, they differ in what follows for all that is below.
-                let apart = apart || !self.lexicon.accepts(whole, state).is_empty();
+                let apart = apart || !walk.run.lexicon.accepts(whole, state).is_empty();
                 let over = spot.is_none() && state == StateId::DEAD && !apart;
                 Ok::<_, EngineError>((!over).then_some((spot, state, apart)))
             },
-            |token, (spot, ..)| {
-                decided.push((token, spot.is_some()));
-                if let Some((_, doubt)) = spot {
-                    draft.note(token, doubt);
-                }
-            },
+            |token, (spot, ..)| reached.push((token, spot)),
         )?;
+        let mut decided = Vec::with_capacity(reached.len());
+        for (token, spot) in reached {
+            decided.push((token, spot.is_some()));
+            if let Some(spot) = spot {
+                draft.note(token, walk.doubt(spot));
+            }
+        }
         Ok(decided)
     }
 
@@ -213,7 +236,11 @@ impl Run<'_> {
             }
             let nearly = self.lexicon.nearly(fork.dfa, state, fork.free_tag)?;
             let (dfa, state) = nearly.map_or((fork.dfa, state), |(whole, _)| (whole, StateId::START));
-            let Some(RowHere { row, .. }) = self.lexicon.row(vocabulary, dfa, state)? else { continue };
+            let RowHere { row, .. } = self.lexicon.row(vocabulary, dfa, state)?;
+            if row.exits.is_none() {
+                // Then the thread was walked like a narrow one, and the doubtful tokens are known from there.
+                continue;
+            }
             let trie = vocabulary.trie();
             let so_far = self.stacks.text(memory.text);
             let seen: Vec<Vec<u8>> = self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect();
@@ -253,7 +280,7 @@ impl Draft<'_> {
     /// Notes a token whose keys may not be new.
     fn note(&mut self, token: u32, doubt: Doubt) {
         let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
-        if doubt.seen || (doubt.taken && escapes()) {
+        if doubt.seen || (doubt.taken && (self.within_key || escapes())) {
             self.doubtful.push(token);
         }
     }

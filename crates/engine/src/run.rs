@@ -14,14 +14,11 @@ use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, Fork, ForkId, FrameId, Machine, Register};
 use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
 
-/// The bit of a thread's state that says "no byte read yet": a lexeme that may be empty has not matched here.
-const FRESH: u32 = 1 << 31;
-
 /// So many sets one matcher may hold.
 const MAX_SETS: usize = 20_000_000;
 
 /// Why it may have been wrong to take a key for a new one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Doubt {
     /// Its object has seen free keys.
     pub seen: bool,
@@ -55,7 +52,7 @@ pub(crate) enum Place {
 
 /// The automaton state of a thread.
 pub(crate) fn state_of(thread: Entry) -> StateId {
-    StateId(thread.state & !FRESH)
+    StateId(thread.state)
 }
 
 impl Run<'_> {
@@ -87,7 +84,7 @@ impl Run<'_> {
                     (state.next, state.known)
                 });
                 let fork = self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?;
-                let state = StateId::START.0 | FRESH;
+                let state = StateId::START.0;
                 threads.push(Entry { head: fork.0, register: frame.register, state, below: frame.below });
                 if self.machine.fork(fork).nullable && !work.contains(&frame.below) {
                     work.push(frame.below);
@@ -111,7 +108,7 @@ impl Run<'_> {
                 let dfa = self.machine.fork(ForkId(thread.head)).dfa;
                 let state = self.lexicon.saturated(dfa, state_of(*thread))?;
                 changed |= state != state_of(*thread);
-                thread.state = state.0 | thread.state & FRESH;
+                thread.state = state.0;
             }
         }
         let saturated = if changed { self.stacks.configuration(&mut threads) } else { configuration };

@@ -31,6 +31,9 @@ pub type Tag = u32;
 
 const UNKNOWN: u32 = u32::MAX;
 
+/// Set in a transition to a state that accepts, so that a walk need not look at the state to know.
+const ACCEPTS: u32 = 1 << 31;
+
 /// The automaton. It does not own the expressions: every call that may derive is handed the [`Deriver`].
 #[derive(Clone)]
 pub struct Dfa {
@@ -121,14 +124,23 @@ impl Dfa {
     /// [`LimitExceeded`] when the automaton or its expressions grow too large.
     #[inline]
     pub fn next(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<StateId, LimitExceeded> {
+        Ok(self.step(deriver, state, byte)?.0)
+    }
+
+    /// The state after one byte, and whether it accepts anything.
+    ///
+    /// # Errors
+    /// As [`Dfa::next`].
+    #[inline]
+    pub fn step(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
         let width = self.representatives.len();
         let cell = state.0 as usize * width + usize::from(self.columns[usize::from(byte)]);
-        let next = self.table[cell];
-        if next != UNKNOWN {
-            return Ok(StateId(next));
+        let mut next = self.table[cell];
+        if next == UNKNOWN {
+            self.fill_row(deriver, state)?;
+            next = self.table[cell];
         }
-        self.fill_row(deriver, state)?;
-        Ok(StateId(self.table[cell]))
+        Ok((StateId(next & !ACCEPTS), next & ACCEPTS != 0))
     }
 
     /// The state after several bytes.
@@ -182,6 +194,7 @@ impl Dfa {
         let row = &self.table[state.0 as usize * width..][..width];
         let mut result: Vec<(ByteSet, StateId)> = Vec::new();
         for (members, &next) in self.members.iter().zip(row) {
+            let next = next & !ACCEPTS;
             if next == StateId::DEAD.0 {
                 continue;
             }
@@ -249,7 +262,7 @@ impl Dfa {
             residuals.extend(same_column.iter().map(|&(_, tag, rest)| (tag, rest)));
             let next = self.state_of(&deriver.exprs, &residuals)?;
             live_bytes += self.members[column].len() as u16;
-            self.table[row + column] = next.0;
+            self.table[row + column] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         }
         self.states[state.0 as usize].live_bytes = live_bytes;
         Ok(())

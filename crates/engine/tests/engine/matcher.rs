@@ -21,18 +21,23 @@ fn literals(words: &[&str]) -> Grammar {
     builder.finish(root, Report::default()).expect("the words match")
 }
 
-/// An object of free keys with the value 1, written without blanks.
-fn free_object() -> Grammar {
+/// An object of free keys with the value 1, written without blanks; a key may be anything but the taken one.
+fn free_object(taken: Option<&str>) -> Grammar {
     let mut builder = GrammarBuilder::default();
     let exprs = &mut builder.exprs;
     let [empty, open, colon, item, close] = [&b"{}"[..], b"{", b":", b",", b"}"].map(|text| exprs.literal(text));
-    let character = exprs.bytes(ByteSet::of(b'"').complement());
+    let plain = exprs.bytes([b'"', b'\\'].into_iter().collect::<ByteSet>().complement());
+    let digit = exprs.bytes(b"0123456789abcdef".iter().copied().collect());
+    let begin = exprs.literal(b"\\u00");
+    let escaped = exprs.concat_all(&[begin, digit, digit]);
+    let character = exprs.or(&[plain, escaped]);
     let (quote, body) = (exprs.literal(b"\""), exprs.repeat(character, 0, None));
     let key = exprs.concat_all(&[quote, body, quote]);
     let one = exprs.literal(b"1");
     let value = builder.lexeme(one);
     let surface = Surface { empty, open, colon, item, close };
-    let free = FreeMembers { key, taken: Box::default(), taken_keys: ExprId::NOTHING, value };
+    let taken_keys = taken.map_or(ExprId::NOTHING, |name| builder.exprs.literal(format!("\"{name}\"").as_bytes()));
+    let free = FreeMembers { key, taken: taken.into_iter().map(Box::from).collect(), taken_keys, value };
     let members = Members { known: vec![], free: Some(free), any_order: false, surface };
     let root = builder.object(members);
     builder.finish(root, Report::default()).expect("an object matches")
@@ -120,7 +125,7 @@ fn keys_never_repeat_however_tokens_cut_them() {
         "x\"",
         "x\":",
     ];
-    let mut matcher = matcher(free_object(), vocabulary(&tokens));
+    let mut matcher = matcher(free_object(None), vocabulary(&tokens));
     assert!(matcher.accept_token(0).unwrap());
     let first = allowed(&mut matcher, &tokens);
     assert!(!first.contains(&"x\":1,\"x\"".to_owned()), "one token with the same key twice");
@@ -135,6 +140,25 @@ fn keys_never_repeat_however_tokens_cut_them() {
     assert!(matcher.accept_bytes(b"x").unwrap());
     let third = allowed(&mut matcher, &tokens);
     assert!(!third.contains(&"\"".to_owned()) && third.contains(&"x\"".to_owned()), "x again, but not xx");
+}
+
+#[test]
+fn taken_keys_are_refused_in_every_spelling_however_tokens_cut_it() {
+    let tokens =
+        ["{\"", "a\"", "b\"", "\\u00", "6", "1", "2", "61\"", "62\"", "1\"", "\"", ":1}", "\\u0061\"", "\\u0061b\""];
+    let mut matcher = matcher(free_object(Some("a")), vocabulary(&tokens));
+    assert!(matcher.accept_token(0).unwrap());
+    let start = allowed(&mut matcher, &tokens);
+    assert!(start.contains(&"b\"".into()) && start.contains(&"\\u0061b\"".into()));
+    assert!(!start.contains(&"a\"".into()) && !start.contains(&"\\u0061\"".into()));
+    assert!(matcher.accept_token(3).unwrap());
+    assert_eq!(allowed(&mut matcher, &tokens), ["6", "1", "2", "62\""], "within an escape");
+    assert!(matcher.accept_token(4).unwrap());
+    let digits = allowed(&mut matcher, &tokens);
+    assert!(digits.contains(&"a\"".into()) && !digits.contains(&"1\"".into()), "6a is j, but 61 is a");
+    assert!(matcher.accept_token(5).unwrap());
+    let after = allowed(&mut matcher, &tokens);
+    assert!(!after.contains(&"\"".into()) && after.contains(&"b\"".into()), "behind the escape");
 }
 
 #[test]
