@@ -64,7 +64,7 @@ impl Run<'_> {
             let mut reached = Vec::new();
             vocabulary.trie().walk(
                 start,
-                |spot, byte| walk.step(spot, byte),
+                |spot, byte, _| walk.step(spot, byte),
                 |token, spot| reached.push((token, spot)),
             )?;
             for (token, spot) in reached {
@@ -130,7 +130,7 @@ impl Run<'_> {
             let mut reached = Vec::new();
             exits.suffixes.walk(
                 start,
-                |spot, byte| walk.step(spot, byte),
+                |spot, byte, _| walk.step(spot, byte),
                 |suffix, spot| reached.push((suffix, spot)),
             )?;
             for (suffix, spot) in reached {
@@ -172,10 +172,11 @@ impl Run<'_> {
     ) -> Result<Vec<(u32, bool)>, EngineError> {
         let mut walk = Walk::new(self);
         let start = walk.spot(Place::One(thread), Doubt::default());
-        let mut reached = Vec::new();
-        draft.vocabulary.trie().walk(
+        let (mut reached, mut refused) = (Vec::new(), Vec::new());
+        let trie = draft.vocabulary.trie();
+        trie.walk(
             (Some(start), StateId::START, false),
-            |(spot, state, apart), byte| {
+            |(spot, state, apart), byte, node| {
                 let lexicon = &mut *walk.run.lexicon;
                 let state = lexicon.next(whole, state, byte)?;
                 if let Some(spot) = spot
@@ -197,12 +198,17 @@ impl Run<'_> {
                 };
                 // Where the whole lexeme ends and this one may not, they differ in what follows for all that is below.
                 let apart = apart || !walk.run.lexicon.accepts(whole, state).is_empty();
-                let over = spot.is_none() && state == StateId::DEAD && !apart;
-                Ok::<_, EngineError>((!over).then_some((spot, state, apart)))
+                if spot.is_none() && (apart || state == StateId::DEAD) {
+                    if apart {
+                        refused.extend(trie.entries_below(node));
+                    }
+                    return Ok(None);
+                }
+                Ok::<_, EngineError>(Some((spot, state, apart)))
             },
             |token, (spot, ..)| reached.push((token, spot)),
         )?;
-        let mut decided = Vec::with_capacity(reached.len());
+        let mut decided: Vec<(u32, bool)> = refused.into_iter().map(|token| (token, false)).collect();
         for (token, spot) in reached {
             decided.push((token, spot.is_some()));
             if let Some(spot) = spot {

@@ -80,20 +80,20 @@ impl Trie {
 
     /// Walks every string that an automaton can read, from the state `start`.
     ///
-    /// `step(state, byte)` gives the next state, or `None` where the automaton is dead. `entry(number, state)` is
+    /// `step(state, byte, node)` gives the next state, or `None` where the automaton is dead. `entry(number, state)` is
     /// called for every string read to its end. An error of `step` ends the walk.
     #[inline(always)]
     pub fn walk<S: Copy, E>(
         &self,
         start: S,
-        mut step: impl FnMut(S, u8) -> Result<Option<S>, E>,
+        mut step: impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
         mut entry: impl FnMut(u32, S),
     ) -> Result<(), E> {
         let mut states = vec![start; self.max_depth + 1];
         let mut index = 0;
         while let Some(node) = self.nodes.get(index) {
             let depth = (node.byte_and_depth >> 8) as usize;
-            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8)? else {
+            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                 index += node.size as usize;
                 continue;
             };
@@ -108,7 +108,6 @@ impl Trie {
 
     /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
     /// token, in no order that a branch predictor could learn, so this one has no branch there.
-    /// `step` is told the node as well.
     ///
     /// # Panics
     /// When `mask` has too few words for the entries.
@@ -192,7 +191,7 @@ mod tests {
         let mut steps = 0;
         let Ok(()) = trie.walk::<u32, Infallible>(
             0,
-            |state, byte| {
+            |state, byte, _| {
                 steps += 1;
                 Ok((byte != b'c' && !(state == 1 && byte == b'b')).then_some(state + 1))
             },
@@ -205,7 +204,7 @@ mod tests {
     #[test]
     fn an_empty_trie_has_nothing_to_walk() {
         let trie = trie(&[]);
-        let Ok(()) = trie.walk::<(), Infallible>((), |(), _| Ok(Some(())), |_, ()| panic!("no entry"));
+        let Ok(()) = trie.walk::<(), Infallible>((), |(), _, _| Ok(Some(())), |_, ()| panic!("no entry"));
         assert_eq!((trie.len(), trie.max_depth()), (0, 0));
     }
 
