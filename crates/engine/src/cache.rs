@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::lexicon::Row;
 use crate::machine::{ForkId, FrameId, Machine};
+use crate::mask::Filled;
 use crate::stacks::{Entry, NIL, SetId, Stacks};
 use crate::tokenset;
 
-/// Masks with at most this many tokens are kept as a list.
+/// Masks with at most this many tokens are kept as a list, and those that differ from a row in at most this many as a
+/// patch to the row.
 const MAX_LISTED: usize = 512;
 
 /// A mask as it is kept, without stop tokens and as if every free key of an object were new.
@@ -26,14 +29,26 @@ pub(crate) struct KeptMask {
 
 enum KeptTokens {
     Listed(Box<[u32]>),
+    Patched { row: Arc<Row>, flipped: Box<[u32]> },
     Words(Box<[u32]>),
 }
 
 impl KeptMask {
-    fn new(words: &[u32], doubtful: &[u32]) -> KeptMask {
+    fn new(words: &[u32], filled: &Filled) -> KeptMask {
         let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        let tokens = if allowed > MAX_LISTED { KeptTokens::Words(words.into()) } else { KeptTokens::listed(words) };
-        KeptMask { tokens, allowed, doubtful: doubtful.into() }
+        let differing = filled.row.as_ref().map(|row| {
+            let differing: Vec<u32> = words.iter().zip(row.inside.words()).map(|(a, b)| a ^ b).collect();
+            (row.clone(), differing)
+        });
+        let count = |words: &[u32]| words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let tokens = match differing {
+            _ if allowed <= MAX_LISTED => KeptTokens::Listed(listed(words)),
+            Some((row, differing)) if count(&differing) <= MAX_LISTED => {
+                KeptTokens::Patched { row, flipped: listed(&differing) }
+            }
+            _ => KeptTokens::Words(words.into()),
+        };
+        KeptMask { tokens, allowed, doubtful: filled.doubtful[..].into() }
     }
 
     /// The tokens that must be decided anew for every sequence, because they may end a key seen before.
@@ -45,6 +60,10 @@ impl KeptMask {
     pub fn write(&self, mask: &mut [u32]) -> usize {
         match &self.tokens {
             KeptTokens::Words(words) => mask.copy_from_slice(words),
+            KeptTokens::Patched { row, flipped } => {
+                mask.copy_from_slice(row.inside.words());
+                flipped.iter().for_each(|&token| tokenset::flip(mask, token));
+            }
             KeptTokens::Listed(tokens) => {
                 mask.fill(0);
                 tokens.iter().for_each(|&token| tokenset::set(mask, token));
@@ -54,23 +73,23 @@ impl KeptMask {
     }
 
     fn bytes(&self) -> usize {
-        let (KeptTokens::Words(numbers) | KeptTokens::Listed(numbers)) = &self.tokens;
+        let (KeptTokens::Words(numbers) | KeptTokens::Listed(numbers) | KeptTokens::Patched { flipped: numbers, .. }) =
+            &self.tokens;
         (numbers.len() + self.doubtful.len()) * 4
     }
 }
 
-impl KeptTokens {
-    fn listed(words: &[u32]) -> KeptTokens {
-        let mut listed = Vec::new();
-        for (index, &word) in words.iter().enumerate() {
-            let mut rest = word;
-            while rest != 0 {
-                listed.push(index as u32 * 32 + rest.trailing_zeros());
-                rest &= rest - 1;
-            }
+/// The numbers of the bits that are set.
+fn listed(words: &[u32]) -> Box<[u32]> {
+    let mut listed = Vec::new();
+    for (index, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            listed.push(index as u32 * 32 + rest.trailing_zeros());
+            rest &= rest - 1;
         }
-        KeptTokens::Listed(listed.into())
     }
+    listed.into()
 }
 
 /// A node of the tree of looks.
@@ -173,9 +192,9 @@ impl MaskCache {
         configuration: SetId,
         reads: &[SetId],
         words: &[u32],
-        doubtful: &[u32],
+        filled: &Filled,
     ) -> usize {
-        let kept = Arc::new(KeptMask::new(words, doubtful));
+        let kept = Arc::new(KeptMask::new(words, filled));
         if self.bytes > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
             *self = MaskCache::new(self.budget, self.horizon as usize);

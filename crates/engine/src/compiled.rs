@@ -93,8 +93,10 @@ impl CompiledGrammar {
                     run.stacks.watch();
                     let filled = run.fill_mask(&self.vocabulary, saturated, mask);
                     let reads = run.stacks.unwatch();
-                    doubtful = filled?;
-                    masks.keep(run.machine, run.stacks, saturated, &reads, mask, &doubtful)
+                    let filled = filled?;
+                    let allowed = masks.keep(run.machine, run.stacks, saturated, &reads, mask, &filled);
+                    doubtful = filled.doubtful;
+                    allowed
                 }
             };
             run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;

@@ -23,12 +23,22 @@ use crate::tokenset;
 use crate::vocabulary::Vocabulary;
 use crate::walk::Walk;
 
+/// What is to know of a mask that was filled.
+pub(crate) struct Filled {
+    /// Tokens for which taking keys for new ones may be wrong.
+    pub doubtful: Vec<u32>,
+    /// A row that the mask is made of.
+    pub row: Option<Arc<Row>>,
+}
+
 /// A mask in the making.
 struct Draft<'a> {
     vocabulary: &'a Vocabulary,
     mask: &'a mut [u32],
     /// Tokens for which taking keys for new ones may be wrong.
     doubtful: Vec<u32>,
+    /// The row of the last wide thread.
+    row: Option<Arc<Row>>,
     /// Whether the walk of the narrow threads begins within a key, which may hold escapes already.
     within_key: bool,
 }
@@ -42,11 +52,11 @@ impl Run<'_> {
         vocabulary: &Vocabulary,
         configuration: SetId,
         mask: &mut [u32],
-    ) -> Result<Vec<u32>, EngineError> {
+    ) -> Result<Filled, EngineError> {
         mask.fill(0);
         self.recording = false;
         let mut narrow = Vec::new();
-        let mut draft = Draft { vocabulary, mask, doubtful: Vec::new(), within_key: false };
+        let mut draft = Draft { vocabulary, mask, doubtful: Vec::new(), row: None, within_key: false };
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -78,7 +88,7 @@ impl Run<'_> {
             }
         }
         self.recording = true;
-        Ok(draft.doubtful)
+        Ok(Filled { doubtful: draft.doubtful, row: draft.row })
     }
 
     /// Adds the tokens of one wide thread, unless its lexeme is left too often for a row to pay.
@@ -105,6 +115,7 @@ impl Run<'_> {
                 tokenset::clear(draft.mask, token);
             }
         }
+        draft.row = Some(row);
         Ok(true)
     }
 

@@ -62,6 +62,12 @@ pub(crate) fn set(words: &mut [u32], id: u32) {
     words[id as usize / 32] |= 1 << (id % 32);
 }
 
+/// Turns a bit over.
+#[inline]
+pub(crate) fn flip(words: &mut [u32], id: u32) {
+    words[id as usize / 32] ^= 1 << (id % 32);
+}
+
 /// Clears a bit.
 #[inline]
 pub(crate) fn clear(words: &mut [u32], id: u32) {
