@@ -80,6 +80,7 @@ pub struct ExprSet {
 struct Facts {
     nullable: bool,
     has_boolean: bool,
+    shortest: u32,
 }
 
 /// The least and the greatest count of a repetition.
@@ -98,6 +99,12 @@ impl ExprSet {
         set.intern(Expr::Bytes(ByteSet::ALL));
         set.intern(Expr::Repeat { body: ExprId::ANY_BYTE, min: 0, max: None });
         set
+    }
+
+    /// The length of the shortest match, or less: an intersection may need longer ones than each of its parts, and of a
+    /// complement only is known whether it takes the empty string.
+    pub fn shortest_at_least(&self, id: ExprId) -> u32 {
+        self.facts[id.index()].shortest
     }
 
     /// How many expressions the set holds.
@@ -498,7 +505,16 @@ impl ExprSet {
             Expr::And(_) | Expr::Not(_) => true,
             Expr::Repeat { body, .. } => self.has_boolean(*body),
         };
-        Facts { nullable, has_boolean }
+        let shortest = match expr {
+            Expr::Nothing | Expr::Bytes(_) => 1,
+            Expr::Empty => 0,
+            Expr::Concat { head, tail } => self.shortest_at_least(*head).saturating_add(self.shortest_at_least(*tail)),
+            Expr::Or(parts) => parts.iter().map(|&part| self.shortest_at_least(part)).min().unwrap_or(0),
+            Expr::And(parts) => parts.iter().map(|&part| self.shortest_at_least(part)).max().unwrap_or(0),
+            Expr::Not(_) => u32::from(!nullable),
+            Expr::Repeat { body, min, .. } => self.shortest_at_least(*body).saturating_mul(*min),
+        };
+        Facts { nullable, has_boolean, shortest }
     }
 }
 
