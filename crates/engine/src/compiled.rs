@@ -14,7 +14,7 @@ use crate::tokenset;
 use crate::vocabulary::Vocabulary;
 
 /// Lexemes and rows of one vocabulary are dropped for new grammars when they hold more than this.
-const LEXICON_BUDGET_BYTES: usize = 256 << 20;
+const LEXICON_BUDGET_BYTES: usize = 64 << 20;
 
 /// The masks kept for one grammar are dropped when they hold more than this.
 const MASKS_BUDGET_BYTES: usize = 16 << 20;

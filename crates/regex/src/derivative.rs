@@ -24,6 +24,8 @@ pub struct Deriver {
     pub exprs: ExprSet,
     derivatives: FxHashMap<ExprId, Derivatives>,
     live: FxHashMap<ExprId, bool>,
+    /// How many pairs all derivatives hold together.
+    pairs: usize,
     limits: Limits,
 }
 
@@ -35,9 +37,8 @@ impl Deriver {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let pairs: usize = self.derivatives.values().map(|map| map.len()).sum();
         self.exprs.memory_bytes()
-            + pairs * size_of::<(ByteSet, ExprId)>()
+            + self.pairs * size_of::<(ByteSet, ExprId)>()
             + self.derivatives.len() * 48
             + self.live.len() * 8
     }
@@ -63,6 +64,7 @@ impl Deriver {
             }
             work.pop();
             let computed = self.compute(id);
+            self.pairs += computed.len();
             self.derivatives.insert(id, computed);
             self.limits.check_exprs(self.exprs.len())?;
         }

@@ -43,6 +43,8 @@ pub struct Dfa {
     states: Vec<State>,
     table: Vec<u32>,
     index: HashTable<u32>,
+    /// How many residuals all states hold together.
+    residuals: usize,
     limits: Limits,
 }
 
@@ -80,6 +82,7 @@ impl Dfa {
             states: Vec::new(),
             table: Vec::new(),
             index: HashTable::new(),
+            residuals: 0,
             limits,
         };
         dfa.state_of(&deriver.exprs, &[])?;
@@ -114,8 +117,9 @@ impl Dfa {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let residuals: usize = self.states.iter().map(|s| s.residuals.len() * 8 + s.accepts.len() * 4).sum();
-        residuals + self.states.len() * (size_of::<State>() + 8) + self.table.len() * 4
+        self.residuals * size_of::<(Tag, ExprId)>()
+            + self.states.len() * (size_of::<State>() + 8)
+            + self.table.len() * 4
     }
 
     /// The state after one byte.
@@ -282,6 +286,7 @@ impl Dfa {
         let hash = hash_of(residuals);
         let accepts = residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
         let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
+        self.residuals += residuals.len();
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
         self.states.push(State { residuals: residuals.into(), accepts, live_bytes: 0, saturated: UNKNOWN });
         let states = &self.states;

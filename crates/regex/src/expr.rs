@@ -74,6 +74,8 @@ pub struct ExprSet {
     nodes: Vec<Expr>,
     facts: Vec<Facts>,
     index: HashTable<u32>,
+    /// How many children the lists of all nodes hold together.
+    children: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -93,7 +95,7 @@ fn hash_of(expr: &Expr) -> u64 {
 impl ExprSet {
     /// A set that holds the four constants of [`ExprId`].
     pub fn new() -> ExprSet {
-        let mut set = ExprSet { nodes: Vec::new(), facts: Vec::new(), index: HashTable::new() };
+        let mut set = ExprSet { nodes: Vec::new(), facts: Vec::new(), index: HashTable::new(), children: 0 };
         set.intern(Expr::Nothing);
         set.intern(Expr::Empty);
         set.intern(Expr::Bytes(ByteSet::ALL));
@@ -120,15 +122,7 @@ impl ExprSet {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let per_node = size_of::<Expr>() + size_of::<Facts>() + size_of::<u32>() * 2;
-        let children: usize = self
-            .nodes
-            .iter()
-            .map(|node| match node {
-                Expr::Or(parts) | Expr::And(parts) => parts.len() * size_of::<ExprId>(),
-                _ => 0,
-            })
-            .sum();
-        self.nodes.len() * per_node + children
+        self.nodes.len() * per_node + self.children * size_of::<ExprId>()
     }
 
     /// The node behind an id.
@@ -482,6 +476,9 @@ impl ExprSet {
         }
         let id = u32::try_from(self.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
         self.facts.push(self.facts_of(&expr));
+        if let Expr::Or(parts) | Expr::And(parts) = &expr {
+            self.children += parts.len();
+        }
         self.nodes.push(expr);
         let nodes = &self.nodes;
         self.index.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize]));
