@@ -11,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
 
 use crate::json_text;
+use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
-use crate::vocabulary::Vocabulary;
 
 /// An automaton of one [`Lexicon`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -213,7 +213,7 @@ impl Lexicon {
     }
 
     /// The row of a state.
-    pub fn row(&mut self, vocabulary: &Vocabulary, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
+    pub fn row(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
         let residuals = self.residuals(dfa, state);
         let mut distinct: Vec<ExprId> = residuals.iter().map(|&(_, expr)| expr).collect();
         distinct.sort_unstable();
@@ -235,7 +235,7 @@ impl Lexicon {
         Ok(RowHere { row, tags })
     }
 
-    fn compute_row(&mut self, vocabulary: &Vocabulary, exprs: &[ExprId]) -> Result<Row, LimitExceeded> {
+    fn compute_row(&mut self, vocabulary: &Tokens, exprs: &[ExprId]) -> Result<Row, LimitExceeded> {
         let dfa = self.dfa(exprs)?;
         let trie = vocabulary.trie();
         let mut inside = TokenSet::empty(vocabulary.vocab_size());

@@ -19,8 +19,8 @@ use crate::lexicon::{DfaId, Row, RowHere};
 use crate::machine::{Fork, ForkId};
 use crate::run::{Doubt, Place, Run, state_of};
 use crate::stacks::{Entry, NIL, SetId};
+use crate::tokens::Tokens;
 use crate::tokenset;
-use crate::vocabulary::Vocabulary;
 use crate::walk::Walk;
 
 /// What is to know of a mask that was filled.
@@ -33,7 +33,7 @@ pub(crate) struct Filled {
 
 /// A mask in the making.
 struct Draft<'a> {
-    vocabulary: &'a Vocabulary,
+    vocabulary: &'a Tokens,
     mask: &'a mut [u32],
     /// Tokens for which taking keys for new ones may be wrong.
     doubtful: Vec<u32>,
@@ -49,7 +49,7 @@ impl Run<'_> {
     /// is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
     pub fn fill_mask(
         &mut self,
-        vocabulary: &Vocabulary,
+        vocabulary: &Tokens,
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<Filled, EngineError> {
@@ -233,7 +233,7 @@ impl Run<'_> {
     /// that key already: a free one, or a taken one in a spelling that the automaton does not know.
     pub fn tokens_of_seen_keys(
         &mut self,
-        vocabulary: &Vocabulary,
+        vocabulary: &Tokens,
         configuration: SetId,
         tokens: &mut Vec<u32>,
     ) -> Result<(), EngineError> {

@@ -7,8 +7,6 @@ use std::fmt;
 
 use stencilm_regex::{ExprId, ExprSet};
 
-use crate::error::GrammarError;
-use crate::productive;
 use crate::report::Report;
 
 /// A node of one [`Grammar`].
@@ -188,89 +186,5 @@ impl fmt::Debug for Grammar {
             .field("nodes", &self.nodes.len())
             .field("exprs", &self.exprs.len())
             .finish_non_exhaustive()
-    }
-}
-
-/// Collects nodes and rules, then checks them.
-#[derive(Clone)]
-pub struct GrammarBuilder {
-    /// The expressions of the lexemes.
-    pub exprs: ExprSet,
-    nodes: Vec<Node>,
-    rules: Vec<(String, Option<NodeId>)>,
-    members: Vec<Members>,
-}
-
-impl Default for GrammarBuilder {
-    fn default() -> GrammarBuilder {
-        GrammarBuilder { exprs: ExprSet::new(), nodes: Vec::new(), rules: Vec::new(), members: Vec::new() }
-    }
-}
-
-impl GrammarBuilder {
-    /// Adds a node.
-    pub fn node(&mut self, node: Node) -> NodeId {
-        self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
-    }
-
-    /// Bytes that match an expression.
-    pub fn lexeme(&mut self, expr: ExprId) -> NodeId {
-        self.node(Node::Lexeme(expr))
-    }
-
-    /// The parts one after the other.
-    pub fn sequence(&mut self, parts: &[NodeId]) -> NodeId {
-        self.node(Node::Sequence(parts.into()))
-    }
-
-    /// Any one of the parts.
-    pub fn choice(&mut self, parts: &[NodeId]) -> NodeId {
-        self.node(Node::Choice(parts.into()))
-    }
-
-    /// `body` repeated.
-    pub fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
-        self.node(Node::Repeat { body, min, max })
-    }
-
-    /// A JSON object.
-    pub fn object(&mut self, members: Members) -> NodeId {
-        self.members.push(members);
-        self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
-    }
-
-    /// A rule to be defined later; gives it a name for messages.
-    pub fn declare_rule(&mut self, name: impl Into<String>) -> RuleId {
-        self.rules.push((name.into(), None));
-        RuleId(self.rules.len() as u32 - 1)
-    }
-
-    /// Says what a declared rule matches.
-    pub fn define_rule(&mut self, rule: RuleId, body: NodeId) {
-        self.rules[rule.0 as usize].1 = Some(body);
-    }
-
-    /// Whether a declared rule has been defined.
-    pub fn is_defined(&self, rule: RuleId) -> bool {
-        self.rules[rule.0 as usize].1.is_some()
-    }
-
-    /// The grammar that starts at `root`, without the parts that match nothing.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when no text at all matches,
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
-    ///
-    /// # Panics
-    /// When a declared rule was never defined.
-    pub fn finish(self, root: NodeId, report: Report) -> Result<Grammar, GrammarError> {
-        let rules = self
-            .rules
-            .into_iter()
-            .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
-            .collect();
-        let grammar = Grammar { exprs: self.exprs, nodes: self.nodes, rules, members: self.members, root, report };
-        productive::without_dead_parts(grammar)
     }
 }

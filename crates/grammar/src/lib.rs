@@ -1,5 +1,6 @@
 //! Any notation in, one [`Grammar`] out. This crate knows regular expressions and rules, never a vocabulary.
 
+mod builder;
 mod error;
 mod fixpoint;
 mod grammar;
@@ -8,10 +9,9 @@ mod productive;
 mod regex;
 mod report;
 
+pub use builder::GrammarBuilder;
 pub use error::{ErrorKind, GrammarError};
-pub use grammar::{
-    FreeMembers, Grammar, GrammarBuilder, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface,
-};
+pub use grammar::{FreeMembers, Grammar, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface};
 pub use json_schema::{JsonSchemaOptions, Spelling, any_json, from_json_schema};
 pub use regex::{RegexError, from_regex};
 pub use report::{Finding, Report};

@@ -68,7 +68,7 @@ fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::GrammarBuilder;
+    use crate::builder::GrammarBuilder;
     use crate::report::Report;
 
     #[test]

@@ -2,8 +2,9 @@
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternError, PatternOptions, Utf8, parse_pattern};
 
+use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Grammar, GrammarBuilder};
+use crate::grammar::Grammar;
 use crate::report::Report;
 
 /// Why a regular expression is no grammar.

@@ -15,8 +15,9 @@ use super::schema::{Format, SchemaId, Schemas, Types};
 use super::strings::Strings;
 use super::surface::{MAX_INDENT_DEPTH, Surfaces};
 use super::{JsonSchemaOptions, Spelling};
+use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{FreeMembers, Grammar, GrammarBuilder, KnownMember, Members, Node, NodeId, RuleId, Surface};
+use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface};
 use crate::report::{Finding, Report};
 
 /// Prefix elements between two rules: keeps the nodes of a long tuple shallow.

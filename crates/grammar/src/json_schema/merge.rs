@@ -7,8 +7,8 @@
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
+use super::canonical::canonical;
 use super::document::{Json, JsonId};
-use super::literal::canonical;
 use super::normal::Conjunction;
 use super::numbers::End;
 use super::schema::{Format, Keyword, SchemaId, Schemas, Types};

@@ -6,6 +6,7 @@
 //! [`merge`] (constraints by type) → [`lower`] (rules and nodes), which spells leaves through [`strings`], [`numbers`],
 //! [`formats`] and [`literal`] and lays them out through [`surface`]. When nothing can match, [`explain`] says why.
 
+mod canonical;
 mod decimal;
 mod document;
 mod explain;

@@ -1,8 +1,8 @@
 //! Whether a given value fits merged constraints: decides which values of an `enum` stay.
 
+use super::canonical::canonical;
 use super::decimal::Decimal;
 use super::document::{Json, JsonId, quoted};
-use super::literal::canonical;
 use super::lower::Lowering;
 use super::merge::{Merged, merge, type_of};
 use super::numbers::End;

@@ -2,7 +2,8 @@
 
 use regex_syntax::hir::{self, Class, Hir, HirKind};
 
-use super::tree::{Node, NodeId, Tree, ranges_of};
+use super::kinds::ranges_of;
+use super::tree::{Node, NodeId, Tree};
 
 /// Adds the whole of `hir` to the tree.
 pub(super) fn add(tree: &mut Tree<'_>, hir: &Hir) -> NodeId {

@@ -12,8 +12,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::kinds::{Edge, Kinds, KindsOfPattern};
-use super::tree::{Node, NodeId, Ranges, Tree};
+use super::kinds::{Edge, Kinds, KindsOfPattern, Ranges};
+use super::tree::{Node, NodeId, Tree};
 use super::{Dialect, PatternError};
 use crate::expr::ExprId;
 

@@ -1,9 +1,18 @@
 //! Kinds of characters: as much as an assertion can see of its neighbours.
 
+use std::rc::Rc;
+
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Look};
 
 use super::Dialect;
-use super::tree::{Ranges, ranges_of};
+
+/// Characters as sorted, disjoint ranges.
+pub(super) type Ranges = Rc<[(char, char)]>;
+
+/// The ranges of a class.
+pub(super) fn ranges_of(class: &ClassUnicode) -> Ranges {
+    class.iter().map(|range| (range.start(), range.end())).collect()
+}
 
 /// What stands next to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

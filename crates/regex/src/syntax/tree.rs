@@ -7,19 +7,16 @@
 
 use std::rc::Rc;
 
-use regex_syntax::hir::{ClassUnicode, Look, LookSet};
+use regex_syntax::hir::{Look, LookSet};
 use rustc_hash::FxHashMap;
 
-use super::kinds::Edge;
+use super::kinds::{Edge, Ranges};
 use super::utf8::Alphabet;
 use crate::expr::{ExprId, ExprSet};
 
 /// A node of one [`Tree`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct NodeId(u32);
-
-/// Characters as sorted, disjoint ranges.
-pub(super) type Ranges = Rc<[(char, char)]>;
 
 #[derive(Clone, Debug)]
 pub(super) enum Node {
@@ -324,8 +321,4 @@ impl<'a> Tree<'a> {
             }
         }
     }
-}
-
-pub(super) fn ranges_of(class: &ClassUnicode) -> Ranges {
-    class.iter().map(|range| (range.start(), range.end())).collect()
 }
