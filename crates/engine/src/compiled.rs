@@ -50,7 +50,10 @@ impl CompiledGrammar {
     /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
     /// other grammars share.
     pub fn memory_bytes(&self) -> usize {
-        self.grammar.memory_bytes() + lock(&self.machine).memory_bytes() + lock(&self.masks).memory_bytes()
+        // One lock at a time: who needs several takes them in one order, and that is not this one.
+        let machine = lock(&self.machine).memory_bytes();
+        let masks = lock(&self.masks).memory_bytes();
+        self.grammar.memory_bytes() + machine + masks
     }
 
     /// Runs an operation with all memory in hand.

@@ -14,8 +14,8 @@ use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, Fork, ForkId, FrameId, Machine, Register};
 use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
 
-/// So many sets one matcher may hold.
-const MAX_SETS: usize = 20_000_000;
+/// So many sets one matcher may hold: about 200 MiB.
+const MAX_SETS: usize = 4_000_000;
 
 /// Why it may have been wrong to take a key for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
