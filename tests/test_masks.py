@@ -210,6 +210,37 @@ def test_wrong_bitmasks_are_refused_before_a_byte_is_written() -> None:
             assert not bitmask.any()
 
 
+def test_a_text_that_asks_for_too_much_does_not_spoil_the_next() -> None:
+    info = TokenizerInfo([b"x", b"x" * 4096, b"</s>"], stop_token_ids=[2])
+    compiled = GrammarCompiler(info).compile_regex("x{0,600000}")
+    other = GrammarMatcher(GrammarCompiler(info).compile_regex("x{3}"))
+    greedy = GrammarMatcher(compiled)
+    with pytest.raises(stencilm.LimitExceeded, match="states"):
+        while greedy.accept_token(1):
+            pass
+    assert greedy.num_accepted_tokens > 50
+    assert other.accept_string("xxx") and other.is_completed()
+    fresh = GrammarMatcher(compiled)
+    assert fresh.accept_token(1) and fresh.is_completed()
+    assert fresh.num_allowed_tokens() == 3
+
+
+def test_misuse_of_numbers_is_an_error_with_a_way_out() -> None:
+    info = TokenizerInfo([b"ab", b"</s>"], stop_token_ids=[1])
+    matcher = GrammarMatcher(GrammarCompiler(info).compile_regex("(ab)+"))
+    bitmask = np.zeros((2, 1), dtype=np.int32)
+    with pytest.raises(stencilm.MatcherError, match="from 0 up"):
+        matcher.rollback(-1)
+    with pytest.raises(stencilm.MatcherError, match="only 0 were accepted"):
+        matcher.rollback()
+    with pytest.raises(IndexError, match="count from 0"):
+        matcher.fill_next_token_bitmask(bitmask, -1)
+    with pytest.raises(TypeError, match="byte order"):
+        matcher.fill_next_token_bitmask(bitmask.astype(">i4"))
+    assert not any(map(matcher.accept_token, [-1, 2, 2**40, 1]))
+    assert matcher.num_accepted_tokens == 0 and not bitmask.any()
+
+
 def test_one_compiled_grammar_serves_many_threads() -> None:
     from concurrent.futures import ThreadPoolExecutor
 

@@ -23,6 +23,13 @@ const MASKS_BUDGET_BYTES: usize = 16 << 20;
 pub struct CompiledGrammar {
     grammar: Arc<Grammar>,
     vocabulary: Arc<Vocabulary>,
+    layout: Mutex<Arc<Layout>>,
+}
+
+/// What the matchers of a grammar lay out together. A matcher keeps the layout that it began with, for its states are
+/// numbers of it.
+pub(crate) struct Layout {
+    vocabulary: Arc<Vocabulary>,
     machine: Mutex<Machine>,
     lexicon: Arc<Mutex<Lexicon>>,
     masks: Mutex<MaskCache>,
@@ -31,10 +38,8 @@ pub struct CompiledGrammar {
 impl CompiledGrammar {
     /// Joins the two; nothing is laid out before the first matcher asks.
     pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> CompiledGrammar {
-        let machine = Mutex::new(Machine::new(grammar.clone()));
-        let lexicon = vocabulary.lexicon(LEXICON_BUDGET_BYTES);
-        let masks = Mutex::new(MaskCache::new(MASKS_BUDGET_BYTES, vocabulary.trie().max_depth()));
-        CompiledGrammar { grammar, vocabulary, machine, lexicon, masks }
+        let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary)));
+        CompiledGrammar { grammar, vocabulary, layout }
     }
 
     /// The grammar.
@@ -50,10 +55,37 @@ impl CompiledGrammar {
     /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
     /// other grammars share.
     pub fn memory_bytes(&self) -> usize {
+        let layout = self.layout();
         // One lock at a time: who needs several takes them in one order, and that is not this one.
-        let machine = lock(&self.machine).memory_bytes();
-        let masks = lock(&self.masks).memory_bytes();
+        let machine = lock(&layout.machine).memory_bytes();
+        let masks = lock(&layout.masks).memory_bytes();
         self.grammar.memory_bytes() + machine + masks
+    }
+
+    /// The layout for a new matcher.
+    pub(crate) fn layout(&self) -> Arc<Layout> {
+        lock(&self.layout).clone()
+    }
+
+    /// Begins a new layout for matchers to come, because this one has reached a limit: one text that asks for too much
+    /// must not spoil the next.
+    pub(crate) fn retire(&self, full: &Arc<Layout>) {
+        let mut current = lock(&self.layout);
+        if Arc::ptr_eq(&current, full) {
+            self.vocabulary.retire_lexicon(&full.lexicon);
+            *current = Arc::new(Layout::new(&self.grammar, &self.vocabulary));
+        }
+    }
+}
+
+impl Layout {
+    fn new(grammar: &Arc<Grammar>, vocabulary: &Arc<Vocabulary>) -> Layout {
+        Layout {
+            vocabulary: vocabulary.clone(),
+            machine: Mutex::new(Machine::new(grammar.clone())),
+            lexicon: vocabulary.lexicon(LEXICON_BUDGET_BYTES),
+            masks: Mutex::new(MaskCache::new(MASKS_BUDGET_BYTES, vocabulary.trie().max_depth())),
+        }
     }
 
     /// Runs an operation with all memory in hand.
@@ -64,6 +96,7 @@ impl CompiledGrammar {
     ) -> Result<T, EngineError> {
         let mut machine = lock(&self.machine);
         let mut lexicon = lock(&self.lexicon);
+        lexicon.begin();
         let mut run = Run {
             machine: &mut machine,
             lexicon: &mut lexicon,

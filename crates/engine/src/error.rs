@@ -33,8 +33,16 @@ pub enum MatcherError {
     #[error("the matcher has terminated: a stop token was accepted and nothing can follow; call reset() or rollback()")]
     Terminated,
     /// The mask of a state that no token of this vocabulary can leave.
-    #[error("no token of the vocabulary can continue the text here and the grammar is not complete: {0}")]
-    NoTokenFits(String),
+    #[error(
+        "the text is not complete, but no token of the vocabulary spells any way on; change the grammar or the tokenizer"
+    )]
+    NoTokenFits,
+    /// The mask of a text that can only end, in a vocabulary without a stop token.
+    #[error(
+        "the text is complete and cannot go on, but there is no stop token to end it; name one with \
+         override_stop_tokens, or end it yourself when is_completed() says so"
+    )]
+    NoStopToken,
     /// A stop token that the vocabulary does not have.
     #[error("stop token {id} is outside of the vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1")]
     StopTokenOutOfRange {

@@ -105,6 +105,11 @@ impl Lexicon {
         self.measured.1 > budget_bytes
     }
 
+    /// Begins an operation, which has limits of its own.
+    pub fn begin(&mut self) {
+        self.deriver.begin();
+    }
+
     /// Copies an expression of a grammar.
     pub fn import(&mut self, exprs: &ExprSet, expr: ExprId) -> ExprId {
         self.deriver.exprs.import(exprs, expr)
@@ -173,7 +178,7 @@ impl Lexicon {
         Ok(self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)? > 0)
     }
 
-    /// Whether nearly every byte leads on.
+    /// Whether many bytes lead on.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         Ok(self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)? >= WIDE_BYTES)
     }

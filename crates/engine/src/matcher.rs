@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::compiled::CompiledGrammar;
+use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
 use crate::run::Place;
 use crate::stacks::{Mark, SetId, Stacks};
@@ -30,6 +30,7 @@ struct Step {
 #[derive(Clone)]
 pub struct GrammarMatcher {
     compiled: Arc<CompiledGrammar>,
+    layout: Arc<Layout>,
     stacks: Arc<Stacks>,
     history: Vec<Step>,
     stop_token_ids: Arc<[u32]>,
@@ -54,10 +55,14 @@ impl GrammarMatcher {
             return Err(MatcherError::StopTokenOutOfRange { id, vocab_size });
         }
         let mut stacks = Stacks::new();
-        let configuration = compiled.with(&mut stacks, |run| run.initial())?;
+        let layout = compiled.layout();
+        let configuration = layout
+            .with(&mut stacks, |run| run.initial())
+            .inspect_err(|error| retire_if_full(&compiled, &layout, error))?;
         let mark = stacks.mark();
         Ok(GrammarMatcher {
             compiled,
+            layout,
             stacks: Arc::new(stacks),
             history: vec![Step { configuration, stopped: false, mark }],
             stop_token_ids: stop.into(),
@@ -100,13 +105,13 @@ impl GrammarMatcher {
     }
 
     /// Accepts a token, or changes nothing and says `false`: when it does not fit, is a special token, is out of range,
-    /// is a stop token too early, or comes after a stop token.
+    /// is a stop token too early, or comes after the end.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached; nothing is changed.
     pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
         let now = self.now();
-        if now.stopped {
+        if self.is_terminated() {
             return Ok(false);
         }
         if self.stop_token_ids.contains(&id) {
@@ -129,11 +134,11 @@ impl GrammarMatcher {
     /// As [`GrammarMatcher::accept_token`].
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, MatcherError> {
         let now = self.now();
-        if now.stopped {
+        if self.is_terminated() {
             return Ok(false);
         }
         let stacks = Arc::make_mut(&mut self.stacks);
-        let result = self.compiled.with(stacks, |run| run.run(now.configuration, bytes));
+        let result = self.layout.with(stacks, |run| run.run(now.configuration, bytes));
         match result {
             Ok(SetId::EMPTY) => {
                 stacks.rewind(now.mark);
@@ -146,6 +151,7 @@ impl GrammarMatcher {
             }
             Err(error) => {
                 stacks.rewind(now.mark);
+                retire_if_full(&self.compiled, &self.layout, &error);
                 Err(error.into())
             }
         }
@@ -156,7 +162,8 @@ impl GrammarMatcher {
     ///
     /// # Errors
     /// [`MatcherError::MaskSize`] for a mask of the wrong size, [`MatcherError::Terminated`] after a stop token,
-    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any way on, and limits.
+    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any way on, [`MatcherError::NoStopToken`] when the
+    /// text can only end but nothing ends it, and limits.
     pub fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
         let vocabulary = self.compiled.vocabulary().clone();
         if mask.len() != vocabulary.mask_words() {
@@ -171,9 +178,9 @@ impl GrammarMatcher {
             return Err(MatcherError::Terminated);
         }
         let stacks = Arc::make_mut(&mut self.stacks);
-        let filled = self.compiled.fill_mask(stacks, now.configuration, mask);
+        let filled = self.layout.fill_mask(stacks, now.configuration, mask);
         stacks.rewind(now.mark);
-        let mut allowed = filled?;
+        let mut allowed = filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
         let completed = self.is_completed();
         for &id in self.stop_token_ids.iter() {
             allowed -= usize::from(tokenset::get(mask, id));
@@ -184,9 +191,8 @@ impl GrammarMatcher {
                 tokenset::clear(mask, id);
             }
         }
-        if allowed == 0 && !(completed && self.stop_token_ids.is_empty()) {
-            let state = if completed { "it is complete, but there is more" } else { "it is not complete" };
-            return Err(MatcherError::NoTokenFits(state.into()));
+        if allowed == 0 {
+            return Err(if completed { MatcherError::NoStopToken } else { MatcherError::NoTokenFits });
         }
         Ok(allowed < vocabulary.vocab_size())
     }
@@ -197,7 +203,7 @@ impl GrammarMatcher {
     /// [`MatcherError::Engine`] when a limit is reached.
     pub fn is_allowed(&mut self, id: u32) -> Result<bool, MatcherError> {
         let now = self.now();
-        if now.stopped {
+        if self.is_terminated() {
             return Ok(false);
         }
         if self.stop_token_ids.contains(&id) {
@@ -253,8 +259,14 @@ impl GrammarMatcher {
     ) -> Result<T, MatcherError> {
         let mark = self.now().mark;
         let stacks = Arc::make_mut(&mut self.stacks);
-        let result = self.compiled.with(stacks, operation);
+        let result = self.layout.with(stacks, operation);
         stacks.rewind(mark);
-        Ok(result?)
+        Ok(result.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?)
+    }
+}
+
+fn retire_if_full(compiled: &CompiledGrammar, layout: &Arc<Layout>, error: &EngineError) {
+    if matches!(error, EngineError::Limit(_)) {
+        compiled.retire(layout);
     }
 }

@@ -38,6 +38,14 @@ impl Vocabulary {
         }
         current.clone()
     }
+
+    /// Gives grammars to come an empty lexicon in place of this one, which has reached a limit.
+    pub(crate) fn retire_lexicon(&self, full: &Arc<Mutex<Lexicon>>) {
+        let mut current = self.lexicon.lock().expect("no thread panics while it holds the lexicon");
+        if Arc::ptr_eq(&current, full) {
+            *current = Arc::new(Mutex::new(Lexicon::new(self.tokens.trie().max_depth())));
+        }
+    }
 }
 
 impl Deref for Vocabulary {

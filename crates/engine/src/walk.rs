@@ -27,7 +27,7 @@ struct Context {
     thread: Option<Entry>,
     /// Its automaton.
     dfa: DfaId,
-    /// Whether it was right to take the keys on the way for new ones.
+    /// Whether it may have been wrong to take the keys on the way for new ones.
     doubt: Doubt,
 }
 
@@ -64,7 +64,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         Spot { context, state }
     }
 
-    /// Whether it was right to take the keys on the way to this spot for new ones.
+    /// Whether it may have been wrong to take the keys on the way to this spot for new ones.
     pub fn doubt(&self, spot: Spot) -> Doubt {
         self.contexts[spot.context as usize].doubt
     }

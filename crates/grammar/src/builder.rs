@@ -2,10 +2,13 @@
 
 use stencilm_regex::{ExprId, ExprSet};
 
-use crate::error::GrammarError;
+use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId};
 use crate::productive;
 use crate::report::Report;
+
+/// A grammar with more expressions is refused: matching it would take some hundred bytes for each.
+const MAX_EXPRS: usize = 1_200_000;
 
 /// Collects nodes and rules, then checks them.
 #[derive(Clone)]
@@ -81,6 +84,12 @@ impl GrammarBuilder {
     /// # Panics
     /// When a declared rule was never defined.
     pub fn finish(self, root: NodeId, report: Report) -> Result<Grammar, GrammarError> {
+        if self.exprs.len() > MAX_EXPRS {
+            let message = format!(
+                "the grammar has more than {MAX_EXPRS} parts of regular expressions; shorten its literals or split it"
+            );
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
         let rules = self
             .rules
             .into_iter()

@@ -7,6 +7,9 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
+/// How a buffer's format names the byte order of this machine.
+const NATIVE_ORDER: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
+
 /// Calls `write` with row `index` of an int32 bitmask of shape (batch, words) or (words,).
 ///
 /// # Errors
@@ -14,11 +17,16 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 /// `IndexError` for a row that does not exist; nothing is written then.
 pub fn with_row<T>(
     bitmask: &Bound<'_, PyAny>,
-    index: usize,
+    index: isize,
     words: usize,
     write: impl FnOnce(&mut [u32]) -> T,
 ) -> PyResult<T> {
+    let index = usize::try_from(index)
+        .map_err(|_| PyIndexError::new_err(format!("row {index} is outside of the bitmask; count from 0")))?;
     if let Ok(buffer) = PyBuffer::<i32>::get(bitmask) {
+        if buffer.format().to_bytes().first().is_some_and(|order| b"><!".contains(order) && *order != NATIVE_ORDER) {
+            return Err(PyTypeError::new_err("the bitmask has a foreign byte order; give int32 in the machine's own"));
+        }
         if buffer.readonly() {
             return Err(PyValueError::new_err("the bitmask is read-only; give a writable array"));
         }

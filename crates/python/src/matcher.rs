@@ -64,7 +64,7 @@ impl Matcher {
     }
 
     #[pyo3(signature = (bitmask, index = 0))]
-    fn fill_next_token_bitmask(&mut self, bitmask: &Bound<'_, PyAny>, index: usize) -> PyResult<bool> {
+    fn fill_next_token_bitmask(&mut self, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
         let words = self.inner.compiled().vocabulary().mask_words();
         bitmask::with_row(bitmask, index, words, |row| self.inner.fill_mask(row))?
             .map_err(|error| errors::matcher(bitmask.py(), &error))
@@ -82,7 +82,11 @@ impl Matcher {
     }
 
     #[pyo3(signature = (num_tokens = 1))]
-    fn rollback(&mut self, py: Python<'_>, num_tokens: usize) -> PyResult<()> {
+    fn rollback(&mut self, py: Python<'_>, num_tokens: isize) -> PyResult<()> {
+        let num_tokens = usize::try_from(num_tokens).map_err(|_| {
+            let message = format!("cannot roll back {num_tokens} tokens; give a number from 0 up");
+            errors::raise(py, "MatcherError", &message, None)
+        })?;
         self.inner.rollback(num_tokens).map_err(|error| errors::matcher(py, &error))
     }
 
@@ -114,7 +118,7 @@ impl Matcher {
     }
 
     /// The mask by the slow twin: every token tried on its own. For tests.
-    fn _naive_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: usize) -> PyResult<()> {
+    fn _naive_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
         let mask = engine::naive::mask(&self.inner).map_err(|error| errors::matcher(py, &error))?;
         bitmask::with_row(bitmask, index, mask.words().len(), |row| row.copy_from_slice(mask.words()))
     }

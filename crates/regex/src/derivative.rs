@@ -26,6 +26,8 @@ pub struct Deriver {
     live: FxHashMap<ExprId, bool>,
     /// How many pairs all derivatives hold together.
     pairs: usize,
+    /// How many expressions there were when the operation began.
+    before: usize,
     limits: Limits,
 }
 
@@ -33,6 +35,11 @@ impl Deriver {
     /// A deriver over an empty expression set.
     pub fn new(limits: Limits) -> Deriver {
         Deriver { exprs: ExprSet::new(), limits, ..Deriver::default() }
+    }
+
+    /// Begins an operation: what was derived before does not count against its limit, since others may have derived it.
+    pub fn begin(&mut self) {
+        self.before = self.exprs.len();
     }
 
     /// Bytes of memory held, about.
@@ -66,7 +73,7 @@ impl Deriver {
             let computed = self.compute(id);
             self.pairs += computed.len();
             self.derivatives.insert(id, computed);
-            self.limits.check_exprs(self.exprs.len())?;
+            self.limits.check_exprs(self.exprs.len() - self.before)?;
         }
         Ok(self.derivatives[&id].clone())
     }

@@ -4,22 +4,20 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitExceeded {
     /// Too many expressions were derived.
-    #[error("the expression needs more than {0} derived expressions; simplify it or raise the limit")]
+    #[error("the expression needs more than {0} derived expressions; simplify it")]
     Expressions(usize),
     /// The search for a matching string was too long.
-    #[error(
-        "deciding whether an intersection or complement matches anything took more than {0} steps; simplify it or raise the limit"
-    )]
+    #[error("deciding whether an intersection or complement matches anything took more than {0} steps; simplify it")]
     Search(usize),
     /// The automaton has too many states.
-    #[error("the automaton needs more than {0} states; simplify the expression or raise the limit")]
+    #[error("the automaton needs more than {0} states; simplify the expression")]
     States(usize),
 }
 
 /// Bounds on derived expressions, on the search for emptiness, and on automaton states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of expressions in a set.
+    /// The greatest number of expressions that may be derived between two calls of [`Deriver::begin`](crate::Deriver::begin).
     pub max_exprs: usize,
     /// The greatest number of expressions visited by one search for a match.
     pub max_search: usize,
@@ -29,7 +27,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_exprs: 4_000_000, max_search: 100_000, max_states: 1_000_000 }
+        Limits { max_exprs: 1_000_000, max_search: 100_000, max_states: 500_000 }
     }
 }
 

@@ -8,7 +8,7 @@ use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOpti
 fn mask(matcher: &mut GrammarMatcher) -> TokenSet {
     let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
     match matcher.fill_mask(mask.words_mut()) {
-        Ok(_) | Err(MatcherError::NoTokenFits(_)) => mask,
+        Ok(_) | Err(MatcherError::NoTokenFits | MatcherError::NoStopToken) => mask,
         Err(error) => panic!("{error}"),
     }
 }

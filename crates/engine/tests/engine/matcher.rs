@@ -96,6 +96,7 @@ fn complete_without_a_stop_token() {
     let mut matcher = GrammarMatcher::new(compiled.clone(), &options).unwrap();
     assert!(matcher.accept_token(0).unwrap() && !matcher.is_terminated());
     assert!(matcher.accept_token(1).unwrap() && matcher.is_terminated());
+    assert!(!matcher.accept_token(0).unwrap() && !matcher.accept_token(2).unwrap(), "nothing after the end");
     let options = MatcherOptions { override_stop_tokens: Some(vec![9]), ..MatcherOptions::default() };
     let error = GrammarMatcher::new(compiled, &options).err().unwrap();
     assert_eq!(error, MatcherError::StopTokenOutOfRange { id: 9, vocab_size: 3 });
@@ -105,7 +106,16 @@ fn complete_without_a_stop_token() {
 fn a_vocabulary_that_cannot_spell_the_grammar_says_so() {
     let mut matcher = matcher(literals(&["ax"]), vocabulary(&["a", "b"]));
     assert!(matcher.accept_token(0).unwrap());
-    assert!(matches!(matcher.fill_mask(&mut [0]), Err(MatcherError::NoTokenFits(_))));
+    assert_eq!(matcher.fill_mask(&mut [0]), Err(MatcherError::NoTokenFits));
+}
+
+#[test]
+fn a_text_that_nothing_can_end_says_so() {
+    let options = MatcherOptions { override_stop_tokens: Some(vec![]), ..MatcherOptions::default() };
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(literals(&["ab"])), vocabulary(&["ab"])));
+    let mut matcher = GrammarMatcher::new(compiled, &options).unwrap();
+    assert!(matcher.accept_token(0).unwrap() && matcher.is_completed());
+    assert_eq!(matcher.fill_mask(&mut [0]), Err(MatcherError::NoStopToken));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::document::{Document, Entries, Json, JsonId, Slot, quoted};
 use crate::error::{ErrorKind, GrammarError};
 
 /// Longest schema text accepted, in bytes.
-pub(super) const MAX_BYTES: usize = 8 << 20;
+pub(super) const MAX_BYTES: usize = 1 << 20;
 /// Deepest nesting of arrays and objects accepted.
 pub(super) const MAX_DEPTH: usize = 1_000;
 /// Most values accepted.
