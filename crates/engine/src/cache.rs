@@ -183,7 +183,7 @@ impl MaskCache {
         }
     }
 
-    /// Keeps a mask whose computation has read these sets, in this order; says how many tokens it allows. Where the order
+    /// Keeps a mask whose computation has read these sets, in the order of the first look; says how many tokens it allows. Where the order
     /// contradicts an earlier one the mask is not kept, which costs a hit and no correctness.
     pub fn keep(
         &mut self,
@@ -203,15 +203,18 @@ impl MaskCache {
         names.describe(machine, stacks, configuration, true);
         let mut key: Box<[u64]> = names.description[..].into();
         let mut parent: Option<u32> = None;
-        let mut reads = reads.iter();
         let mut opened: Vec<bool> = Vec::new();
         loop {
-            // The next set read that has a name and was not opened before; others were made by the computation itself.
-            let next = reads.find_map(|read| {
+            // The first set read that has a name by now and was not opened yet. All reads are looked through each time: a
+            // set may be read early, where the computation happens to make the same one, and get its name only later.
+            opened.resize(names.sets.len(), false);
+            let next = reads.iter().find_map(|read| {
                 let set = names.sets.iter().position(|known| known == read)?;
-                opened.resize(names.sets.len(), false);
-                (!std::mem::replace(&mut opened[set], true)).then_some(set as u32)
+                (!opened[set]).then_some(set as u32)
             });
+            if let Some(set) = next {
+                opened[set as usize] = true;
+            }
             let fresh = match next {
                 Some(set) => Look::Open { set, branches: FxHashMap::default() },
                 None => Look::Mask(kept.clone()),

@@ -35,7 +35,7 @@ pub(crate) struct Run<'a> {
     pub lexicon: &'a mut Lexicon,
     pub stacks: &'a mut Stacks,
     /// Whether free keys are recorded byte by byte and compared with those seen. A mask does without: it takes every
-    /// key for a new one, and notes in `doubtful` where that decides.
+    /// key for a new one, and notes in `doubt` where that may be wrong.
     pub recording: bool,
     /// Set when a key was taken for a new one.
     pub doubt: Doubt,

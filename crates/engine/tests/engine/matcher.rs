@@ -172,6 +172,34 @@ fn taken_keys_are_refused_in_every_spelling_however_tokens_cut_it() {
 }
 
 #[test]
+fn a_kept_mask_depends_on_every_frame_it_read_in_whatever_order() {
+    // root ::= "1" (P | Q F) | "2" (P | Q G), P ::= "q" "pb" F, Q ::= ("q" "pc") "r". Behind "1q" the walk meets the
+    // stack {F} twice: first made anew behind "pb", then as what lies below "r". Behind "2q" the latter is {G}.
+    let mut builder = GrammarBuilder::default();
+    let [one, two, q, pb, pc, r, f, g] = ["1", "2", "q", "pb", "pc", "r", "f", "g"].map(|text| {
+        let text = builder.exprs.literal(text.as_bytes());
+        builder.lexeme(text)
+    });
+    let p = builder.sequence(&[q, pb, f]);
+    let inner = builder.sequence(&[q, pc]);
+    let q = builder.sequence(&[inner, r]);
+    let [first, second] = [(one, f), (two, g)].map(|(number, last)| {
+        let long = builder.sequence(&[q, last]);
+        let either = builder.choice(&[p, long]);
+        builder.sequence(&[number, either])
+    });
+    let root = builder.choice(&[first, second]);
+    let grammar = builder.finish(root, Report::default()).expect("some text matches");
+    let tokens = ["1q", "2q", "pbf", "pcrf", "pcrg"];
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(grammar), vocabulary(&tokens)));
+    for (token, expected) in [(0, ["pbf", "pcrf"]), (1, ["pbf", "pcrg"]), (0, ["pbf", "pcrf"])] {
+        let mut matcher = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
+        assert!(matcher.accept_token(token).unwrap());
+        assert_eq!(allowed(&mut matcher, &tokens), expected);
+    }
+}
+
+#[test]
 fn forks_go_their_own_ways() {
     let tokens = ["a", "b"];
     let mut left = matcher(literals(&["aa", "bb"]), vocabulary(&tokens));
