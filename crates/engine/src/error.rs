@@ -10,6 +10,9 @@ pub enum EngineError {
         "a rule refers to itself before it reads anything (left recursion), which is not supported yet; rewrite it as a repetition"
     )]
     LeftRecursion,
+    /// A single token is asked for.
+    #[error("the grammar asks for a single token by name or id, which is not supported yet; write its text instead")]
+    TokenNode,
     /// Work or memory ran out.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),

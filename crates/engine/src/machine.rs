@@ -251,6 +251,7 @@ impl Machine {
                 },
                 Frame::Node(node) => match self.grammar.node(node) {
                     Node::Rule(rule) => Frame::Node(self.grammar.rule(*rule).body),
+                    Node::Capture { body, .. } => Frame::Node(*body),
                     Node::Lexeme(expr) => Frame::Lexeme(*expr),
                     _ => break,
                 },
@@ -481,6 +482,8 @@ impl Machine {
                         search.add(Frame::Node(*body), inner);
                     }
                     Node::Rule(rule) => search.add(Frame::Node(grammar.rule(*rule).body), continuation),
+                    Node::Capture { body, .. } => search.add(Frame::Node(*body), continuation),
+                    Node::Token(_) => return Err(EngineError::TokenNode),
                     Node::Members(id) => {
                         let members = grammar.members(*id);
                         let surface = members.surface;

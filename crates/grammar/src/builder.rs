@@ -3,7 +3,7 @@
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId};
+use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
 use crate::productive;
 use crate::report::Report;
 
@@ -57,6 +57,21 @@ impl GrammarBuilder {
     pub fn object(&mut self, members: Members) -> NodeId {
         self.members.push(members);
         self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
+    }
+
+    /// The special token of this name.
+    pub fn special_token(&mut self, name: impl Into<Box<str>>) -> NodeId {
+        self.node(Node::Token(Box::new(TokenPattern::Special(name.into()))))
+    }
+
+    /// One token whose id is in these ranges, both ends included; or, negated, in none of them.
+    pub fn token_ids(&mut self, ranges: &[(u32, u32)], negated: bool) -> NodeId {
+        self.node(Node::Token(Box::new(TokenPattern::Ids { ranges: ranges.into(), negated })))
+    }
+
+    /// `body`, whose text can be asked for by this name.
+    pub fn capture(&mut self, name: impl Into<Box<str>>, body: NodeId) -> NodeId {
+        self.node(Node::Capture { name: name.into(), body })
     }
 
     /// A rule to be defined later; gives it a name for messages.

@@ -69,11 +69,11 @@ impl Grammar {
         let Ok(nullable) = least_fixed_point::<std::convert::Infallible>(self.nodes.len(), |index| {
             Ok(match &self.nodes[index] {
                 Node::Lexeme(expr) if self.exprs.is_nullable(*expr) => Clause::always(),
-                Node::Lexeme(_) | Node::Members(_) => Clause::Never,
+                Node::Lexeme(_) | Node::Members(_) | Node::Token(_) => Clause::Never,
                 Node::Sequence(parts) => Clause::All(parts.to_vec()),
                 Node::Choice(parts) => Clause::Any(parts.to_vec()),
                 Node::Repeat { min: 0, .. } => Clause::always(),
-                Node::Repeat { body, .. } => Clause::All(vec![*body]),
+                Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::All(vec![*body]),
                 Node::Rule(rule) => Clause::All(vec![self.rule(*rule).body]),
             })
         });

@@ -43,6 +43,39 @@ pub enum Node {
     Rule(RuleId),
     /// A JSON object with its braces.
     Members(MembersId),
+    /// Exactly one token of the model, whatever bytes it spells; no bytes match it.
+    Token(Box<TokenPattern>),
+    /// What `body` matches; the text it matched can be asked for by this name. Changes nothing else.
+    Capture {
+        /// The name of the captured text.
+        name: Box<str>,
+        /// What is captured.
+        body: NodeId,
+    },
+}
+
+/// Which tokens a [`Node::Token`] stands for. What it says of a vocabulary is known only where there is one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum TokenPattern {
+    /// The special token of this name, such as `<|tool|>`.
+    Special(Box<str>),
+    /// Tokens by id.
+    Ids {
+        /// The least and the greatest id of every range.
+        ranges: Box<[(u32, u32)]>,
+        /// Whether it is all tokens but these. A token that stops is never meant by leaving it out.
+        negated: bool,
+    },
+}
+
+impl TokenPattern {
+    fn memory_bytes(&self) -> usize {
+        size_of::<TokenPattern>()
+            + match self {
+                TokenPattern::Special(name) => name.len(),
+                TokenPattern::Ids { ranges, .. } => ranges.len() * size_of::<(u32, u32)>(),
+            }
+    }
 }
 
 /// A named part of a grammar, which may refer to itself.
@@ -169,6 +202,8 @@ impl Grammar {
             .iter()
             .map(|node| match node {
                 Node::Sequence(parts) | Node::Choice(parts) => parts.len() * size_of::<NodeId>(),
+                Node::Capture { name, .. } => name.len(),
+                Node::Token(pattern) => pattern.memory_bytes(),
                 _ => 0,
             })
             .sum();

@@ -11,7 +11,9 @@ mod report;
 
 pub use builder::GrammarBuilder;
 pub use error::{ErrorKind, GrammarError};
-pub use grammar::{FreeMembers, Grammar, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface};
+pub use grammar::{
+    FreeMembers, Grammar, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface, TokenPattern,
+};
 pub use json_schema::{JsonSchemaOptions, Spelling, any_json, from_json_schema};
 pub use regex::{RegexError, from_regex};
 pub use report::{Finding, Report};

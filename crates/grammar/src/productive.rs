@@ -51,11 +51,12 @@ fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
                 if live { Clause::always() } else { Clause::Never }
             }
             Node::Lexeme(ExprId::NOTHING) => Clause::Never,
-            Node::Lexeme(_) | Node::Repeat { min: 0, .. } => Clause::always(),
+            // Whether a vocabulary has such a token is not known here; the engine asks.
+            Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Clause::always(),
             Node::Sequence(parts) => Clause::All(parts.to_vec()),
             Node::Choice(parts) => Clause::Any(parts.to_vec()),
             Node::Repeat { min, max: Some(max), .. } if max < min => Clause::Never,
-            Node::Repeat { body, .. } => Clause::All(vec![*body]),
+            Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::All(vec![*body]),
             Node::Rule(rule) => Clause::All(vec![grammar.rule(*rule).body]),
             Node::Members(id) => {
                 let known = &grammar.members(*id).known;

@@ -46,7 +46,7 @@ pub fn pattern(py: Python<'_>, error: &PatternError) -> PyErr {
 /// An error of a matcher.
 pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
     let class = match error {
-        MatcherError::Engine(EngineError::LeftRecursion) => "UnsupportedFeature",
+        MatcherError::Engine(EngineError::LeftRecursion | EngineError::TokenNode) => "UnsupportedFeature",
         MatcherError::Engine(EngineError::Limit(_) | EngineError::TooManySets(_)) => "LimitExceeded",
         _ => "MatcherError",
     };

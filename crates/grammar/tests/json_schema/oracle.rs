@@ -33,6 +33,8 @@ impl Oracle<'_> {
         let ends = match self.grammar.node(id).clone() {
             Node::Lexeme(expr) => self.lexeme(expr, start),
             Node::Rule(rule) => self.ends(self.grammar.rule(rule).body, start),
+            Node::Capture { body, .. } => self.ends(body, start),
+            Node::Token(_) => unreachable!("a schema asks for no single token"),
             Node::Choice(parts) => parts.iter().flat_map(|&part| self.ends(part, start)).collect(),
             Node::Sequence(parts) => {
                 parts.iter().fold(Ends::from([start]), |from, &part| self.ends_from_all(part, &from))
