@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::common_exprs;
 use stencilm_regex::{Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
 
 use crate::json_text;
@@ -79,7 +80,7 @@ impl Lexicon {
     pub fn new(longest_token: usize) -> Lexicon {
         let limits = Limits::default();
         Lexicon {
-            deriver: Deriver::new(limits),
+            deriver: Deriver::over(common_exprs(), limits),
             dfas: Vec::new(),
             dfa_index: FxHashMap::default(),
             rows: FxHashMap::default(),

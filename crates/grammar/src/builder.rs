@@ -4,6 +4,7 @@ use stencilm_regex::{ExprId, ExprSet};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
+use crate::json_schema::common_exprs;
 use crate::productive;
 use crate::report::Report;
 
@@ -22,7 +23,7 @@ pub struct GrammarBuilder {
 
 impl Default for GrammarBuilder {
     fn default() -> GrammarBuilder {
-        GrammarBuilder { exprs: ExprSet::new(), nodes: Vec::new(), rules: Vec::new(), members: Vec::new() }
+        GrammarBuilder { exprs: common_exprs(), nodes: Vec::new(), rules: Vec::new(), members: Vec::new() }
     }
 }
 
@@ -99,7 +100,7 @@ impl GrammarBuilder {
     /// # Panics
     /// When a declared rule was never defined.
     pub fn finish(self, root: NodeId, report: Report) -> Result<Grammar, GrammarError> {
-        if self.exprs.len() > MAX_EXPRS {
+        if self.exprs.own_len() > MAX_EXPRS {
             let message = format!(
                 "the grammar has more than {MAX_EXPRS} parts of regular expressions; shorten its literals or split it"
             );

@@ -7,6 +7,7 @@ use stencilm_regex::{Deriver, ExprId, Limits};
 use crate::error::{ErrorKind, GrammarError};
 use crate::fixpoint::{Clause, least_fixed_point};
 use crate::grammar::{Grammar, Node, NodeId};
+use crate::json_schema::common_exprs;
 
 /// The same language, without dead alternatives, optional members and repetitions.
 ///
@@ -42,7 +43,7 @@ pub fn without_dead_parts(mut grammar: Grammar) -> Result<Grammar, GrammarError>
 }
 
 fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
-    let mut deriver = Deriver::new(Limits::default());
+    let mut deriver = Deriver::over(common_exprs(), Limits::default());
     least_fixed_point(grammar.nodes.len(), |index| {
         Ok(match &grammar.nodes[index] {
             Node::Lexeme(expr) if grammar.exprs.has_boolean(*expr) => {

@@ -34,7 +34,12 @@ pub struct Deriver {
 impl Deriver {
     /// A deriver over an empty expression set.
     pub fn new(limits: Limits) -> Deriver {
-        Deriver { exprs: ExprSet::new(), limits, ..Deriver::default() }
+        Deriver::over(ExprSet::new(), limits)
+    }
+
+    /// A deriver over an expression set.
+    pub fn over(exprs: ExprSet, limits: Limits) -> Deriver {
+        Deriver { exprs, limits, ..Deriver::default() }
     }
 
     /// Begins an operation: what was derived before does not count against its limit, since others may have derived it.

@@ -8,11 +8,9 @@
 //! Normal form gives one guarantee that the rest relies on: an expression without `And` and `Not` that is not
 //! `NOTHING` matches some string.
 
-use std::hash::{BuildHasher, BuildHasherDefault, Hash};
+use rustc_hash::FxHashMap;
 
-use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
-
+use crate::arena::{Arena, SharedExprs};
 use crate::byteset::ByteSet;
 
 /// An expression of one [`ExprSet`]. Equal ids are equal expressions.
@@ -68,77 +66,83 @@ pub enum Expr {
     },
 }
 
-/// An arena of expressions.
-#[derive(Clone, Default)]
+/// A set of expressions, which only grows.
+#[derive(Clone)]
 pub struct ExprSet {
-    nodes: Vec<Expr>,
-    facts: Vec<Facts>,
-    index: HashTable<u32>,
-    /// How many children the lists of all nodes hold together.
-    children: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Facts {
-    nullable: bool,
-    has_boolean: bool,
-    shortest: u32,
+    arena: Arena,
 }
 
 /// The least and the greatest count of a repetition.
 type Interval = (u32, Option<u32>);
 
-fn hash_of(expr: &Expr) -> u64 {
-    BuildHasherDefault::<FxHasher>::default().hash_one(expr)
+impl Default for ExprSet {
+    fn default() -> ExprSet {
+        ExprSet::new()
+    }
 }
 
 impl ExprSet {
     /// A set that holds the four constants of [`ExprId`].
     pub fn new() -> ExprSet {
-        let mut set = ExprSet { nodes: Vec::new(), facts: Vec::new(), index: HashTable::new(), children: 0 };
-        set.intern(Expr::Nothing);
-        set.intern(Expr::Empty);
-        set.intern(Expr::Bytes(ByteSet::ALL));
-        set.intern(Expr::Repeat { body: ExprId::ANY_BYTE, min: 0, max: None });
-        set
+        ExprSet { arena: Arena::new() }
+    }
+
+    /// A set that holds the shared expressions, under the ids that they have in all such sets.
+    pub fn extending(shared: &SharedExprs) -> ExprSet {
+        ExprSet { arena: Arena::extending(shared) }
+    }
+
+    /// Makes everything in this set the beginning of other sets, under the same ids.
+    pub fn freeze(self) -> SharedExprs {
+        self.arena.freeze()
     }
 
     /// The length of the shortest match, or less: an intersection may need longer ones than each of its parts, and of a
     /// complement only is known whether it takes the empty string.
     pub fn shortest_at_least(&self, id: ExprId) -> u32 {
-        self.facts[id.index()].shortest
+        self.arena.facts(id).shortest
     }
 
     /// How many expressions the set holds.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.arena.len()
+    }
+
+    /// How many expressions the set holds beside the shared ones.
+    pub fn own_len(&self) -> usize {
+        self.arena.own_len()
     }
 
     /// Never true: the constants are always there.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        false
     }
 
-    /// Bytes of memory held, about.
+    /// Bytes of memory held, about, without the shared expressions.
     pub fn memory_bytes(&self) -> usize {
-        let per_node = size_of::<Expr>() + size_of::<Facts>() + size_of::<u32>() * 2;
-        self.nodes.len() * per_node + self.children * size_of::<ExprId>()
+        self.arena.memory_bytes()
+    }
+
+    /// Gives back the memory that was reserved and not used.
+    pub fn shrink_to_fit(&mut self) {
+        self.arena.shrink_to_fit();
     }
 
     /// The node behind an id.
+    #[inline]
     pub fn get(&self, id: ExprId) -> &Expr {
-        &self.nodes[id.index()]
+        self.arena.get(id)
     }
 
     /// Whether the expression matches the empty string.
     pub fn is_nullable(&self, id: ExprId) -> bool {
-        self.facts[id.index()].nullable
+        self.arena.facts(id).nullable
     }
 
     /// Whether the expression contains an intersection or a complement, so that it may match nothing
     /// without being [`ExprId::NOTHING`].
     pub fn has_boolean(&self, id: ExprId) -> bool {
-        self.facts[id.index()].has_boolean
+        self.arena.facts(id).has_boolean
     }
 
     /// One byte out of a set.
@@ -197,6 +201,9 @@ impl ExprSet {
         }
         if tail == ExprId::EMPTY {
             return head;
+        }
+        if !matches!(self.get(head), Expr::Concat { .. }) {
+            return self.intern(Expr::Concat { head, tail });
         }
         // Right-nested: unroll the spine of `head` and put it back in front of `tail`.
         let mut spine = Vec::new();
@@ -407,8 +414,12 @@ impl ExprSet {
         self.repeat(body, 0, Some(1))
     }
 
-    /// Copies an expression of another set into this one.
+    /// Copies an expression of another set into this one. What both sets share is the same in both.
     pub fn import(&mut self, other: &ExprSet, root: ExprId) -> ExprId {
+        let common = self.arena.common_with(&other.arena);
+        if root.index() < common {
+            return root;
+        }
         let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut work = vec![root];
         while let Some(&id) = work.last() {
@@ -418,7 +429,7 @@ impl ExprSet {
             }
             let before = work.len();
             other.for_each_child(id, |child| {
-                if !done.contains_key(&child) {
+                if child.index() >= common && !done.contains_key(&child) {
                     work.push(child);
                 }
             });
@@ -426,7 +437,7 @@ impl ExprSet {
                 continue;
             }
             work.pop();
-            let map = |child: &ExprId| done[child];
+            let map = |child: &ExprId| if child.index() < common { *child } else { done[child] };
             let copy = match other.get(id) {
                 Expr::Concat { head, tail } => {
                     let (head, tail) = (map(head), map(tail));
@@ -470,48 +481,7 @@ impl ExprSet {
     }
 
     fn intern(&mut self, expr: Expr) -> ExprId {
-        let hash = hash_of(&expr);
-        if let Some(&found) = self.index.find(hash, |&id| self.nodes[id as usize] == expr) {
-            return ExprId(found);
-        }
-        let id = u32::try_from(self.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
-        self.facts.push(self.facts_of(&expr));
-        if let Expr::Or(parts) | Expr::And(parts) = &expr {
-            self.children += parts.len();
-        }
-        self.nodes.push(expr);
-        let nodes = &self.nodes;
-        self.index.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize]));
-        ExprId(id)
-    }
-
-    fn facts_of(&self, expr: &Expr) -> Facts {
-        let nullable = match expr {
-            Expr::Nothing | Expr::Bytes(_) => false,
-            Expr::Empty => true,
-            Expr::Concat { head, tail } => self.is_nullable(*head) && self.is_nullable(*tail),
-            Expr::Or(parts) => parts.iter().any(|&part| self.is_nullable(part)),
-            Expr::And(parts) => parts.iter().all(|&part| self.is_nullable(part)),
-            Expr::Not(inner) => !self.is_nullable(*inner),
-            Expr::Repeat { min, .. } => *min == 0,
-        };
-        let has_boolean = match expr {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => false,
-            Expr::Concat { head, tail } => self.has_boolean(*head) || self.has_boolean(*tail),
-            Expr::Or(parts) => parts.iter().any(|&part| self.has_boolean(part)),
-            Expr::And(_) | Expr::Not(_) => true,
-            Expr::Repeat { body, .. } => self.has_boolean(*body),
-        };
-        let shortest = match expr {
-            Expr::Nothing | Expr::Bytes(_) => 1,
-            Expr::Empty => 0,
-            Expr::Concat { head, tail } => self.shortest_at_least(*head).saturating_add(self.shortest_at_least(*tail)),
-            Expr::Or(parts) => parts.iter().map(|&part| self.shortest_at_least(part)).min().unwrap_or(0),
-            Expr::And(parts) => parts.iter().map(|&part| self.shortest_at_least(part)).max().unwrap_or(0),
-            Expr::Not(_) => u32::from(!nullable),
-            Expr::Repeat { body, min, .. } => self.shortest_at_least(*body).saturating_mul(*min),
-        };
-        Facts { nullable, has_boolean, shortest }
+        self.arena.intern(expr)
     }
 }
 
@@ -568,6 +538,24 @@ mod tests {
         assert_eq!(forward, backward);
         assert!(set.is_nullable(forward));
         assert_eq!(set.literals::<&[u8]>(&[]), ExprId::NOTHING);
+    }
+
+    #[test]
+    fn shared_expressions_are_the_same_in_all_sets() {
+        let mut common = ExprSet::new();
+        let ab = common.literal(b"ab");
+        let shared = common.freeze();
+        let (mut one, mut two) = (ExprSet::extending(&shared), ExprSet::extending(&shared));
+        assert_eq!(one.literal(b"ab"), ab);
+        assert_eq!(one.own_len(), 0);
+        let many = one.repeat(ab, 2, None);
+        two.literal(b"zzz");
+        let copy = two.import(&one, many);
+        assert_eq!(*two.get(copy), Expr::Repeat { body: ab, min: 2, max: None });
+        assert_eq!(two.import(&one, ab), ab);
+        let again = ExprSet::extending(&two.freeze());
+        assert_eq!(*again.get(copy), Expr::Repeat { body: ab, min: 2, max: None });
+        assert_eq!(again.own_len(), 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! This crate has never heard of a token or a grammar. The flow is one way:
 //! pattern text → [`ExprId`] in an [`ExprSet`] → derivatives ([`Deriver`]) → automaton ([`Dfa`]).
 
+mod arena;
 mod byteset;
 mod derivative;
 mod dfa;
@@ -11,6 +12,7 @@ mod limits;
 mod saturate;
 pub mod syntax;
 
+pub use arena::SharedExprs;
 pub use byteset::ByteSet;
 pub use derivative::{Derivatives, Deriver};
 pub use dfa::{Dfa, StateId, Tag};

@@ -6,6 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
 
+use super::common::common_exprs;
 use super::merge::Clash;
 use super::schema::{SchemaId, Schemas};
 use crate::error::{ErrorKind, GrammarError};
@@ -119,7 +120,7 @@ impl Reasons {
     }
 
     fn live_texts(&self, exprs: ExprSet) -> FxHashSet<ExprId> {
-        let mut deriver = Deriver::new(Limits::default());
+        let mut deriver = Deriver::over(common_exprs(), Limits::default());
         deriver.exprs = exprs;
         let texts = self.by_node.values().flat_map(|(_, branches)| branches).filter_map(|branch| match branch {
             Branch::Text { expr, .. } => Some(*expr),

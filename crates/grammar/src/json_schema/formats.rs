@@ -3,11 +3,11 @@
 //! Dates and times follow RFC 3339 section 5.6 with its restrictions: days that the calendar has, and a leap second only
 //! where it is 23:59 in UTC.
 
-use stencilm_regex::ExprId;
-use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
+use stencilm_regex::{ExprId, ExprSet};
 
-use super::lower::Lowering;
 use super::schema::Format;
+use super::strings::Strings;
 
 /// Months by length, then the last day of February: years divisible by 4, but centuries only by 400.
 const DATE: &str = r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
@@ -20,67 +20,54 @@ const BYTE: &str = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 /// Minutes of a day.
 const DAY: u32 = 24 * 60;
 
-impl Lowering<'_> {
-    /// What stands between the quotes of a string of a format.
-    pub(super) fn format(&mut self, format: Format) -> ExprId {
-        if let Some(&known) = self.formats.get(&format) {
-            return known;
+/// What stands between the quotes of a string of a format.
+pub(super) fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
+    match format {
+        Format::Date => whole(exprs, strings, DATE),
+        Format::Time => time(exprs, strings),
+        Format::DateTime => {
+            let date = strings.format(exprs, Format::Date);
+            let mark = whole(exprs, strings, "[Tt]");
+            let time = strings.format(exprs, Format::Time);
+            exprs.concat_all(&[date, mark, time])
         }
-        let body = match format {
-            Format::Date => self.whole(DATE),
-            Format::Time => self.time(),
-            Format::DateTime => {
-                let date = self.whole(DATE);
-                let mark = self.whole("[Tt]");
-                let time = self.time();
-                self.builder.exprs.concat_all(&[date, mark, time])
-            }
-            Format::Uuid => self.whole(UUID),
-            Format::Ipv4 => self.whole(&format!(r"{BYTE}(?:\.{BYTE}){{3}}")),
-        };
-        self.formats.insert(format, body);
-        body
+        Format::Uuid => whole(exprs, strings, UUID),
+        Format::Ipv4 => whole(exprs, strings, &format!(r"{BYTE}(?:\.{BYTE}){{3}}")),
     }
+}
 
-    fn time(&mut self) -> ExprId {
-        let common = self.whole(&format!("{HOUR}:{MINUTE}:{MINUTE}{FRACTION}(?:[Zz]|[+-]{HOUR}:{MINUTE})"));
-        let mut ways = vec![common];
-        // A leap second ends the day in UTC: for every offset there is one hour and minute where it may stand.
-        let fraction = self.whole(FRACTION);
-        for hour in 0..24 {
-            let mut minutes = Vec::with_capacity(60);
-            for minute in 0..60 {
-                // The offset east of UTC for which this minute is 23:59 there, and the same counted westwards.
-                let east = (hour * 60 + minute + 1) % DAY;
-                let west = (DAY - east) % DAY;
-                let mut offsets = vec![format!("+{:02}:{:02}", east / 60, east % 60)];
-                offsets.push(format!("-{:02}:{:02}", west / 60, west % 60));
-                if east == 0 {
-                    offsets.extend(["Z".to_string(), "z".to_string()]);
-                }
-                let start = self.text(&[format!(":{minute:02}:60")]);
-                let end = self.text(&offsets);
-                minutes.push(self.builder.exprs.concat_all(&[start, fraction, end]));
+fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
+    let pattern = format!("{HOUR}:{MINUTE}:{MINUTE}{FRACTION}(?:[Zz]|[+-]{HOUR}:{MINUTE})");
+    let mut ways = vec![whole(exprs, strings, &pattern)];
+    // A leap second ends the day in UTC: for every offset there is one hour and minute where it may stand.
+    let fraction = whole(exprs, strings, FRACTION);
+    let numbers: Vec<ExprId> = (0..60).map(|number| strings.bodies(exprs, &[&format!("{number:02}")])).collect();
+    let number = |number: u32| numbers[number as usize];
+    let [colon, plus, minus, second] = [":", "+", "-", ":60"].map(|text| strings.bodies(exprs, &[text]));
+    let z = whole(exprs, strings, "[Zz]");
+    for hour in 0..24 {
+        let mut minutes = Vec::with_capacity(60);
+        for minute in 0..60 {
+            // The offset east of UTC for which this minute is 23:59 there, and the same counted westwards.
+            let east = (hour * 60 + minute + 1) % DAY;
+            let west = (DAY - east) % DAY;
+            let mut offset =
+                |sign, minutes| exprs.concat_all(&[sign, number(minutes / 60), colon, number(minutes % 60)]);
+            let mut offsets = vec![offset(plus, east), offset(minus, west)];
+            if east == 0 {
+                offsets.push(z);
             }
-            let start = self.text(&[format!("{hour:02}")]);
-            let rest = self.builder.exprs.or(&minutes);
-            ways.push(self.builder.exprs.concat(start, rest));
+            let offset = exprs.or(&offsets);
+            minutes.push(exprs.concat_all(&[colon, number(minute), second, fraction, offset]));
         }
-        self.builder.exprs.or(&ways)
+        let rest = exprs.or(&minutes);
+        ways.push(exprs.concat(number(hour), rest));
     }
+    exprs.or(&ways)
+}
 
-    /// Any of these texts.
-    fn text(&mut self, texts: &[String]) -> ExprId {
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        self.strings.bodies(&mut self.builder.exprs, &texts)
-    }
-
-    /// A pattern of ours that has to match everything.
-    fn whole(&mut self, pattern: &str) -> ExprId {
-        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-        let mut alphabet = self.strings.alphabet();
-        let alphabet: &mut dyn Alphabet = &mut alphabet;
-        parse_pattern(&mut self.builder.exprs, pattern, &options, alphabet)
-            .expect("the patterns of this file are well-formed")
-    }
+/// A pattern of ours that has to match everything.
+fn whole(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
+    let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+    parse_pattern(exprs, pattern, &options, &mut strings.alphabet()).expect("the patterns of this file are well-formed")
 }

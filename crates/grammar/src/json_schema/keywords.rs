@@ -264,8 +264,7 @@ impl Reader<'_> {
         let Json::String(name) = self.document.get(value) else {
             return Err(self.wrong("format", value, "a string"));
         };
-        let known = [Format::Date, Format::Time, Format::DateTime, Format::Uuid, Format::Ipv4];
-        if let Some(format) = known.into_iter().find(|format| format.name() == &**name) {
+        if let Some(format) = Format::ALL.into_iter().find(|format| format.name() == &**name) {
             return Ok(Some(format));
         }
         if REFUSED_FORMATS.contains(&&**name) {

@@ -7,11 +7,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, Limits};
 
+use super::common::common_exprs;
 use super::document::{Json, JsonId};
 use super::explain::{Branch, Need, Reasons, What};
 use super::merge::{Clash, Merged, merge};
 use super::normal::{Conjunction, Normal};
-use super::schema::{Format, SchemaId, Schemas, Types};
+use super::schema::{SchemaId, Schemas, Types};
 use super::strings::Strings;
 use super::surface::{MAX_INDENT_DEPTH, Surfaces};
 use super::{JsonSchemaOptions, Spelling};
@@ -52,8 +53,6 @@ pub(super) struct Lowering<'a> {
     pub(super) surfaces: Surfaces,
     /// Bodies of patterns already read.
     pub(super) patterns: FxHashMap<Box<str>, ExprId>,
-    /// Bodies of formats already built.
-    pub(super) formats: FxHashMap<Format, ExprId>,
     /// Matches given values against patterns, with its own copies of their expressions.
     pub(super) checker: Deriver,
     pub(super) relaxed: Vec<(SchemaId, Finding)>,
@@ -74,8 +73,7 @@ impl<'a> Lowering<'a> {
             strings: Strings::new(options.spelling),
             surfaces: Surfaces::new(options)?,
             patterns: FxHashMap::default(),
-            formats: FxHashMap::default(),
-            checker: Deriver::new(Limits::default()),
+            checker: Deriver::over(common_exprs(), Limits::default()),
             relaxed: Vec::new(),
             reasons: Reasons::default(),
             values: FxHashMap::default(),

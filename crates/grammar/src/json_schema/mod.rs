@@ -4,9 +4,10 @@
 //! [`parse`] (text → [`document`]) → [`keywords`] (values → typed [`schema`], by the tables of [`vocabulary`], with
 //! [`refs`]) → [`normal`] (alternatives, `oneOf` checked by [`overlap`]) →
 //! [`merge`] (constraints by type) → [`lower`] (rules and nodes), which spells leaves through [`strings`], [`numbers`],
-//! [`formats`] and [`literal`] and lays them out through [`surface`]. When nothing can match, [`explain`] says why.
+//! [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`]. When nothing can match, [`explain`] says why.
 
 mod canonical;
+mod common;
 mod decimal;
 mod document;
 mod explain;
@@ -27,6 +28,8 @@ mod strings;
 mod surface;
 mod validate;
 mod vocabulary;
+
+pub use common::common_exprs;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::Grammar;

@@ -3,12 +3,13 @@
 use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, parse_pattern};
 
+use super::common::common;
 use super::document::{Json, JsonId};
 use super::explain::Branch;
 use super::lengths::{self, Lengths};
 use super::lower::Lowering;
 use super::merge::{Clash, From, Merged};
-use super::numbers::{Kind, any_integer, any_number, between};
+use super::numbers::{Kind, between};
 use super::schema::{SchemaId, Types};
 use super::strings::quote;
 use super::vocabulary::Draft;
@@ -68,12 +69,12 @@ impl Lowering<'_> {
             let reason = "with spelling \"any\", integers and bounded numbers would need exponents of any size, which is \
                           not supported; use the natural spelling";
             self.relax(place, what, reason)?;
-            return Ok(any_number(&mut self.builder.exprs));
+            return Ok(common().number(Kind::Number));
+        }
+        if !bounded {
+            return Ok(common().number(kind));
         }
         let exprs = &mut self.builder.exprs;
-        if !bounded {
-            return Ok(if integer { any_integer(exprs, kind) } else { any_number(exprs) });
-        }
         let lower = merged.lower.as_ref().map(|bound| &bound.value);
         let upper = merged.upper.as_ref().map(|bound| &bound.value);
         between(exprs, lower, upper, kind).ok_or_else(|| {
@@ -127,7 +128,7 @@ impl Lowering<'_> {
             bodies.extend(self.pattern(pattern)?);
         }
         for format in &merged.formats {
-            bodies.push(self.format(format.value));
+            bodies.push(self.strings.format(&mut self.builder.exprs, format.value));
         }
         bodies.sort_unstable();
         bodies.dedup();

@@ -82,6 +82,8 @@ pub(super) enum Format {
 }
 
 impl Format {
+    pub(super) const ALL: [Format; 5] = [Format::Date, Format::Time, Format::DateTime, Format::Uuid, Format::Ipv4];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Format::Date => "date",

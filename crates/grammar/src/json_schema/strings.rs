@@ -8,7 +8,9 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Utf8};
 use stencilm_regex::{ByteSet, ExprId, ExprSet};
 
-use super::Spelling;
+use super::common::common;
+use super::schema::Format;
+use super::{Spelling, formats};
 
 /// Short escapes: the character, and the letter after the backslash.
 const SHORT: [(char, u8); 8] = [
@@ -28,24 +30,43 @@ const NEVER_PLAIN: [(u32, u32); 3] = [(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)];
 /// Sorted, disjoint ranges of code points, or of smaller numbers on the way to them.
 type Ranges = Vec<(u32, u32)>;
 
-/// Spellings already built, and the spelling in force for constrained strings.
-pub(super) struct Strings {
-    spelling: Spelling,
-    classes: FxHashMap<(Spelling, Ranges), ExprId>,
-    characters: FxHashMap<(Spelling, char), ExprId>,
+/// Spellings already built.
+#[derive(Default)]
+pub(super) struct Tables {
+    classes: [FxHashMap<Ranges, ExprId>; 2],
+    characters: [FxHashMap<char, ExprId>; 2],
     hex: FxHashMap<(Ranges, u32), ExprId>,
+    formats: FxHashMap<(Spelling, Format), ExprId>,
     quoted_any: Option<ExprId>,
 }
 
+/// Spellings already built, and the spelling in force for constrained strings.
+pub(super) struct Strings {
+    spelling: Spelling,
+    /// What is built once for all.
+    common: Option<&'static Tables>,
+    own: Tables,
+}
+
 impl Strings {
+    /// For sets of expressions that begin with the common ones.
     pub(super) fn new(spelling: Spelling) -> Strings {
-        Strings {
-            spelling,
-            classes: FxHashMap::default(),
-            characters: FxHashMap::default(),
-            hex: FxHashMap::default(),
-            quoted_any: None,
-        }
+        Strings { spelling, common: Some(&common().tables), own: Tables::default() }
+    }
+
+    /// For any set of expressions.
+    pub(super) fn alone(spelling: Spelling) -> Strings {
+        Strings { spelling, common: None, own: Tables::default() }
+    }
+
+    /// What was built.
+    pub(super) fn into_tables(self) -> Tables {
+        self.own
+    }
+
+    /// What `find` finds, in what is built once for all or else in what was built here.
+    fn known(&self, find: impl Fn(&Tables) -> Option<ExprId>) -> Option<ExprId> {
+        self.common.and_then(&find).or_else(|| find(&self.own))
     }
 
     /// The alphabet of constrained strings, for patterns.
@@ -56,80 +77,99 @@ impl Strings {
 
     /// Any string of `min` to `max` characters, in any spelling, with its quotes.
     pub(super) fn any_string(&mut self, exprs: &mut ExprSet, min: u32, max: Option<u32>) -> ExprId {
-        if let (Some(known), 0, None) = (self.quoted_any, min, max) {
+        if let (Some(known), 0, None) = (self.known(|tables| tables.quoted_any), min, max) {
             return known;
         }
         let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
         let body = exprs.repeat(character, min, max);
         let string = quote(exprs, body);
         if (min, max) == (0, None) {
-            self.quoted_any = Some(string);
+            self.own.quoted_any = Some(string);
         }
         string
     }
 
+    /// What stands between the quotes of a string of a format, in the spelling in force.
+    pub(super) fn format(&mut self, exprs: &mut ExprSet, format: Format) -> ExprId {
+        let key = (self.spelling, format);
+        if let Some(known) = self.known(|tables| tables.formats.get(&key).copied()) {
+            return known;
+        }
+        let body = formats::body(exprs, self, format);
+        self.own.formats.insert(key, body);
+        body
+    }
+
     /// Any of these strings, with quotes, in the spelling in force.
     pub(super) fn literals(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
-        let body = self.bodies(exprs, texts);
-        quote(exprs, body)
+        let mark = exprs.literal(b"\"");
+        let rest = self.trie(exprs, texts, mark);
+        exprs.concat(mark, rest)
     }
 
     /// The same without quotes.
     pub(super) fn bodies(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
-        self.trie(exprs, self.spelling, texts)
+        self.trie(exprs, texts, ExprId::EMPTY)
     }
 
-    /// A trie over the characters of the texts, every edge with all its spellings.
-    fn trie(&mut self, exprs: &mut ExprSet, spelling: Spelling, texts: &[&str]) -> ExprId {
+    /// A trie over the characters of the texts, every edge with all its spellings, and `end` behind every text.
+    fn trie(&mut self, exprs: &mut ExprSet, texts: &[&str], end: ExprId) -> ExprId {
         let mut sorted: Vec<&str> = texts.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        // `open[d]` collects what may follow the first d characters of the current text; its character leads there.
-        let mut open: Vec<(char, Vec<ExprId>)> = vec![('\0', Vec::new())];
-        let mut previous: Vec<char> = Vec::new();
+        // `path` is the current text, and `open` says where in `ways` the ways behind each of its beginnings start.
+        let mut path: Vec<char> = Vec::new();
+        let mut open: Vec<usize> = vec![0];
+        let mut ways: Vec<ExprId> = Vec::new();
         for text in sorted {
-            let current: Vec<char> = text.chars().collect();
-            let common = previous.iter().zip(&current).take_while(|(a, b)| a == b).count();
-            self.close_to(exprs, spelling, &mut open, common);
-            open.extend(current[common..].iter().map(|&character| (character, Vec::new())));
-            open.last_mut().expect("the root level stays open").1.push(ExprId::EMPTY);
-            previous = current;
+            let common = path.iter().zip(text.chars()).take_while(|(a, b)| **a == *b).count();
+            self.close_to(exprs, common, &mut path, &mut open, &mut ways);
+            for character in text.chars().skip(common) {
+                path.push(character);
+                open.push(ways.len());
+            }
+            ways.push(end);
         }
-        self.close_to(exprs, spelling, &mut open, 0);
-        let (_, ways) = open.pop().expect("the root level stays open");
+        self.close_to(exprs, 0, &mut path, &mut open, &mut ways);
         exprs.or(&ways)
     }
 
-    fn close_to(&mut self, exprs: &mut ExprSet, spelling: Spelling, open: &mut Vec<(char, Vec<ExprId>)>, depth: usize) {
-        while open.len() > depth + 1 {
-            let (character, ways) = open.pop().expect("more levels are open than asked for");
-            let head = self.character(exprs, spelling, character);
-            let tail = if let [only] = *ways { only } else { exprs.or(&ways) };
-            let branch = exprs.concat(head, tail);
-            open.last_mut().expect("the root level stays open").1.push(branch);
+    fn close_to(
+        &mut self,
+        exprs: &mut ExprSet,
+        depth: usize,
+        path: &mut Vec<char>,
+        open: &mut Vec<usize>,
+        ways: &mut Vec<ExprId>,
+    ) {
+        while path.len() > depth
+            && let (Some(character), Some(start)) = (path.pop(), open.pop())
+        {
+            let head = self.character(exprs, self.spelling, character);
+            let tail = if let [only] = ways[start..] { only } else { exprs.or(&ways[start..]) };
+            ways.truncate(start);
+            ways.push(exprs.concat(head, tail));
         }
     }
 
     /// One given character, in every spelling of the alphabet.
     fn character(&mut self, exprs: &mut ExprSet, spelling: Spelling, character: char) -> ExprId {
-        if let Some(&known) = self.characters.get(&(spelling, character)) {
+        if let Some(known) = self.known(|tables| tables.characters[spelling as usize].get(&character).copied()) {
             return known;
         }
         let code = u32::from(character);
         let class = self.class(exprs, spelling, &[(code, code)]);
-        self.characters.insert((spelling, character), class);
+        self.own.characters[spelling as usize].insert(character, class);
         class
     }
 
     /// One character out of the ranges, in every spelling of the alphabet.
     fn class(&mut self, exprs: &mut ExprSet, spelling: Spelling, ranges: &[(u32, u32)]) -> ExprId {
         let ranges = without_surrogates(ranges);
-        let key = (spelling, ranges);
-        if let Some(&known) = self.classes.get(&key) {
+        if let Some(known) = self.known(|tables| tables.classes[spelling as usize].get(&ranges).copied()) {
             return known;
         }
-        let ranges = &key.1;
-        let plain: Vec<(char, char)> = subtract(ranges, &NEVER_PLAIN)
+        let plain: Vec<(char, char)> = subtract(&ranges, &NEVER_PLAIN)
             .into_iter()
             .filter_map(|(first, last)| Some((char::from_u32(first)?, char::from_u32(last)?)))
             .collect();
@@ -141,18 +181,18 @@ impl Strings {
         };
         let short: ByteSet = SHORT
             .iter()
-            .filter(|(character, _)| has_short(*character) && contains(ranges, u32::from(*character)))
+            .filter(|(character, _)| has_short(*character) && contains(&ranges, u32::from(*character)))
             .map(|&(_, letter)| letter)
             .collect();
         let short = exprs.bytes(short);
         ways.push(exprs.concat(backslash, short));
         let numbered = match spelling {
             Spelling::Any => ranges.clone(),
-            Spelling::Natural => subtract(ranges, &[(0x20, 0x7e)]),
+            Spelling::Natural => subtract(&ranges, &[(0x20, 0x7e)]),
         };
         ways.push(self.numbered(exprs, &numbered));
         let class = exprs.or(&ways);
-        self.classes.insert(key, class);
+        self.own.classes[spelling as usize].insert(ranges, class);
         class
     }
 
@@ -209,7 +249,7 @@ impl Strings {
             return exprs.concat_all(&letters);
         }
         let key = (ranges, length);
-        if let Some(&known) = self.hex.get(&key) {
+        if let Some(known) = self.known(|tables| tables.hex.get(&key).copied()) {
             return known;
         }
         let width = 1u32 << (4 * (length - 1));
@@ -236,7 +276,7 @@ impl Strings {
             })
             .collect();
         let expr = exprs.or(&ways);
-        self.hex.insert(key, expr);
+        self.own.hex.insert(key, expr);
         expr
     }
 }
@@ -313,7 +353,7 @@ mod tests {
     #[test]
     fn any_string_counts_characters() {
         let mut deriver = Deriver::new(Limits::default());
-        let expr = Strings::new(Spelling::Natural).any_string(&mut deriver.exprs, 1, Some(2));
+        let expr = Strings::alone(Spelling::Natural).any_string(&mut deriver.exprs, 1, Some(2));
         let accepted = [
             r#""a""#,
             r#""é😀""#,
@@ -343,7 +383,7 @@ mod tests {
     #[test]
     fn natural_literals_spell_ascii_plainly() {
         let mut deriver = Deriver::new(Limits::default());
-        let mut strings = Strings::new(Spelling::Natural);
+        let mut strings = Strings::alone(Spelling::Natural);
         let expr = strings.literals(&mut deriver.exprs, &["a/\"\\", "é", "\n", "😀", "\u{7f}"]);
         let accepted = [
             r#""a/\"\\""#,
@@ -365,7 +405,7 @@ mod tests {
     #[test]
     fn any_spelling_reaches_every_character() {
         let mut deriver = Deriver::new(Limits::default());
-        let mut strings = Strings::new(Spelling::Any);
+        let mut strings = Strings::alone(Spelling::Any);
         let expr = strings.literals(&mut deriver.exprs, &["a/\""]);
         let accepted = [r#""a/\"""#, r#""\u0061\/\u0022""#, r#""a\u002F\"""#];
         check(expr, &mut deriver, &accepted, &[r#""a/"""#, r#""\a/\"""#]);
@@ -380,7 +420,7 @@ mod tests {
                 let ranges = [(from, from), (from + (to - from) / 2, to)];
                 let ranges = if from == to { &ranges[1..] } else { &ranges[..] };
                 let mut deriver = Deriver::new(Limits::default());
-                let class = Strings::new(Spelling::Any).class(&mut deriver.exprs, Spelling::Any, ranges);
+                let class = Strings::alone(Spelling::Any).class(&mut deriver.exprs, Spelling::Any, ranges);
                 for code in cuts.iter().flat_map(|cut| cut - 1..=cut + 1).chain([0x19999, 0x50000, 0xfffff]) {
                     let Some(character) = char::from_u32(code) else { continue };
                     let escapes: String =
@@ -398,7 +438,7 @@ mod tests {
     fn the_any_character_is_small() {
         let mut exprs = ExprSet::new();
         let before = exprs.len();
-        Strings::new(Spelling::Natural).any_string(&mut exprs, 0, None);
+        Strings::alone(Spelling::Natural).any_string(&mut exprs, 0, None);
         assert!(exprs.len() - before < 80, "{}", exprs.len() - before);
     }
 }

@@ -32,7 +32,7 @@ impl Surfaces {
     pub(super) fn new(options: &JsonSchemaOptions) -> Result<Surfaces, GrammarError> {
         let invalid = |message: String| Err(GrammarError::new(ErrorKind::Syntax, "", message));
         if options.any_whitespace {
-            return Ok(Surfaces { layout: Layout::Blanks(options.max_whitespace) });
+            return Ok(Surfaces::of_blanks(options.max_whitespace));
         }
         let default_item = if options.indent.is_some() { "," } else { ", " };
         let (item, colon) = match &options.separators {
@@ -54,6 +54,11 @@ impl Surfaces {
             Some(width) => Layout::Indented { item, colon, width },
         };
         Ok(Surfaces { layout })
+    }
+
+    /// Runs of up to `max` blanks in every gap.
+    pub(super) fn of_blanks(max: Option<u32>) -> Surfaces {
+        Surfaces { layout: Layout::Blanks(max) }
     }
 
     /// Whether the gaps of a container depend on how deep it stands.

@@ -1,0 +1,104 @@
+//! The expressions that nearly every grammar of JSON has, built once: strings, numbers, blanks, formats, letters.
+//!
+//! Every grammar begins with them ([`common_exprs`]), and so does every set of lexemes that imports from grammars, so
+//! they have the same ids everywhere and cost a grammar neither time nor memory.
+
+use std::sync::LazyLock;
+
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
+use stencilm_regex::{ExprId, ExprSet, SharedExprs};
+
+use super::numbers::{Kind, any_integer, any_number};
+use super::schema::Format;
+use super::strings::{Strings, Tables};
+use super::surface::Surfaces;
+use super::{JsonSchemaOptions, Spelling};
+
+/// Classes of characters that many patterns use.
+const CLASSES: &str = r"[\s\S].\d\D\w\W\s\S";
+
+/// What is built once.
+pub(super) struct Common {
+    exprs: SharedExprs,
+    /// Spellings of the classes, characters and formats among the expressions.
+    pub(super) tables: Tables,
+    number: ExprId,
+    integer: ExprId,
+    pointless: ExprId,
+}
+
+static COMMON: LazyLock<Common> = LazyLock::new(Common::new);
+
+/// A set of expressions that begins with the common ones.
+pub fn common_exprs() -> ExprSet {
+    ExprSet::extending(&COMMON.exprs)
+}
+
+/// What is built once.
+pub(super) fn common() -> &'static Common {
+    &COMMON
+}
+
+impl Common {
+    fn new() -> Common {
+        let mut exprs = ExprSet::new();
+        let number = any_number(&mut exprs);
+        let integer = any_integer(&mut exprs, Kind::Integer);
+        let pointless = any_integer(&mut exprs, Kind::Pointless);
+        for word in ["null", "true", "false"] {
+            exprs.literal(word.as_bytes());
+        }
+        exprs.literals(&["false", "true"]);
+        for max_whitespace in [JsonSchemaOptions::default().max_whitespace, None] {
+            let surfaces = Surfaces::of_blanks(max_whitespace);
+            surfaces.object(&mut exprs, 0);
+            surfaces.array(&mut exprs, 0);
+        }
+        let mut strings = Strings::alone(Spelling::Natural);
+        strings.any_string(&mut exprs, 0, None);
+        let letters: Vec<String> = (0..128u8).map(|byte| char::from(byte).to_string()).collect();
+        let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+        strings.literals(&mut exprs, &letters);
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
+        parse_pattern(&mut exprs, CLASSES, &options, &mut strings.alphabet()).expect("CLASSES is a pattern");
+        for format in Format::ALL {
+            strings.format(&mut exprs, format);
+        }
+        Common { tables: strings.into_tables(), exprs: exprs.freeze(), number, integer, pointless }
+    }
+
+    /// Any number of a kind.
+    pub(super) fn number(&self, kind: Kind) -> ExprId {
+        match kind {
+            Kind::Number => self.number,
+            Kind::Integer => self.integer,
+            Kind::Pointless => self.pointless,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_expressions_are_found_again() {
+        let mut exprs = common_exprs();
+        let before = exprs.len();
+        let mut strings = Strings::new(Spelling::Natural);
+        let known = strings.any_string(&mut exprs, 0, None);
+        assert_eq!(Strings::alone(Spelling::Natural).any_string(&mut exprs, 0, None), known);
+        for format in Format::ALL {
+            let known = strings.format(&mut exprs, format);
+            assert_eq!(Strings::alone(Spelling::Natural).format(&mut exprs, format), known, "{}", format.name());
+        }
+        for (kind, known) in
+            [(Kind::Number, any_number(&mut exprs)), (Kind::Integer, any_integer(&mut exprs, Kind::Integer))]
+        {
+            assert_eq!(common().number(kind), known);
+        }
+        strings.literals(&mut exprs, &["a"]);
+        Surfaces::of_blanks(Some(64)).object(&mut exprs, 0);
+        assert!(exprs.len() <= before + 2, "only the quoted letter is new: {}", exprs.len() - before);
+    }
+}

@@ -1,0 +1,183 @@
+//! Where expressions are kept: a frozen part that many sets share, and what one set adds to it.
+//!
+//! The ids of the shared part come first, so they are the same in every set that was begun with it: taking such an
+//! expression from one set to another costs nothing.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::sync::{Arc, LazyLock};
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+use crate::byteset::ByteSet;
+use crate::expr::{Expr, ExprId};
+
+/// What is known of an expression without looking inside again.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    pub(crate) nullable: bool,
+    pub(crate) has_boolean: bool,
+    pub(crate) shortest: u32,
+}
+
+#[derive(Clone, Default)]
+struct Part {
+    nodes: Vec<Expr>,
+    facts: Vec<Facts>,
+    /// Ids of the nodes, by their hashes.
+    index: HashTable<u32>,
+    /// How many children the lists of all nodes hold together.
+    children: usize,
+}
+
+/// Hash-consed nodes with their facts.
+#[derive(Clone)]
+pub(crate) struct Arena {
+    shared: Arc<Part>,
+    /// The id of the first node of `own`.
+    first: usize,
+    own: Part,
+}
+
+/// Expressions that many sets have in common, frozen.
+#[derive(Clone)]
+pub struct SharedExprs(Arc<Part>);
+
+/// The four constants of [`ExprId`], at their places.
+static CONSTANTS: LazyLock<Arc<Part>> = LazyLock::new(|| {
+    let mut arena = Arena { shared: Arc::default(), first: 0, own: Part::default() };
+    for constant in [
+        Expr::Nothing,
+        Expr::Empty,
+        Expr::Bytes(ByteSet::ALL),
+        Expr::Repeat { body: ExprId::ANY_BYTE, min: 0, max: None },
+    ] {
+        arena.intern(constant);
+    }
+    Arc::new(arena.own)
+});
+
+fn hash_of(expr: &Expr) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(expr)
+}
+
+impl Arena {
+    /// The constants alone.
+    pub(crate) fn new() -> Arena {
+        Arena::extending(&SharedExprs(CONSTANTS.clone()))
+    }
+
+    pub(crate) fn extending(shared: &SharedExprs) -> Arena {
+        Arena { first: shared.0.nodes.len(), shared: shared.0.clone(), own: Part::default() }
+    }
+
+    /// All nodes of both parts as one to be shared.
+    pub(crate) fn freeze(mut self) -> SharedExprs {
+        let mut all = Part::clone(&self.shared);
+        all.index.reserve(self.own.nodes.len(), |&id| hash_of(&self.shared.nodes[id as usize]));
+        for (own, expr) in self.own.nodes.iter().enumerate() {
+            let id = (self.first + own) as u32;
+            all.index.insert_unique(hash_of(expr), id, |_| unreachable!("room was reserved for all nodes"));
+        }
+        all.nodes.append(&mut self.own.nodes);
+        all.facts.append(&mut self.own.facts);
+        all.children += self.own.children;
+        all.nodes.shrink_to_fit();
+        all.facts.shrink_to_fit();
+        SharedExprs(Arc::new(all))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.first + self.own.nodes.len()
+    }
+
+    /// How many nodes are not shared.
+    pub(crate) fn own_len(&self) -> usize {
+        self.own.nodes.len()
+    }
+
+    /// How many ids, from the first on, mean the same in both.
+    pub(crate) fn common_with(&self, other: &Arena) -> usize {
+        if Arc::ptr_eq(&self.shared, &other.shared) { self.first } else { CONSTANTS.nodes.len() }
+    }
+
+    /// Bytes of memory held by what is not shared, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let per_node = size_of::<Expr>() + size_of::<Facts>() + size_of::<u32>() * 2;
+        self.own.nodes.len() * per_node + self.own.children * size_of::<ExprId>()
+    }
+
+    /// Gives back the memory that was reserved and not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.own.nodes.shrink_to_fit();
+        self.own.facts.shrink_to_fit();
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: ExprId) -> &Expr {
+        match id.index().checked_sub(self.first) {
+            Some(own) => &self.own.nodes[own],
+            None => &self.shared.nodes[id.index()],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn facts(&self, id: ExprId) -> Facts {
+        match id.index().checked_sub(self.first) {
+            Some(own) => self.own.facts[own],
+            None => self.shared.facts[id.index()],
+        }
+    }
+
+    pub(crate) fn intern(&mut self, expr: Expr) -> ExprId {
+        let hash = hash_of(&expr);
+        let Arena { shared, first, own } = self;
+        if let Some(&found) = shared.index.find(hash, |&id| shared.nodes[id as usize] == expr) {
+            return ExprId(found);
+        }
+        if let Some(&found) = own.index.find(hash, |&id| own.nodes[id as usize - *first] == expr) {
+            return ExprId(found);
+        }
+        let id = u32::try_from(*first + own.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
+        let facts = self.facts_of(&expr);
+        let own = &mut self.own;
+        own.facts.push(facts);
+        if let Expr::Or(parts) | Expr::And(parts) = &expr {
+            own.children += parts.len();
+        }
+        own.nodes.push(expr);
+        let (nodes, first) = (&own.nodes, self.first);
+        own.index.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize - first]));
+        ExprId(id)
+    }
+
+    fn facts_of(&self, expr: &Expr) -> Facts {
+        let facts = |id: &ExprId| self.facts(*id);
+        let nullable = match expr {
+            Expr::Nothing | Expr::Bytes(_) => false,
+            Expr::Empty => true,
+            Expr::Concat { head, tail } => facts(head).nullable && facts(tail).nullable,
+            Expr::Or(parts) => parts.iter().any(|part| facts(part).nullable),
+            Expr::And(parts) => parts.iter().all(|part| facts(part).nullable),
+            Expr::Not(inner) => !facts(inner).nullable,
+            Expr::Repeat { min, .. } => *min == 0,
+        };
+        let has_boolean = match expr {
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => false,
+            Expr::Concat { head, tail } => facts(head).has_boolean || facts(tail).has_boolean,
+            Expr::Or(parts) => parts.iter().any(|part| facts(part).has_boolean),
+            Expr::And(_) | Expr::Not(_) => true,
+            Expr::Repeat { body, .. } => facts(body).has_boolean,
+        };
+        let shortest = match expr {
+            Expr::Nothing | Expr::Bytes(_) => 1,
+            Expr::Empty => 0,
+            Expr::Concat { head, tail } => facts(head).shortest.saturating_add(facts(tail).shortest),
+            Expr::Or(parts) => parts.iter().map(|part| facts(part).shortest).min().unwrap_or(0),
+            Expr::And(parts) => parts.iter().map(|part| facts(part).shortest).max().unwrap_or(0),
+            Expr::Not(_) => u32::from(!nullable),
+            Expr::Repeat { body, min, .. } => facts(body).shortest.saturating_mul(*min),
+        };
+        Facts { nullable, has_boolean, shortest }
+    }
+}
