@@ -5,11 +5,12 @@ use stencilm_regex::LimitExceeded;
 /// An error of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A rule needs itself before it reads anything.
+    /// Too many ways lead to the first bytes of a place in the grammar.
     #[error(
-        "a rule refers to itself before it reads anything (left recursion), which is not supported yet; rewrite it as a repetition"
+        "more than {0} steps lead to what may come first at one place of the grammar; split it, or give its alternatives \
+         a first part in common"
     )]
-    LeftRecursion,
+    TooManyWays(usize),
     /// A single token is asked for.
     #[error("the grammar asks for a single token by name or id, which is not supported yet; write its text instead")]
     TokenNode,
@@ -17,8 +18,8 @@ pub enum EngineError {
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
     /// One matcher holds too much.
-    #[error("the matcher holds more than {0} stack sets; the grammar is too ambiguous for this text")]
-    TooManySets(usize),
+    #[error("the matcher holds more than {0} bytes of stacks; the grammar is too ambiguous for this text")]
+    StacksFull(usize),
 }
 
 /// What a matcher refuses without changing.

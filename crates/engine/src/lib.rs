@@ -6,7 +6,9 @@
 mod cache;
 mod compiled;
 mod error;
+mod first;
 mod json_text;
+mod left;
 mod lexicon;
 mod machine;
 mod mask;

@@ -8,16 +8,17 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, Tag};
 
 use crate::error::EngineError;
+use crate::left::{LeftGraph, Rest};
 use crate::lexicon::{DfaId, Lexicon};
 
 /// A place in the grammar that can wait on a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Frame {
+pub(crate) enum Frame {
     Node(NodeId),
     /// The parts of a sequence from this one on.
     Rest {
@@ -34,6 +35,17 @@ enum Frame {
     /// A comma or the closing brace of an object comes next.
     AfterValue(MembersId),
     Lexeme(ExprId),
+    /// The ways up from a complete node to the one that is wanted, which may begin with it: see `left.rs`.
+    Left {
+        /// The node that is wanted.
+        goal: NodeId,
+        /// The node that is complete.
+        corner: NodeId,
+        /// Whether all that the goal may begin with is read from the corner up, not only its cycle.
+        whole: bool,
+        /// Whether the goal is complete when the corner is.
+        nullable: bool,
+    },
     /// Blanks, then another frame: one automaton reads both, so that blanks do not make a second thread. The expression
     /// is one of the lexicon's.
     Spaced {
@@ -64,7 +76,7 @@ pub enum Phase {
 }
 
 /// How a pushed frame gets its register.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Register {
     /// This value.
     Value(u32),
@@ -98,6 +110,8 @@ pub struct Fork {
     pub dfa: DfaId,
     /// What follows a lexeme, by its tag.
     pub continuations: Vec<Vec<Continuation>>,
+    /// Single tokens that may come in place of a lexeme: the token node and what follows it.
+    pub tokens: Vec<(NodeId, Continuation)>,
     /// Whether the frame may also match nothing.
     pub nullable: bool,
     /// The tag of the lexeme whose text must be remembered: a free key of an object.
@@ -116,9 +130,11 @@ pub struct Fork {
 
 /// The lazily laid out machine of one grammar.
 pub struct Machine {
-    grammar: Arc<Grammar>,
-    nullable: Vec<bool>,
-    frames: Vec<Frame>,
+    pub(crate) grammar: Arc<Grammar>,
+    pub(crate) left: LeftGraph,
+    pub(crate) frames: Vec<Frame>,
+    /// For every frame the one right below it that it makes superfluous.
+    absorbed: Vec<Option<FrameId>>,
     frame_index: FxHashMap<Frame, FrameId>,
     forks: Vec<Arc<Fork>>,
     fork_index: FxHashMap<(FrameId, Phase), ForkId>,
@@ -127,16 +143,13 @@ pub struct Machine {
     lexemes: FxHashMap<ExprId, ExprId>,
 }
 
-/// So many frames may be pushed before the first byte; a grammar that needs more is left-recursive.
-const MAX_CONTINUATION: usize = 5_000;
-
 impl Machine {
     /// The machine of a grammar, with nothing laid out yet but its root, which is frame 0.
     pub fn new(grammar: Arc<Grammar>) -> Machine {
-        let nullable = grammar.nullable_nodes();
         let mut machine = Machine {
-            nullable,
+            left: LeftGraph::new(grammar.clone()),
             frames: Vec::new(),
+            absorbed: Vec::new(),
             frame_index: FxHashMap::default(),
             forks: Vec::new(),
             fork_index: FxHashMap::default(),
@@ -160,7 +173,7 @@ impl Machine {
             .iter()
             .map(|fork| 96 + fork.continuations.iter().map(|c| 24 + c.len() * 40).sum::<usize>())
             .sum();
-        self.nullable.len() + self.frames.len() * 48 + forks + self.fork_index.len() * 32 + self.lexemes.len() * 16
+        self.left.memory_bytes() + self.frames.len() * 64 + forks + self.fork_index.len() * 32 + self.lexemes.len() * 16
     }
 
     /// A fork.
@@ -182,7 +195,7 @@ impl Machine {
         match self.frames[self.unspaced(frame).0 as usize] {
             Frame::Node(node) => match *self.grammar.node(node) {
                 Node::Repeat { body, min, max } => Phase::Repeat {
-                    may_end: register >= min || self.nullable[body.0 as usize],
+                    may_end: register >= min || self.left.is_nullable(body),
                     may_go_on: max.is_none_or(|max| register < max),
                 },
                 _ => Phase::Plain,
@@ -191,7 +204,11 @@ impl Machine {
                 let (next, known) = members(register);
                 Phase::Members { next, known }
             }
-            Frame::Rest { .. } | Frame::Lexeme(_) | Frame::Member { .. } | Frame::Spaced { .. } => Phase::Plain,
+            Frame::Rest { .. }
+            | Frame::Lexeme(_)
+            | Frame::Left { .. }
+            | Frame::Member { .. }
+            | Frame::Spaced { .. } => Phase::Plain,
         }
     }
 
@@ -236,41 +253,52 @@ impl Machine {
         id
     }
 
-    fn known_contains(&self, set: u32, member: usize) -> bool {
+    pub(crate) fn known_contains(&self, set: u32, member: usize) -> bool {
         self.known_sets[set as usize].get(member / 64).is_some_and(|word| word & (1 << (member % 64)) != 0)
     }
 
-    fn frame_id(&mut self, frame: Frame) -> FrameId {
-        let mut frame = frame;
-        // Places that are only another name for a node: the last part of a sequence, a rule.
-        loop {
-            frame = match frame {
-                Frame::Rest { node, from } => match self.grammar.node(node) {
-                    Node::Sequence(parts) if from as usize + 1 == parts.len() => Frame::Node(parts[from as usize]),
-                    _ => break,
-                },
-                Frame::Node(node) => match self.grammar.node(node) {
-                    Node::Rule(rule) => Frame::Node(self.grammar.rule(*rule).body),
-                    Node::Capture { body, .. } => Frame::Node(*body),
-                    Node::Lexeme(expr) => Frame::Lexeme(*expr),
-                    _ => break,
-                },
-                _ => break,
-            };
-        }
+    /// The number of a frame. Places that are only another name for a node have the node's.
+    pub(crate) fn frame_id(&mut self, frame: Frame) -> FrameId {
+        let node = match frame {
+            Frame::Node(node) => Some(node),
+            Frame::Rest { node, from } => match self.grammar.node(node) {
+                Node::Sequence(parts) if from as usize + 1 == parts.len() => Some(parts[from as usize]),
+                _ => None,
+            },
+            _ => None,
+        };
+        let frame = match node.map(|node| self.left.resolve(node)) {
+            Some(node) => match self.grammar.node(node) {
+                Node::Lexeme(expr) => Frame::Lexeme(*expr),
+                _ => Frame::Node(node),
+            },
+            None => frame,
+        };
         if let Some(&known) = self.frame_index.get(&frame) {
             return known;
         }
         let id = FrameId(self.frames.len() as u32);
         self.frames.push(frame);
+        self.absorbed.push(None);
         self.frame_index.insert(frame, id);
         id
+    }
+
+    /// Says that a frame makes another one superfluous that lies right below it.
+    pub(crate) fn absorb(&mut self, frame: FrameId, absorbed: Option<FrameId>) {
+        self.absorbed[frame.0 as usize] = absorbed;
+    }
+
+    /// The frame that is superfluous right below this one.
+    #[inline]
+    pub fn absorbed(&self, frame: FrameId) -> Option<FrameId> {
+        self.absorbed[self.unspaced(frame).0 as usize]
     }
 
     /// The fork of a frame in a phase.
     ///
     /// # Errors
-    /// [`EngineError::LeftRecursion`] for a frame that needs itself before its first byte, and limits.
+    /// Limits: too many ways to begin, or lexemes that are too large.
     pub fn fork_of(&mut self, lexicon: &mut Lexicon, frame: FrameId, phase: Phase) -> Result<ForkId, EngineError> {
         if let Some(&known) = self.fork_index.get(&(frame, phase)) {
             return Ok(known);
@@ -282,130 +310,14 @@ impl Machine {
         Ok(id)
     }
 
-    fn lay_out(&mut self, lexicon: &mut Lexicon, frame: FrameId, phase: Phase) -> Result<Fork, EngineError> {
-        let mut search = Search::default();
-        let mut fork = Fork {
-            dfa: DfaId(0),
-            continuations: Vec::new(),
-            nullable: false,
-            free_tag: None,
-            taken_tag: None,
-            members: None,
-            known_count: 0,
-            any_order: false,
-            frame,
-        };
-        let (blanks, frame) = match self.frames[frame.0 as usize] {
-            Frame::Spaced { blanks, then } => (Some(blanks), then),
-            _ => (None, frame),
-        };
-        let (mut free_key, mut taken_keys) = (None, None);
-        match (self.frames[frame.0 as usize], phase) {
-            (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
-                fork.nullable = may_end;
-                let Node::Repeat { body, min, max } = *self.grammar.node(node) else {
-                    unreachable!("only a repetition has this phase");
-                };
-                if may_go_on {
-                    let register = Register::CountUp { limit: max.unwrap_or(min) };
-                    search.add(Frame::Node(body), vec![(frame, register)]);
-                }
-            }
-            (Frame::Key(id), Phase::Members { next, known }) => {
-                let grammar = self.grammar.clone();
-                let members = grammar.members(id);
-                fork.known_count = members.known.len() as u32;
-                fork.any_order = members.any_order;
-                fork.members = Some(id);
-                let after = self.frame_id(Frame::AfterValue(id));
-                for index in self.possible_members(members, next, known) {
-                    let known = &members.known[index];
-                    let member = self.frame_id(Frame::Member { members: id, value: known.value });
-                    let register = Register::Known(index as u32);
-                    search.cases.push((known.key, vec![(after, register), (member, Register::Value(0))]));
-                }
-                if let Some(free) = members.free.as_ref().filter(|_| self.free_is_possible(members, next)) {
-                    let member = self.frame_id(Frame::Member { members: id, value: free.value });
-                    free_key = Some(free.key);
-                    search.cases.push((free.key, vec![(after, Register::Free), (member, Register::Value(0))]));
-                    taken_keys = Some(free.taken_keys).filter(|&keys| keys != ExprId::NOTHING);
-                }
-            }
-            (Frame::Member { members, value }, _) => {
-                let value = self.frame_id(Frame::Node(value));
-                let colon = self.grammar.members(members).surface.colon;
-                search.cases.push((colon, vec![(value, Register::Value(0))]));
-            }
-            (Frame::AfterValue(id), Phase::Members { next, known }) => {
-                let grammar = self.grammar.clone();
-                let members = grammar.members(id);
-                let more = !self.possible_members(members, next, known).is_empty()
-                    || (members.free.is_some() && self.free_is_possible(members, next));
-                if more {
-                    let key = self.frame_id(Frame::Key(id));
-                    search.cases.push((members.surface.item, vec![(key, Register::Same)]));
-                }
-                let missing = members.known.iter().enumerate().any(|(index, member)| {
-                    let seen =
-                        if members.any_order { self.known_contains(known, index) } else { index < next as usize };
-                    member.required && !seen
-                });
-                if !missing {
-                    search.cases.push((members.surface.close, Vec::new()));
-                }
-            }
-            (place, _) => {
-                fork.nullable = self.is_nullable(place);
-                search.add(place, Vec::new());
-            }
-        }
-        self.first_lexemes(&mut search)?;
-        let mut exprs: Vec<ExprId> = Vec::new();
-        let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
-        for (lexeme, mut continuation) in search.cases {
-            let mut expr = self.lexeme(lexicon, blanks, lexeme);
-            if let Some((top, _)) = continuation.last_mut()
-                && self.takes_blanks(*top)
-                && let Some((head, blanks)) = lexicon.split_blanks(expr)
-            {
-                expr = head;
-                *top = self.frame_id(Frame::Spaced { blanks, then: *top });
-            }
-            let tag = *tags.entry(expr).or_insert_with(|| {
-                exprs.push(expr);
-                fork.continuations.push(Vec::new());
-                exprs.len() - 1
-            });
-            if free_key == Some(lexeme) {
-                fork.free_tag = Some(tag as Tag);
-            }
-            let continuation: Continuation = continuation.into();
-            if !fork.continuations[tag].contains(&continuation) {
-                fork.continuations[tag].push(continuation);
-            }
-        }
-        if let Some(keys) = taken_keys {
-            // With a single known name this is that member's own lexeme, which has a tag already.
-            let expr = self.lexeme(lexicon, blanks, keys);
-            let tag = *tags.entry(expr).or_insert_with(|| {
-                exprs.push(expr);
-                fork.continuations.push(Vec::new());
-                exprs.len() - 1
-            });
-            fork.taken_tag = Some(tag as Tag);
-        }
-        fork.dfa = lexicon.dfa(&exprs)?;
-        Ok(fork)
-    }
-
     /// A lexeme of the grammar as the lexicon knows it, behind blanks where there are some.
-    fn lexeme(&mut self, lexicon: &mut Lexicon, blanks: Option<ExprId>, lexeme: ExprId) -> ExprId {
+    pub(crate) fn lexeme(&mut self, lexicon: &mut Lexicon, blanks: Option<ExprId>, lexeme: ExprId) -> ExprId {
         let own = *self.lexemes.entry(lexeme).or_insert_with(|| lexicon.import(self.grammar.exprs(), lexeme));
         blanks.map_or(own, |blanks| lexicon.concat(blanks, own))
     }
 
     /// Whether blanks before the frame can be read by its own automaton: it never matches nothing.
-    fn takes_blanks(&self, frame: FrameId) -> bool {
+    pub(crate) fn takes_blanks(&self, frame: FrameId) -> bool {
         match self.frames[frame.0 as usize] {
             Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }) => false,
             Frame::Spaced { .. } => false,
@@ -413,7 +325,7 @@ impl Machine {
         }
     }
 
-    fn possible_members(&self, members: &Members, next: u32, known: u32) -> Vec<usize> {
+    pub(crate) fn possible_members(&self, members: &Members, next: u32, known: u32) -> Vec<usize> {
         if members.any_order {
             return (0..members.known.len()).filter(|&member| !self.known_contains(known, member)).collect();
         }
@@ -423,101 +335,18 @@ impl Machine {
         (from..to).collect()
     }
 
-    fn free_is_possible(&self, members: &Members, next: u32) -> bool {
+    pub(crate) fn free_is_possible(&self, members: &Members, next: u32) -> bool {
         members.any_order || members.known[next as usize..].iter().all(|member| !member.required)
     }
 
-    fn is_nullable(&self, frame: Frame) -> bool {
+    pub(crate) fn is_nullable(&self, frame: Frame) -> bool {
         match frame {
-            Frame::Node(node) => self.nullable[node.0 as usize],
-            Frame::Rest { node, from } => match self.grammar.node(node) {
-                Node::Sequence(parts) => parts[from as usize..].iter().all(|part| self.nullable[part.0 as usize]),
-                _ => unreachable!("only a sequence has a rest"),
-            },
+            Frame::Node(node) => self.left.is_nullable(node),
+            Frame::Rest { node, from } => self.left.is_rest_nullable(node, Rest::Parts(from)),
+            Frame::Left { nullable, .. } => nullable,
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
             Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
-        }
-    }
-
-    /// Follows every way to a first lexeme that reads at least one byte.
-    fn first_lexemes(&mut self, search: &mut Search) -> Result<(), EngineError> {
-        let grammar = self.grammar.clone();
-        while let Some((place, continuation)) = search.work.pop() {
-            if continuation.len() > MAX_CONTINUATION {
-                return Err(EngineError::LeftRecursion);
-            }
-            match place {
-                Frame::Lexeme(expr) => search.cases.push((expr, continuation)),
-                Frame::Rest { node, from } => {
-                    let Node::Sequence(parts) = grammar.node(node) else {
-                        unreachable!("only a sequence has a rest");
-                    };
-                    let first = parts[from as usize];
-                    let mut inner = continuation.clone();
-                    if (from as usize) + 1 < parts.len() {
-                        let rest = Frame::Rest { node, from: from + 1 };
-                        if self.nullable[first.0 as usize] {
-                            search.add(rest, continuation);
-                        }
-                        let rest = self.frame_id(rest);
-                        inner.push((rest, Register::Value(0)));
-                    }
-                    search.add(Frame::Node(first), inner);
-                }
-                Frame::Node(node) => match grammar.node(node) {
-                    Node::Lexeme(expr) => search.cases.push((*expr, continuation)),
-                    Node::Sequence(parts) if parts.is_empty() => {}
-                    Node::Sequence(_) => search.add(Frame::Rest { node, from: 0 }, continuation),
-                    Node::Choice(parts) => {
-                        for &part in parts.iter().rev() {
-                            search.add(Frame::Node(part), continuation.clone());
-                        }
-                    }
-                    Node::Repeat { max: Some(0), .. } => {}
-                    Node::Repeat { body, min, max } => {
-                        let mut inner = continuation;
-                        let count = 1.min(max.unwrap_or(*min));
-                        inner.push((self.frame_id(place), Register::Value(count)));
-                        search.add(Frame::Node(*body), inner);
-                    }
-                    Node::Rule(rule) => search.add(Frame::Node(grammar.rule(*rule).body), continuation),
-                    Node::Capture { body, .. } => search.add(Frame::Node(*body), continuation),
-                    Node::Token(_) => return Err(EngineError::TokenNode),
-                    Node::Members(id) => {
-                        let members = grammar.members(*id);
-                        let surface = members.surface;
-                        if !members.known.iter().any(|member| member.required) {
-                            search.cases.push((surface.empty, continuation.clone()));
-                        }
-                        if !members.known.is_empty() || members.free.is_some() {
-                            let mut inner = continuation;
-                            inner.push((self.frame_id(Frame::Key(*id)), Register::Value(0)));
-                            search.cases.push((surface.open, inner));
-                        }
-                    }
-                },
-                Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::Spaced { .. } => {
-                    unreachable!("an object's inside and a pushed frame are never first places")
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Places still to look at, each with the frames that follow it, and the lexemes found.
-#[derive(Default)]
-struct Search {
-    work: Vec<(Frame, Vec<(FrameId, Register)>)>,
-    seen: FxHashSet<(Frame, Vec<(FrameId, Register)>)>,
-    cases: Vec<(ExprId, Vec<(FrameId, Register)>)>,
-}
-
-impl Search {
-    fn add(&mut self, frame: Frame, continuation: Vec<(FrameId, Register)>) {
-        if self.seen.insert((frame, continuation.clone())) {
-            self.work.push((frame, continuation));
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, Fork, ForkId, FrameId, Machine, Register};
 use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
 
-/// So many sets one matcher may hold: about 200 MiB.
-const MAX_SETS: usize = 4_000_000;
+/// So many bytes the stacks of one matcher may hold.
+const MAX_STACK_BYTES: usize = 256 << 20;
 
 /// Why it may have been wrong to take a key for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -84,15 +84,19 @@ impl Run<'_> {
                     (state.next, state.known)
                 });
                 let fork = self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?;
-                let state = StateId::START.0;
-                threads.push(Entry { head: fork.0, register: frame.register, state, below: frame.below });
-                if self.machine.fork(fork).nullable && !work.contains(&frame.below) {
+                let thread =
+                    Entry { head: fork.0, register: frame.register, state: StateId::START.0, below: frame.below };
+                let fork = self.machine.fork(fork);
+                if !fork.continuations.is_empty() {
+                    threads.push(thread);
+                }
+                if fork.nullable && !work.contains(&frame.below) {
                     work.push(frame.below);
                 }
             }
         }
-        if self.stacks.len() > MAX_SETS {
-            return Err(EngineError::TooManySets(MAX_SETS));
+        if self.stacks.memory_bytes() > MAX_STACK_BYTES {
+            return Err(EngineError::StacksFull(MAX_STACK_BYTES));
         }
         Ok(())
     }
@@ -270,6 +274,9 @@ impl Run<'_> {
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, ..old })
                 }
             };
+            if let Some(absorbed) = self.machine.absorbed(frame) {
+                stack = self.stacks.without(absorbed.0, stack);
+            }
             stack = self.stacks.push(frame.0, value, stack);
         }
         Some(stack)

@@ -187,6 +187,28 @@ impl Stacks {
         self.intern(&[Entry { head: frame, register, state: 0, below }])
     }
 
+    /// The set with what lies below a frame in place of that frame.
+    pub fn without(&mut self, frame: u32, set: SetId) -> SetId {
+        self.look_at(set);
+        let (mut kept, mut below) = (Vec::new(), Vec::new());
+        for &entry in self.entries(set) {
+            if entry.head == frame { below.push(entry.below) } else { kept.push(entry) }
+        }
+        match below[..] {
+            [] => set,
+            [only] if kept.is_empty() => only,
+            _ => {
+                for set in below {
+                    self.look_at(set);
+                    kept.extend_from_slice(self.entries(set));
+                }
+                kept.sort_unstable();
+                kept.dedup();
+                self.intern(&kept)
+            }
+        }
+    }
+
     /// The configuration of these threads: sorted, and threads that differ only in what lies below joined to one.
     pub fn configuration(&mut self, threads: &mut Vec<Entry>) -> SetId {
         if threads.len() > 1 {
@@ -270,11 +292,6 @@ impl Stacks {
     /// The text of these bytes.
     pub fn intern_text(&mut self, bytes: &[u8]) -> u32 {
         bytes.iter().fold(NIL, |text, &byte| self.append(text, u32::from(byte)))
-    }
-
-    /// How many sets there are.
-    pub fn len(&self) -> usize {
-        self.spans.len()
     }
 
     /// Bytes of memory held, about.

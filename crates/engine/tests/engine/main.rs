@@ -1,5 +1,7 @@
 //! Tests of the engine through its public face.
 
 mod common;
+mod earley;
 mod masks;
 mod matcher;
+mod recognition;

@@ -1,0 +1,344 @@
+//! Which lexemes may come first at a frame, and what is left behind each: the layout of one fork.
+//!
+//! The search goes from the frame down to first lexemes. Left-recursive nodes are entered from the left corner up (see
+//! `left.rs`), because the way down does not end. So are all others where the ways down are very many for the places
+//! that they lead through, since every way has a continuation of its own: then the ways become frames, and are as many as
+//! the nodes.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{Node, NodeId};
+use stencilm_regex::{ExprId, Tag};
+
+use crate::error::EngineError;
+use crate::left::{Region, Rest};
+use crate::lexicon::{DfaId, Lexicon};
+use crate::machine::{Fork, Frame, FrameId, Machine, Phase, Register};
+
+/// So many frames may be written into the continuations of one fork.
+const MAX_PUSHES: usize = 4_000_000;
+
+/// So many ways are looked at for each place on them before they are read from the left corner.
+const MAX_WAYS_PER_PLACE: usize = 8;
+
+/// As many ways are fine however few the places are.
+const FEW_WAYS: usize = 1_000;
+
+/// A continuation longer than this is read from the left corner, one step at a time.
+const MAX_CONTINUATION: usize = 100;
+
+/// Places still to look at, each with the frames that follow it, and the lexemes and tokens found.
+#[derive(Default, Clone)]
+struct Search {
+    work: Vec<(Frame, Ways)>,
+    seen: FxHashSet<(Frame, Ways)>,
+    places: FxHashSet<Frame>,
+    cases: Vec<(ExprId, Ways)>,
+    tokens: Vec<(NodeId, Ways)>,
+    /// Whether every node is read from the left corner, not only the left-recursive ones.
+    whole: bool,
+    /// The frames written so far.
+    pushes: usize,
+}
+
+/// Frames to push, the bottom one first.
+type Ways = Vec<(FrameId, Register)>;
+
+impl Search {
+    fn add(&mut self, frame: Frame, continuation: Ways) {
+        if self.seen.insert((frame, continuation.clone())) {
+            self.pushes += continuation.len() + 1;
+            self.places.insert(frame);
+            self.work.push((frame, continuation));
+        }
+    }
+
+    /// Whether the ways are too many, or too long, to be told one by one.
+    fn is_lost(&self, continuation: &[(FrameId, Register)]) -> bool {
+        continuation.len() > MAX_CONTINUATION || self.seen.len() > FEW_WAYS + MAX_WAYS_PER_PLACE * self.places.len()
+    }
+}
+
+impl Machine {
+    /// Lays out the fork of a frame in a phase.
+    pub(crate) fn lay_out(&mut self, lexicon: &mut Lexicon, frame: FrameId, phase: Phase) -> Result<Fork, EngineError> {
+        let mut search = Search::default();
+        let mut fork = Fork {
+            dfa: DfaId(0),
+            continuations: Vec::new(),
+            tokens: Vec::new(),
+            nullable: false,
+            free_tag: None,
+            taken_tag: None,
+            members: None,
+            known_count: 0,
+            any_order: false,
+            frame,
+        };
+        let (blanks, frame) = match self.frames[frame.0 as usize] {
+            Frame::Spaced { blanks, then } => (Some(blanks), then),
+            _ => (None, frame),
+        };
+        let (mut free_key, mut taken_keys) = (None, None);
+        match (self.frames[frame.0 as usize], phase) {
+            (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
+                fork.nullable = may_end;
+                let Node::Repeat { body, min, max } = *self.grammar.node(node) else {
+                    unreachable!("only a repetition has this phase");
+                };
+                if may_go_on {
+                    let register = Register::CountUp { limit: max.unwrap_or(min) };
+                    let again = (max != Some(1)).then_some((frame, register));
+                    search.add(Frame::Node(body), again.into_iter().collect());
+                }
+            }
+            (Frame::Key(id), Phase::Members { next, known }) => {
+                let grammar = self.grammar.clone();
+                let members = grammar.members(id);
+                fork.known_count = members.known.len() as u32;
+                fork.any_order = members.any_order;
+                fork.members = Some(id);
+                let after = self.frame_id(Frame::AfterValue(id));
+                for index in self.possible_members(members, next, known) {
+                    let known = &members.known[index];
+                    let member = self.frame_id(Frame::Member { members: id, value: known.value });
+                    let register = Register::Known(index as u32);
+                    search.cases.push((known.key, vec![(after, register), (member, Register::Value(0))]));
+                }
+                if let Some(free) = members.free.as_ref().filter(|_| self.free_is_possible(members, next)) {
+                    let member = self.frame_id(Frame::Member { members: id, value: free.value });
+                    free_key = Some(free.key);
+                    search.cases.push((free.key, vec![(after, Register::Free), (member, Register::Value(0))]));
+                    taken_keys = Some(free.taken_keys).filter(|&keys| keys != ExprId::NOTHING);
+                }
+            }
+            (Frame::Member { members, value }, _) => {
+                let value = self.frame_id(Frame::Node(value));
+                let colon = self.grammar.members(members).surface.colon;
+                search.cases.push((colon, vec![(value, Register::Value(0))]));
+            }
+            (Frame::AfterValue(id), Phase::Members { next, known }) => {
+                let grammar = self.grammar.clone();
+                let members = grammar.members(id);
+                let more = !self.possible_members(members, next, known).is_empty()
+                    || (members.free.is_some() && self.free_is_possible(members, next));
+                if more {
+                    let key = self.frame_id(Frame::Key(id));
+                    search.cases.push((members.surface.item, vec![(key, Register::Same)]));
+                }
+                let missing = members.known.iter().enumerate().any(|(index, member)| {
+                    let seen =
+                        if members.any_order { self.known_contains(known, index) } else { index < next as usize };
+                    member.required && !seen
+                });
+                if !missing {
+                    search.cases.push((members.surface.close, Vec::new()));
+                }
+            }
+            (place, _) => {
+                fork.nullable = self.is_nullable(place);
+                search.add(place, Vec::new());
+            }
+        }
+        self.search(&mut search)?;
+        let mut exprs: Vec<ExprId> = Vec::new();
+        let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
+        for (lexeme, mut continuation) in search.cases {
+            let mut expr = self.lexeme(lexicon, blanks, lexeme);
+            if let Some((top, _)) = continuation.last_mut()
+                && self.takes_blanks(*top)
+                && let Some((head, blanks)) = lexicon.split_blanks(expr)
+            {
+                expr = head;
+                *top = self.frame_id(Frame::Spaced { blanks, then: *top });
+            }
+            let tag = *tags.entry(expr).or_insert_with(|| {
+                exprs.push(expr);
+                fork.continuations.push(Vec::new());
+                exprs.len() - 1
+            });
+            if free_key == Some(lexeme) {
+                fork.free_tag = Some(tag as Tag);
+            }
+            fork.continuations[tag].push(continuation.into());
+        }
+        for ways in &mut fork.continuations {
+            ways.sort_unstable();
+            ways.dedup();
+        }
+        fork.tokens = search.tokens.into_iter().map(|(token, continuation)| (token, continuation.into())).collect();
+        fork.tokens.sort_unstable();
+        fork.tokens.dedup();
+        if let Some(keys) = taken_keys {
+            // With a single known name this is that member's own lexeme, which has a tag already.
+            let expr = self.lexeme(lexicon, blanks, keys);
+            let tag = *tags.entry(expr).or_insert_with(|| {
+                exprs.push(expr);
+                fork.continuations.push(Vec::new());
+                exprs.len() - 1
+            });
+            fork.taken_tag = Some(tag as Tag);
+        }
+        fork.dfa = lexicon.dfa(&exprs)?;
+        Ok(fork)
+    }
+
+    /// Follows every way to a first lexeme that reads at least one byte.
+    fn search(&mut self, search: &mut Search) -> Result<(), EngineError> {
+        let begin = search.clone();
+        while let Some((place, continuation)) = search.work.pop() {
+            if !search.whole && search.is_lost(&continuation) {
+                *search = Search { whole: true, ..begin.clone() };
+                continue;
+            }
+            if search.pushes > MAX_PUSHES {
+                return Err(EngineError::TooManyWays(MAX_PUSHES));
+            }
+            self.visit(search, place, continuation);
+        }
+        Ok(())
+    }
+
+    /// Adds what one place begins with.
+    fn visit(&mut self, search: &mut Search, place: Frame, continuation: Ways) {
+        let grammar = self.grammar.clone();
+        match place {
+            Frame::Lexeme(expr) => search.cases.push((expr, continuation)),
+            Frame::Rest { node, from } => {
+                let Node::Sequence(parts) = grammar.node(node) else {
+                    unreachable!("only a sequence has a rest");
+                };
+                let first = parts[from as usize];
+                let mut inner = continuation.clone();
+                if (from as usize) + 1 < parts.len() {
+                    let rest = Frame::Rest { node, from: from + 1 };
+                    if self.left.is_nullable(first) {
+                        search.add(rest, continuation);
+                    }
+                    let rest = self.frame_id(rest);
+                    inner.push((rest, Register::Value(0)));
+                }
+                search.add(Frame::Node(first), inner);
+            }
+            Frame::Left { goal, corner, whole, .. } => self.visit_ups(search, goal, corner, whole, &continuation),
+            Frame::Node(node) => {
+                let node = self.left.resolve(node);
+                match grammar.node(node) {
+                    Node::Lexeme(expr) => search.cases.push((*expr, continuation)),
+                    Node::Token(_) => search.tokens.push((node, continuation)),
+                    Node::Members(id) => {
+                        let members = grammar.members(*id);
+                        let surface = members.surface;
+                        if !members.known.iter().any(|member| member.required) {
+                            search.cases.push((surface.empty, continuation.clone()));
+                        }
+                        if !members.known.is_empty() || members.free.is_some() {
+                            let mut inner = continuation;
+                            inner.push((self.frame_id(Frame::Key(*id)), Register::Value(0)));
+                            search.cases.push((surface.open, inner));
+                        }
+                    }
+                    _ if search.whole || self.left.is_left_recursive(node) => {
+                        self.visit_corners(search, node, &continuation);
+                    }
+                    _ => {
+                        let children: Vec<(NodeId, Rest)> = self.left.children(node).collect();
+                        for (child, rest) in children.into_iter().rev() {
+                            let inner = self.with_rest(continuation.clone(), node, rest);
+                            search.add(Frame::Node(child), inner);
+                        }
+                    }
+                }
+            }
+            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::Spaced { .. } => {
+                unreachable!("an object's inside and a pushed frame are never first places")
+            }
+        }
+    }
+
+    /// Adds what may come first of all in a node that is read from the left corner: what its region begins with.
+    fn visit_corners(&mut self, search: &mut Search, goal: NodeId, continuation: &Ways) {
+        let whole = search.whole;
+        let region = self.left.region(goal, whole);
+        let complete = region.completing(goal, &self.left);
+        for &corner in region.nodes() {
+            let children: Vec<(NodeId, Rest)> =
+                self.left.children(corner).filter(|(child, _)| !region.contains(*child)).collect();
+            if children.is_empty() {
+                continue;
+            }
+            let mut up = continuation.clone();
+            up.extend(self.left_frame(&region, &complete, goal, corner, whole).map(|left| (left, Register::Value(0))));
+            for (child, rest) in children {
+                let inner = self.with_rest(up.clone(), corner, rest);
+                search.add(Frame::Node(child), inner);
+            }
+        }
+    }
+
+    /// Adds what may come first behind a complete corner: the rest of a node that it begins, and then that node is a
+    /// complete corner.
+    fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: &Ways) {
+        let region = self.left.region(goal, whole);
+        let complete = region.completing(goal, &self.left);
+        for node in region.complete_with(corner, &self.left) {
+            for up in region.ups(node) {
+                let (parent, mut inner) = (up.parent, continuation.clone());
+                let left = self.left_frame(&region, &complete, goal, parent, whole);
+                inner.extend(left.map(|left| (left, Register::Value(0))));
+                match up.rest {
+                    Rest::Nothing => {}
+                    Rest::Parts(from) => search.add(Frame::Rest { node: parent, from }, inner),
+                    Rest::Rounds => {
+                        let Node::Repeat { body, min, max } = *self.grammar.node(parent) else {
+                            unreachable!("only repetitions have rounds");
+                        };
+                        let count = Register::Value(2.min(max.unwrap_or(min)));
+                        inner.push((self.frame_id(Frame::Node(parent)), count));
+                        search.add(Frame::Node(body), inner);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The continuation with the rest of a node behind its first child.
+    fn with_rest(&mut self, mut continuation: Ways, node: NodeId, rest: Rest) -> Ways {
+        match rest {
+            Rest::Nothing => {}
+            Rest::Parts(from) => {
+                continuation.push((self.frame_id(Frame::Rest { node, from }), Register::Value(0)));
+            }
+            Rest::Rounds => {
+                let Node::Repeat { min, max, .. } = *self.grammar.node(node) else {
+                    unreachable!("only repetitions have rounds");
+                };
+                let count = Register::Value(1.min(max.unwrap_or(min)));
+                continuation.push((self.frame_id(Frame::Node(node)), count));
+            }
+        }
+        continuation
+    }
+
+    /// The frame of the ways up from a complete corner; `None` where there are none but to be complete.
+    fn left_frame(
+        &mut self,
+        region: &Region,
+        complete: &FxHashSet<NodeId>,
+        goal: NodeId,
+        corner: NodeId,
+        whole: bool,
+    ) -> Option<FrameId> {
+        let corner = region.highest(goal, corner);
+        if !region.goes_on(corner) {
+            return None;
+        }
+        let whole = whole || !self.left.is_left_recursive(goal);
+        let mut frame =
+            |corner: NodeId| self.frame_id(Frame::Left { goal, corner, whole, nullable: complete.contains(&corner) });
+        let own = frame(corner);
+        // What leads from a corner to the goal and then from the goal to itself leads from the corner to the goal.
+        let absorbed = region.goes_on(goal).then(|| frame(goal));
+        self.absorb(own, absorbed);
+        Some(own)
+    }
+}

@@ -1,0 +1,345 @@
+//! Which nodes of a grammar may begin with which: left recursion, and the ways up out of it.
+//!
+//! A node's *left children* are what it may begin with; behind a child comes the *rest* of the node. A node that is its own
+//! left descendant is left-recursive: following its first places downwards never ends. The machine reads such nodes from
+//! the left corner up instead (Rosenkrantz & Lewis 1970): it begins with anything outside of the cycle, and when some
+//! node, the **corner**, is complete, asks which of its parents it began, up to the node that was wanted, the **goal**.
+//! What is up from a corner is the same wherever it stands, so no stack grows while a list grows to the right.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{Grammar, Node, NodeId};
+
+/// What comes behind a left child.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Rest {
+    /// Nothing: the node is complete with this child.
+    Nothing,
+    /// The parts of a sequence from this one on.
+    Parts(u32),
+    /// More rounds of a repetition, after one.
+    Rounds,
+}
+
+/// A node that may begin with another one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Up {
+    /// The node that is begun.
+    pub parent: NodeId,
+    /// What it needs behind that child.
+    pub rest: Rest,
+}
+
+/// Nodes that are read from the left corner up, and how they begin each other.
+pub(crate) struct Region {
+    nodes: Vec<NodeId>,
+    ups: FxHashMap<NodeId, Vec<Up>>,
+    /// The nodes from which some way up reads something.
+    going_on: FxHashSet<NodeId>,
+}
+
+/// The left children of all nodes of a grammar.
+pub(crate) struct LeftGraph {
+    grammar: Arc<Grammar>,
+    nullable: Vec<bool>,
+    /// For every node the one that it is only another name for.
+    resolved: Vec<NodeId>,
+    /// For every node the number of the cycle that it is part of; empty where there is none at all.
+    cycles: Vec<Option<u32>>,
+    members: Vec<Vec<NodeId>>,
+    regions: FxHashMap<(u32, bool), Arc<Region>>,
+}
+
+/// So many regions are kept; they can be made again.
+const MAX_REGIONS: usize = 256;
+
+impl LeftGraph {
+    /// Finds what each node may begin with.
+    pub fn new(grammar: Arc<Grammar>) -> LeftGraph {
+        let nullable = grammar.nullable_nodes();
+        let resolved = resolve(&grammar);
+        let mut graph = LeftGraph {
+            grammar,
+            nullable,
+            resolved,
+            cycles: Vec::new(),
+            members: Vec::new(),
+            regions: FxHashMap::default(),
+        };
+        // Recursion goes through rules only.
+        if !graph.grammar.rules().is_empty() {
+            graph.find_cycles();
+        }
+        graph
+    }
+
+    /// The node that this one is only another name for: what a rule, a capture, or a choice of one stands for.
+    pub fn resolve(&self, node: NodeId) -> NodeId {
+        self.resolved[node.0 as usize]
+    }
+
+    /// Whether a node matches the empty string.
+    pub fn is_nullable(&self, node: NodeId) -> bool {
+        self.nullable[node.0 as usize]
+    }
+
+    /// Whether a node may begin with itself.
+    pub fn is_left_recursive(&self, node: NodeId) -> bool {
+        self.cycles.get(node.0 as usize).is_some_and(Option::is_some)
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let regions: usize = self.regions.values().map(|region| region.nodes.len() * 80).sum();
+        self.nullable.len() * 5 + self.cycles.len() * 8 + regions
+    }
+
+    /// Whether the rest of a node may be empty.
+    pub fn is_rest_nullable(&self, node: NodeId, rest: Rest) -> bool {
+        match (rest, self.grammar.node(node)) {
+            (Rest::Nothing, _) => true,
+            (Rest::Parts(from), Node::Sequence(parts)) => {
+                parts[from as usize..].iter().all(|&part| self.is_nullable(part))
+            }
+            (Rest::Rounds, Node::Repeat { body, min, .. }) => *min <= 1 || self.is_nullable(*body),
+            _ => unreachable!("only sequences have parts, and only repetitions rounds"),
+        }
+    }
+
+    /// The nodes that a node may begin with, with what comes behind each.
+    pub fn children(&self, node: NodeId) -> impl Iterator<Item = (NodeId, Rest)> + '_ {
+        let mut index = 0;
+        let mut nullable_so_far = true;
+        std::iter::from_fn(move || {
+            let (child, rest) = match self.grammar.node(node) {
+                Node::Choice(parts) => (*parts.get(index)?, Rest::Nothing),
+                Node::Sequence(parts) if nullable_so_far => {
+                    let child = *parts.get(index)?;
+                    nullable_so_far = self.is_nullable(child);
+                    let more = index + 1 < parts.len();
+                    (child, if more { Rest::Parts(index as u32 + 1) } else { Rest::Nothing })
+                }
+                Node::Repeat { max: Some(0), .. } => return None,
+                Node::Repeat { body, max, .. } if index == 0 => {
+                    (*body, if *max == Some(1) { Rest::Nothing } else { Rest::Rounds })
+                }
+                _ => return None,
+            };
+            index += 1;
+            Some((self.resolve(child), rest))
+        })
+    }
+
+    /// Whether nothing can be left of the node but itself.
+    fn is_leaf(&self, node: NodeId) -> bool {
+        matches!(self.grammar.node(node), Node::Lexeme(_) | Node::Token(_) | Node::Members(_))
+    }
+
+    /// The cycles of the graph, by Tarjan's algorithm (1972) with a stack of its own.
+    fn find_cycles(&mut self) {
+        let count = self.grammar.nodes().len();
+        let mut cycles = vec![None; count];
+        let mut members = Vec::new();
+        // order[n]: when the node was first seen, from 1; low[n]: the earliest node on the stack that it reaches.
+        let (mut order, mut low) = (vec![0u32; count], vec![0u32; count]);
+        let mut on_stack = vec![false; count];
+        let (mut stack, mut next) = (Vec::new(), 1);
+        for start in 0..count as u32 {
+            let start = NodeId(start);
+            if order[start.0 as usize] != 0 || self.resolve(start) != start || self.is_leaf(start) {
+                continue;
+            }
+            let mut work = Vec::new();
+            let mut enter = Some(start);
+            loop {
+                if let Some(node) = enter.take() {
+                    let index = node.0 as usize;
+                    (order[index], low[index]) = (next, next);
+                    next += 1;
+                    on_stack[index] = true;
+                    stack.push(node);
+                    work.push((node, self.children(node), false));
+                }
+                let Some((node, children, loops)) = work.last_mut() else { break };
+                let (node, index) = (*node, node.0 as usize);
+                if let Some((child, _)) = children.next() {
+                    let below = child.0 as usize;
+                    *loops |= child == node;
+                    if order[below] == 0 {
+                        enter = (!self.is_leaf(child)).then_some(child);
+                    } else if on_stack[below] {
+                        low[index] = low[index].min(order[below]);
+                    }
+                    continue;
+                }
+                let loops = *loops;
+                work.pop();
+                if let Some((parent, ..)) = work.last() {
+                    let parent = parent.0 as usize;
+                    low[parent] = low[parent].min(low[index]);
+                }
+                if low[index] == order[index] {
+                    let from = stack.iter().rposition(|&other| other == node).expect("a node leaves the stack once");
+                    let cycle: Vec<NodeId> = stack.drain(from..).collect();
+                    cycle.iter().for_each(|member| on_stack[member.0 as usize] = false);
+                    if loops || cycle.len() > 1 {
+                        cycle.iter().for_each(|member| cycles[member.0 as usize] = Some(members.len() as u32));
+                        members.push(cycle);
+                    }
+                }
+            }
+        }
+        (self.cycles, self.members) = (cycles, members);
+    }
+
+    /// The nodes to be read from the left corner up when this one is wanted: its cycle; or, when `whole` is set,
+    /// everything that it may begin with.
+    pub fn region(&mut self, goal: NodeId, whole: bool) -> Arc<Region> {
+        let key = match self.cycles.get(goal.0 as usize) {
+            Some(&Some(cycle)) if !whole => (cycle, false),
+            _ => (goal.0, true),
+        };
+        if let Some(known) = self.regions.get(&key) {
+            return known.clone();
+        }
+        let nodes = if key.1 { self.reachable(goal) } else { self.members[key.0 as usize].clone() };
+        let inside: FxHashSet<NodeId> = nodes.iter().copied().collect();
+        let mut ups: FxHashMap<NodeId, Vec<Up>> = FxHashMap::default();
+        for &parent in &nodes {
+            for (child, rest) in self.children(parent).filter(|(child, _)| inside.contains(child)) {
+                let (ups, up) = (ups.entry(child).or_default(), Up { parent, rest });
+                if ups.last() != Some(&up) {
+                    ups.push(up);
+                }
+            }
+        }
+        let mut region = Region { nodes, ups, going_on: FxHashSet::default() };
+        let reads = |node: &NodeId| region.ups(*node).iter().any(|up| up.rest != Rest::Nothing);
+        let reading: Vec<NodeId> = region.nodes.iter().copied().filter(reads).collect();
+        region.going_on = region.below(reading, self, |_, _| true);
+        let region = Arc::new(region);
+        if self.regions.len() >= MAX_REGIONS {
+            self.regions.clear();
+        }
+        self.regions.insert(key, region.clone());
+        region
+    }
+
+    /// All that a node may begin with and that may begin with something itself.
+    fn reachable(&self, goal: NodeId) -> Vec<NodeId> {
+        let mut nodes = vec![goal];
+        let mut seen: FxHashSet<NodeId> = nodes.iter().copied().collect();
+        let mut done = 0;
+        while done < nodes.len() {
+            let node = nodes[done];
+            done += 1;
+            nodes.extend(
+                self.children(node).map(|(child, _)| child).filter(|&child| !self.is_leaf(child) && seen.insert(child)),
+            );
+        }
+        nodes
+    }
+}
+
+impl Region {
+    /// The nodes, each once.
+    pub fn nodes(&self) -> &[NodeId] {
+        &self.nodes
+    }
+
+    /// Whether a node is in the region.
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.ups.contains_key(&node) || self.nodes.first() == Some(&node)
+    }
+
+    /// Whether anything may come between a complete corner and a complete goal.
+    pub fn goes_on(&self, corner: NodeId) -> bool {
+        self.going_on.contains(&corner)
+    }
+
+    /// The corners with which a goal is complete when all rests on the way up are empty.
+    pub fn completing(&self, goal: NodeId, graph: &LeftGraph) -> FxHashSet<NodeId> {
+        self.below(vec![goal], graph, |parent, rest| graph.is_rest_nullable(parent, rest))
+    }
+
+    /// These nodes, and all below them that only such steps lead to.
+    fn below(
+        &self,
+        mut nodes: Vec<NodeId>,
+        graph: &LeftGraph,
+        step: impl Fn(NodeId, Rest) -> bool,
+    ) -> FxHashSet<NodeId> {
+        let mut seen: FxHashSet<NodeId> = nodes.iter().copied().collect();
+        while let Some(node) = nodes.pop() {
+            for (child, rest) in graph.children(node) {
+                if self.contains(child) && step(node, rest) && seen.insert(child) {
+                    nodes.push(child);
+                }
+            }
+        }
+        seen
+    }
+
+    /// What a node may begin within the region.
+    pub fn ups(&self, node: NodeId) -> &[Up] {
+        self.ups.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// The corner that leaves the same ways up as this one, nearest to the goal: through nodes that are complete with
+    /// their only child.
+    pub fn highest(&self, goal: NodeId, corner: NodeId) -> NodeId {
+        let mut highest = corner;
+        // A chain longer than the region would be a cycle that the goal is not on, and so lead nowhere.
+        for _ in 0..self.nodes.len() {
+            match self.ups(highest) {
+                [Up { parent, rest: Rest::Nothing }] if highest != goal => highest = *parent,
+                _ => break,
+            }
+        }
+        highest
+    }
+
+    /// The nodes that are complete when the corner is, if their rests are empty: the corner itself and what is above.
+    pub fn complete_with(&self, corner: NodeId, graph: &LeftGraph) -> Vec<NodeId> {
+        let mut nodes = vec![corner];
+        let mut seen: FxHashSet<NodeId> = nodes.iter().copied().collect();
+        let mut done = 0;
+        while done < nodes.len() {
+            let node = nodes[done];
+            done += 1;
+            for up in self.ups(node) {
+                if graph.is_rest_nullable(up.parent, up.rest) && seen.insert(up.parent) {
+                    nodes.push(up.parent);
+                }
+            }
+        }
+        nodes
+    }
+}
+
+/// For every node the one that it is only another name for. A name that leads back to itself stands for itself: it
+/// matches nothing, so nothing refers to it.
+fn resolve(grammar: &Grammar) -> Vec<NodeId> {
+    let mut resolved: Vec<Option<NodeId>> = vec![None; grammar.nodes().len()];
+    let mut path = Vec::new();
+    for start in 0..grammar.nodes().len() as u32 {
+        let mut node = NodeId(start);
+        let end = loop {
+            if let Some(known) = resolved[node.0 as usize] {
+                break known;
+            }
+            // Set for now, so that a circle ends; corrected below.
+            resolved[node.0 as usize] = Some(node);
+            path.push(node);
+            node = match grammar.node(node) {
+                Node::Rule(rule) => grammar.rule(*rule).body,
+                Node::Capture { body, .. } => *body,
+                Node::Choice(parts) | Node::Sequence(parts) if parts.len() == 1 => parts[0],
+                _ => break node,
+            };
+        };
+        path.drain(..).for_each(|name| resolved[name.0 as usize] = Some(end));
+    }
+    resolved.into_iter().enumerate().map(|(index, end)| end.unwrap_or(NodeId(index as u32))).collect()
+}

@@ -1,0 +1,256 @@
+//! The machine reads every context-free grammar exactly: left-recursive, cyclic, ambiguous, with empty parts anywhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherOptions, TokenSet, Vocabulary, naive};
+use stencilm_grammar::{ErrorKind, Grammar, GrammarBuilder, Node, NodeId, Report, RuleId};
+use stencilm_regex::ExprId;
+
+use crate::common::{Random, matcher};
+use crate::earley::{Earley, Letter, Verdict};
+
+/// A builder that remembers which words its lexemes are.
+#[derive(Default)]
+struct Words {
+    builder: GrammarBuilder,
+    words: HashMap<ExprId, Vec<u8>>,
+}
+
+impl Words {
+    fn word(&mut self, word: &str) -> NodeId {
+        let expr = self.builder.exprs.literal(word.as_bytes());
+        self.words.insert(expr, word.as_bytes().to_vec());
+        self.builder.lexeme(expr)
+    }
+
+    fn node(&mut self, random: &mut Random, rules: &[RuleId], pool: &mut Vec<NodeId>, depth: usize) -> NodeId {
+        let node = match random.below(if depth == 0 { 5 } else { 14 }) {
+            0 => self.word(""),
+            1 | 2 => self.word(*random.pick(&["a", "b", "c", "ab", "aa"])),
+            3 | 4 => {
+                let rule = *random.pick(rules);
+                self.builder.node(Node::Rule(rule))
+            }
+            5..=8 => {
+                let parts: Vec<NodeId> =
+                    (0..random.below(4)).map(|_| self.node(random, rules, pool, depth - 1)).collect();
+                self.builder.sequence(&parts)
+            }
+            9 | 10 => {
+                let parts: Vec<NodeId> =
+                    (0..1 + random.below(3)).map(|_| self.node(random, rules, pool, depth - 1)).collect();
+                self.builder.choice(&parts)
+            }
+            11 => {
+                let body = self.node(random, rules, pool, depth - 1);
+                let min = random.below(3) as u32;
+                let max = if random.chance(2) { None } else { Some(min + random.below(3) as u32) };
+                self.builder.repeat(body, min, max)
+            }
+            12 => {
+                let body = self.node(random, rules, pool, depth - 1);
+                self.builder.capture("part", body)
+            }
+            _ if pool.is_empty() => self.word("b"),
+            _ => *random.pick(pool),
+        };
+        pool.push(node);
+        node
+    }
+}
+
+fn no_tokens() -> Arc<Vocabulary> {
+    Arc::new(Vocabulary::new(&[Some("a"), Some("b"), Some("c")], 3, &[], &[]).unwrap())
+}
+
+/// Reads every text over three letters that is viable, and those that are not by their last letter, up to a length and
+/// a number of them.
+fn compare(grammar: &Grammar, twin: &Earley, what: &str) {
+    let mut live = matcher(grammar.clone(), no_tokens());
+    let mut texts = vec![Vec::new()];
+    let mut done = 0;
+    while done < texts.len() && done < 150 {
+        let text: Vec<u8> = texts[done].clone();
+        done += 1;
+        let letters: Vec<Letter> = text.iter().map(|&byte| Letter::Byte(byte)).collect();
+        let expected = twin.verdict(&letters);
+        live.reset();
+        let viable = text.is_empty() || live.accept_bytes(&text).unwrap();
+        let found = Verdict { viable, complete: viable && live.is_completed() };
+        assert_eq!(found, expected, "{what}: {:?}", String::from_utf8_lossy(&text));
+        if viable && text.len() < 7 {
+            texts.extend(b"abc".iter().map(|&byte| [&text[..], &[byte]].concat()));
+        }
+    }
+}
+
+fn random_grammar_is_read_exactly(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut words = Words::default();
+    let rules: Vec<RuleId> =
+        (0..1 + random.below(4)).map(|index| words.builder.declare_rule(format!("rule{index}"))).collect();
+    let mut pool = Vec::new();
+    for &rule in &rules {
+        let body = words.node(&mut random, &rules, &mut pool, 3);
+        words.builder.define_rule(rule, body);
+    }
+    let root = words.builder.node(Node::Rule(rules[0]));
+    match words.builder.finish(root, Report::default()) {
+        Ok(grammar) => {
+            let twin = Earley::new(&grammar, &words.words);
+            compare(&grammar, &twin, &format!("seed {seed}"));
+        }
+        Err(error) => assert_eq!(error.kind, ErrorKind::Unsatisfiable, "seed {seed}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_grammars_are_read_as_the_twin_reads_them(seed in any::<u64>()) {
+        random_grammar_is_read_exactly(seed);
+    }
+}
+
+/// A grammar of rules written as `S -> S a | b`: words in lower case or signs, rules in upper case, `_` for nothing.
+fn rules(text: &str) -> (Grammar, Earley) {
+    let mut words = Words::default();
+    let lines: Vec<(&str, &str)> = text.lines().map(|line| line.split_once("->").expect("a rule")).collect();
+    let names: HashMap<&str, RuleId> =
+        lines.iter().map(|(name, _)| (name.trim(), words.builder.declare_rule(name.trim()))).collect();
+    for (name, body) in &lines {
+        let mut alternatives = Vec::new();
+        for alternative in body.split('|') {
+            let mut parts = Vec::new();
+            for part in alternative.split_whitespace() {
+                let (part, optional) = part.strip_suffix('?').map_or((part, false), |part| (part, true));
+                let node = match names.get(part) {
+                    Some(&rule) => words.builder.node(Node::Rule(rule)),
+                    None => words.word(if part == "_" { "" } else { part }),
+                };
+                parts.push(if optional { words.builder.repeat(node, 0, Some(1)) } else { node });
+            }
+            alternatives.push(words.builder.sequence(&parts));
+        }
+        let body = words.builder.choice(&alternatives);
+        words.builder.define_rule(names[name.trim()], body);
+    }
+    let root = words.builder.node(Node::Rule(names[lines[0].0.trim()]));
+    let grammar = words.builder.finish(root, Report::default()).expect("some text matches");
+    let twin = Earley::new(&grammar, &words.words);
+    (grammar, twin)
+}
+
+const KINDS: [&str; 16] = [
+    "E -> E b T | T\nT -> a | c E c",
+    "E -> E b E | E c E | a",
+    "S -> S S | a",
+    "S -> S S S | S S | a | _",
+    "A -> A | a",
+    "A -> B | a\nB -> A | b",
+    "A -> B a | c\nB -> A b | a",
+    "A -> B A c | b\nB -> a? b?",
+    "A -> B? A a | B\nB -> A? b",
+    "S -> a S b? | a",
+    "S -> a S | a",
+    "S -> a S? b?",
+    "S -> L c | S b\nL -> L a | S a | _",
+    "S -> A A A\nA -> A a | _",
+    "S -> S a S b S | c | _",
+    "S -> X S? Y? | a\nX -> S? a\nY -> b X | S",
+];
+
+#[test]
+fn every_kind_of_recursion_is_read_exactly() {
+    for kind in KINDS {
+        let (grammar, twin) = rules(kind);
+        compare(&grammar, &twin, kind);
+    }
+}
+
+#[test]
+fn masks_of_every_kind_of_recursion_are_exact() {
+    let tokens = ["a", "b", "c", "aa", "ab", "ba", "bc", "cb", "abab", "aab", "bbb", "cac", "caca"];
+    let vocabulary = Arc::new(Vocabulary::new(&tokens.map(Some), tokens.len() + 1, &[13], &[]).unwrap());
+    let mut random = Random::new(7);
+    for kind in KINDS {
+        let compiled = Arc::new(CompiledGrammar::new(Arc::new(rules(kind).0), vocabulary.clone()));
+        for _ in 0..5 {
+            let mut live = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
+            for _ in 0..12 {
+                let mut mask = TokenSet::empty(vocabulary.vocab_size());
+                live.fill_mask(mask.words_mut()).unwrap();
+                assert_eq!(mask, naive::mask(&live).unwrap(), "{kind}");
+                let allowed: Vec<u32> = mask.iter().filter(|&token| token != 13).collect();
+                if allowed.is_empty() {
+                    break;
+                }
+                assert!(live.accept_token(*random.pick(&allowed)).unwrap());
+            }
+        }
+    }
+}
+
+/// 2 ways at each of 40 levels: the ways to the first byte are 2^40, the places few.
+#[test]
+fn many_ways_to_the_same_first_byte_are_not_told_one_by_one() {
+    let mut text = String::new();
+    for level in 0..40 {
+        text += &format!("R{level} -> R{} b | R{} c\n", level + 1, level + 1);
+    }
+    text += "R40 -> a";
+    let (grammar, _) = rules(&text);
+    let mut live = matcher(grammar, no_tokens());
+    assert!(live.accept_bytes(b"a").unwrap());
+    assert!(live.accept_bytes(&b"bc".repeat(20)).unwrap());
+    assert!(live.is_completed());
+    assert!(!live.accept_bytes(b"b").unwrap());
+}
+
+/// A chain of rules that all begin with the next one, longer than any call stack.
+#[test]
+fn a_long_chain_of_rules_is_no_problem() {
+    let mut text = String::new();
+    for level in 0..3000 {
+        text += &format!("R{level} -> R{} b | c\n", level + 1);
+    }
+    text += "R3000 -> a";
+    let (grammar, _) = rules(&text);
+    let mut live = matcher(grammar, no_tokens());
+    assert!(live.accept_bytes(b"a").unwrap());
+    assert!(live.accept_bytes(&b"b".repeat(3000)).unwrap());
+    assert!(live.is_completed());
+    assert!(!live.accept_bytes(b"b").unwrap());
+}
+
+/// Bytes that the memory of a matcher gains for each unit, after the first thousand of them.
+fn growth(kind: &str, unit: &[u8]) -> usize {
+    let (grammar, _) = rules(kind);
+    let mut live = matcher(grammar, no_tokens());
+    let mut before = 0;
+    for count in 0..4000 {
+        if count == 1000 {
+            before = live.memory_bytes();
+        }
+        assert!(live.accept_bytes(unit).unwrap(), "{kind}: unit {count}");
+    }
+    (live.memory_bytes() - before) / 3000
+}
+
+#[test]
+fn lists_do_not_grow_a_stack() {
+    let step = growth("S -> a S | a", b"a");
+    for (kind, unit) in [
+        ("S -> S a | a", &b"a"[..]),
+        ("S -> a S?", b"a"),
+        ("E -> E b T | T\nT -> a", b"ab"),
+        ("E -> E b E | E c E | a", b"abac"),
+        ("S -> S S | a", b"a"),
+        ("A -> B a | b a\nB -> A b | a", b"ba"),
+    ] {
+        assert!(growth(kind, unit) <= step, "{kind}");
+    }
+}
