@@ -1,0 +1,239 @@
+//! Random grammars from nodes: shared, ambiguous, nullable, deep, counted, with objects and captures.
+//!
+//! Nodes are drawn from a pool of those made before as well as made anew, because it takes a node with two users to find
+//! that something is remembered by node which should not be. Half of the grammars are woven from the pool alone, from the
+//! leaves up, so that alternatives begin alike and go on differently.
+
+use stencilm_grammar::{
+    FreeMembers, Grammar, GrammarBuilder, KnownMember, Members, Node, NodeId, Report, RuleId, Surface,
+};
+use stencilm_regex::{ByteSet, ExprId};
+
+use crate::choices::Choices;
+use crate::exprs::{random_counts, random_expr};
+
+/// Whether rules may refer to themselves before they have read anything.
+const LEFT_RECURSION: bool = false;
+
+/// Whether nodes that stand for single tokens may come.
+pub const TOKEN_NODES: bool = false;
+
+/// The special tokens that every random vocabulary has.
+pub const SPECIAL_TOKENS: [&str; 2] = ["<pad>", "<|tool|>"];
+
+/// A random grammar, or `None` when it matches nothing.
+pub fn random_grammar(choices: &mut Choices<'_>) -> Option<Grammar> {
+    let mut builder = GrammarBuilder::default();
+    let rules: Vec<RuleId> =
+        (0..1 + choices.below(4)).map(|index| builder.declare_rule(format!("rule{index}"))).collect();
+    let mut maker = Maker { builder, rules, pool: Vec::new() };
+    let woven = choices.chance(2);
+    let depth = 2 + choices.below(3);
+    for index in 0..maker.rules.len() {
+        let body = if woven { maker.woven(choices) } else { maker.node(choices, depth) };
+        let rule = maker.rules[index];
+        maker.builder.define_rule(rule, body);
+    }
+    let root = maker.builder.node(Node::Rule(maker.rules[0]));
+    maker.builder.finish(root, Report::default()).ok()
+}
+
+struct Maker {
+    builder: GrammarBuilder,
+    rules: Vec<RuleId>,
+    /// Nodes made so far, to be used again.
+    pool: Vec<NodeId>,
+}
+
+impl Maker {
+    fn node(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
+        if !self.pool.is_empty() && choices.chance(4) {
+            return self.recent(choices);
+        }
+        let node = if depth == 0 || choices.chance(6) { self.leaf(choices) } else { self.inner(choices, depth) };
+        self.pool.push(node);
+        node
+    }
+
+    /// A node made of a few leaves by joining nodes that there are, mostly the latest.
+    fn woven(&mut self, choices: &mut Choices<'_>) -> NodeId {
+        for _ in 0..2 + choices.below(5) {
+            let leaf = if choices.chance(3) {
+                self.leaf(choices)
+            } else {
+                self.literal(choices.pick(&["a", "b", "c", "ab", "bc", "q", "1", "2"]).as_bytes())
+            };
+            self.pool.push(leaf);
+        }
+        for _ in 0..2 + choices.below(14) {
+            let parts: Vec<NodeId> = (0..2 + choices.below(2)).map(|_| self.recent(choices)).collect();
+            let node = match choices.below(16) {
+                0..=6 => self.builder.sequence(&parts),
+                7..=11 => self.builder.choice(&parts),
+                12 => self.builder.repeat(parts[0], 0, Some(1)),
+                13 => {
+                    let (min, max) = random_counts(choices);
+                    self.builder.repeat(parts[0], min, max)
+                }
+                14 => self.call(choices, 0),
+                _ => self.object(choices, 0),
+            };
+            self.pool.push(node);
+        }
+        *self.pool.last().expect("leaves were made")
+    }
+
+    /// A node of the pool, one of the latest more likely than one of the first.
+    fn recent(&mut self, choices: &mut Choices<'_>) -> NodeId {
+        let len = self.pool.len();
+        let back = choices.below(len).min(choices.below(len));
+        self.pool[len - 1 - back]
+    }
+
+    fn leaf(&mut self, choices: &mut Choices<'_>) -> NodeId {
+        if TOKEN_NODES && choices.chance(6) {
+            return match choices.below(3) {
+                0 => self.builder.special_token(*choices.pick(&SPECIAL_TOKENS)),
+                negated => {
+                    let first = choices.below(40) as u32;
+                    self.builder.token_ids(&[(first, first + choices.below(8) as u32)], negated == 2)
+                }
+            };
+        }
+        let depth = choices.below(4);
+        let expr = random_expr(choices, &mut self.builder.exprs, depth);
+        self.builder.lexeme(expr)
+    }
+
+    fn inner(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
+        match choices.below(9) {
+            0 | 1 => {
+                let parts = self.nodes(choices, depth, 0);
+                self.builder.sequence(&parts)
+            }
+            2 | 3 => {
+                let parts = self.nodes(choices, depth, 1);
+                self.builder.choice(&parts)
+            }
+            4 => {
+                let body = self.node(choices, depth.saturating_sub(1));
+                let (min, max) = random_counts(choices);
+                self.builder.repeat(body, min, max)
+            }
+            5 => self.object(choices, depth),
+            6 => {
+                let body = self.node(choices, depth.saturating_sub(1));
+                let name = *choices.pick(&["first", "second"]);
+                self.builder.capture(name, body)
+            }
+            _ => self.call(choices, depth),
+        }
+    }
+
+    fn nodes(&mut self, choices: &mut Choices<'_>, depth: usize, at_least: usize) -> Vec<NodeId> {
+        (0..at_least + choices.below(4)).map(|_| self.node(choices, depth.saturating_sub(1))).collect()
+    }
+
+    /// A rule behind at least one byte, so that nothing is left-recursive; or at once, where that is allowed.
+    fn call(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
+        let rule = *choices.pick(&self.rules);
+        let call = self.builder.node(Node::Rule(rule));
+        let call = if choices.chance(2) { self.builder.repeat(call, 0, Some(1)) } else { call };
+        if LEFT_RECURSION && choices.chance(2) {
+            let rest = self.node(choices, depth.saturating_sub(1));
+            return self.builder.sequence(&[call, rest]);
+        }
+        let open = self.literal(choices.pick(&["(", "(", "a", "ab", "[é"]).as_bytes());
+        match choices.below(4) {
+            0 => self.builder.sequence(&[open, call]),
+            1 => {
+                let rest = self.node(choices, depth.saturating_sub(1));
+                self.builder.sequence(&[open, call, rest])
+            }
+            _ => {
+                let close = self.literal(b")");
+                self.builder.sequence(&[open, call, close])
+            }
+        }
+    }
+
+    fn literal(&mut self, text: &[u8]) -> NodeId {
+        let text = self.builder.exprs.literal(text);
+        self.builder.lexeme(text)
+    }
+
+    fn object(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
+        let surface = self.surface(choices);
+        let mut known: Vec<KnownMember> = Vec::new();
+        for name in ["a", "ab", "b", "c", "é"] {
+            if choices.chance(2) {
+                let key = self.key(name, choices.chance(3));
+                let value = self.node(choices, depth.saturating_sub(1));
+                known.push(KnownMember { name: name.into(), key, value, required: choices.chance(2) });
+            }
+        }
+        let free = choices.chance(2).then(|| self.free(choices, depth, &known));
+        let any_order = choices.chance(2);
+        self.builder.object(Members { known, free, any_order, surface })
+    }
+
+    fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember]) -> FreeMembers {
+        let exprs = &mut self.builder.exprs;
+        let plain = ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement();
+        let mut character = exprs.bytes(plain);
+        if choices.chance(2) {
+            let escape = exprs.literal(b"\\u00");
+            let digit = exprs.bytes(b"0123456789abcdef".iter().copied().collect());
+            let escaped = exprs.concat_all(&[escape, digit, digit]);
+            character = exprs.or(&[character, escaped]);
+        }
+        let body = exprs.repeat(character, 0, None);
+        let quote = exprs.literal(b"\"");
+        let key = exprs.concat_all(&[quote, body, quote]);
+        let mut taken: Vec<Box<str>> = known.iter().map(|member| member.name.as_str().into()).collect();
+        if choices.chance(3) {
+            taken.push("bc".into());
+        }
+        taken.sort_unstable();
+        let plain_keys: Vec<ExprId> = taken.iter().map(|name| self.key(name, false)).collect();
+        let taken_keys = self.builder.exprs.or(&plain_keys);
+        let value = self.node(choices, depth.saturating_sub(1));
+        FreeMembers { key, taken: taken.into(), taken_keys, value }
+    }
+
+    /// A key in its plainest spelling, or also with its first letter escaped.
+    fn key(&mut self, name: &str, escaped: bool) -> ExprId {
+        let exprs = &mut self.builder.exprs;
+        let plain = exprs.literal(format!("\"{name}\"").as_bytes());
+        let mut letters = name.chars();
+        match letters.next() {
+            Some(letter) if escaped => {
+                let escaped = format!("\"\\u{:04x}{}\"", u32::from(letter), letters.as_str());
+                let escaped = exprs.literal(escaped.as_bytes());
+                exprs.or(&[plain, escaped])
+            }
+            _ => plain,
+        }
+    }
+
+    fn surface(&mut self, choices: &mut Choices<'_>) -> Surface {
+        let exprs = &mut self.builder.exprs;
+        let blank = exprs.literal(b" ");
+        let blanks = match choices.below(3) {
+            0 => ExprId::EMPTY,
+            1 => exprs.repeat(blank, 0, Some(2)),
+            _ => exprs.repeat(blank, 0, None),
+        };
+        let mut framed = |left: &[u8], right: &[u8]| {
+            let (left, right) = (exprs.literal(left), exprs.literal(right));
+            exprs.concat_all(&[left, blanks, right])
+        };
+        Surface {
+            empty: framed(b"{", b"}"),
+            open: framed(b"{", b""),
+            colon: framed(b":", b""),
+            item: framed(b",", b""),
+            close: framed(b"", b"}"),
+        }
+    }
+}

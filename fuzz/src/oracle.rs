@@ -1,0 +1,287 @@
+//! A recogniser that shares nothing with the machine: which texts a grammar matches, by sets of ends and a fixed point.
+//!
+//! For a node and a place in the text it finds every place where the node may end. Left recursion and ambiguity need no
+//! thought: passes over all pairs are repeated until none learns of a new end. It is slow, and only for short texts.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use stencilm_engine::Tokens;
+use stencilm_grammar::{Grammar, Members, MembersId, Node, NodeId, TokenPattern};
+use stencilm_regex::{Deriver, ExprId, LimitExceeded, Limits};
+
+/// A text as it was accepted: bytes, and where tokens began and ended.
+#[derive(Clone, Default, Debug)]
+pub struct Text {
+    /// The bytes; a token that spells none is `None`.
+    pub symbols: Vec<Option<u8>>,
+    /// Start and end of every step that was a token, with its id.
+    pub tokens: Vec<(usize, usize, u32)>,
+}
+
+impl Text {
+    /// A text of bytes.
+    pub fn of(bytes: &[u8]) -> Text {
+        Text { symbols: bytes.iter().copied().map(Some).collect(), tokens: Vec::new() }
+    }
+}
+
+/// Places in a text, one bit each.
+type Ends = u128;
+
+/// The longest text that can be told.
+pub const MAX_LEN: usize = 100;
+
+/// Recognises texts of one grammar.
+pub struct Oracle<'a> {
+    grammar: &'a Grammar,
+    tokens: &'a Tokens,
+    deriver: Deriver,
+    text: Text,
+    /// What the passes so far know.
+    known: HashMap<(NodeId, usize), Ends>,
+    lexemes: HashMap<(ExprId, usize), Ends>,
+    visited: HashSet<(NodeId, usize)>,
+    changed: bool,
+}
+
+impl<'a> Oracle<'a> {
+    /// The recogniser of a grammar.
+    pub fn new(grammar: &'a Grammar, tokens: &'a Tokens) -> Oracle<'a> {
+        let mut deriver = Deriver::new(Limits { max_exprs: 50_000, ..Limits::default() });
+        deriver.exprs = grammar.exprs().clone();
+        deriver.begin();
+        Oracle {
+            grammar,
+            tokens,
+            deriver,
+            text: Text::default(),
+            known: HashMap::new(),
+            lexemes: HashMap::new(),
+            visited: HashSet::new(),
+            changed: false,
+        }
+    }
+
+    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to tell.
+    pub fn matches(&mut self, text: &Text) -> Option<bool> {
+        if text.symbols.len() > MAX_LEN {
+            return None;
+        }
+        self.text = text.clone();
+        self.known.clear();
+        self.lexemes.clear();
+        loop {
+            self.visited.clear();
+            self.changed = false;
+            let ends = self.ends(self.grammar.root(), 0).ok()?;
+            if !self.changed {
+                return Some(ends & bit(text.symbols.len()) != 0);
+            }
+        }
+    }
+
+    fn ends(&mut self, node: NodeId, at: usize) -> Result<Ends, LimitExceeded> {
+        if !self.visited.insert((node, at)) {
+            return Ok(self.known.get(&(node, at)).copied().unwrap_or(0));
+        }
+        let grammar = self.grammar;
+        let ends = match grammar.node(node) {
+            Node::Lexeme(expr) => self.lexeme(*expr, at)?,
+            Node::Sequence(parts) => {
+                let mut ends = bit(at);
+                for &part in parts {
+                    ends = self.after_all(ends, part)?;
+                }
+                ends
+            }
+            Node::Choice(parts) => {
+                let mut ends = 0;
+                for &part in parts {
+                    ends |= self.ends(part, at)?;
+                }
+                ends
+            }
+            Node::Repeat { body, min, max } => self.repeat(*body, *min, *max, at)?,
+            Node::Rule(rule) => self.ends(grammar.rule(*rule).body, at)?,
+            Node::Capture { body, .. } => self.ends(*body, at)?,
+            Node::Members(members) => self.members(*members, at)?,
+            Node::Token(pattern) => {
+                let here = self.text.tokens.iter().find(|(start, _, _)| *start == at);
+                here.filter(|(_, _, id)| means(pattern, *id, self.tokens)).map_or(0, |(_, end, _)| bit(*end))
+            }
+        };
+        let known = self.known.entry((node, at)).or_default();
+        self.changed |= *known | ends != *known;
+        *known |= ends;
+        Ok(*known)
+    }
+
+    /// The ends of a node that starts at any of these places.
+    fn after_all(&mut self, starts: Ends, node: NodeId) -> Result<Ends, LimitExceeded> {
+        let mut ends = 0;
+        for start in places(starts) {
+            ends |= self.ends(node, start)?;
+        }
+        Ok(ends)
+    }
+
+    fn lexeme(&mut self, expr: ExprId, at: usize) -> Result<Ends, LimitExceeded> {
+        if let Some(&ends) = self.lexemes.get(&(expr, at)) {
+            return Ok(ends);
+        }
+        let (mut ends, mut rest) = (0, expr);
+        for place in at.. {
+            if self.deriver.exprs.is_nullable(rest) {
+                ends |= bit(place);
+            }
+            let Some(&Some(byte)) = self.text.symbols.get(place) else { break };
+            rest = self.deriver.after(rest, byte)?;
+            if rest == ExprId::NOTHING {
+                break;
+            }
+        }
+        self.lexemes.insert((expr, at), ends);
+        Ok(ends)
+    }
+
+    fn lexeme_after_all(&mut self, starts: Ends, expr: ExprId) -> Result<Ends, LimitExceeded> {
+        let mut ends = 0;
+        for start in places(starts) {
+            ends |= self.lexeme(expr, start)?;
+        }
+        Ok(ends)
+    }
+
+    fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>, at: usize) -> Result<Ends, LimitExceeded> {
+        // Counts above the least number make no difference where there is no greatest one.
+        let limit = max.unwrap_or(min);
+        let mut ends = 0;
+        let mut seen: HashSet<(usize, u32)> = HashSet::from([(at, 0)]);
+        let mut work = vec![(at, 0)];
+        while let Some((place, count)) = work.pop() {
+            if count >= min {
+                ends |= bit(place);
+            }
+            if max.is_some_and(|max| count >= max) {
+                continue;
+            }
+            for end in places(self.ends(body, place)?) {
+                let next = (end, (count + 1).min(limit));
+                if seen.insert(next) {
+                    work.push(next);
+                }
+            }
+        }
+        Ok(ends)
+    }
+
+    fn members(&mut self, id: MembersId, at: usize) -> Result<Ends, LimitExceeded> {
+        let grammar = self.grammar;
+        let members = grammar.members(id);
+        let mut ends = 0;
+        if !members.known.iter().any(|member| member.required) {
+            ends |= self.lexeme(members.surface.empty, at)?;
+        }
+        // Places before a key, each with the known members and the values of the free keys that were seen.
+        let start = Seen { known: 0, free: BTreeSet::new() };
+        let mut work: Vec<(usize, Seen)> =
+            places(self.lexeme(members.surface.open, at)?).map(|place| (place, start.clone())).collect();
+        let mut done: HashSet<(usize, Seen)> = work.iter().cloned().collect();
+        while let Some((place, seen)) = work.pop() {
+            for (key_end, value, seen) in self.keys(members, place, &seen)? {
+                let colon = self.lexeme(members.surface.colon, key_end)?;
+                let value_ends = self.after_all(colon, value)?;
+                if members.known.iter().enumerate().all(|(index, known)| !known.required || seen.has(index)) {
+                    ends |= self.lexeme_after_all(value_ends, members.surface.close)?;
+                }
+                for place in places(self.lexeme_after_all(value_ends, members.surface.item)?) {
+                    if done.insert((place, seen.clone())) {
+                        work.push((place, seen.clone()));
+                    }
+                }
+            }
+        }
+        Ok(ends)
+    }
+
+    /// Every way to read a key: where it ends, what its value is, and what is seen behind it.
+    fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
+        let mut ways = Vec::new();
+        for (index, member) in members.known.iter().enumerate() {
+            let in_order = members.any_order || (seen.known >> index == 0 && seen.free.is_empty());
+            if in_order && !seen.has(index) {
+                for end in places(self.lexeme(member.key, at)?) {
+                    ways.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
+                }
+            }
+        }
+        if let Some(free) = &members.free {
+            for end in places(self.lexeme(free.key, at)?) {
+                let written: Vec<u8> = self.text.symbols[at..end].iter().flatten().copied().collect();
+                let value = value_of(&written);
+                let taken = free.taken.iter().any(|name| name.as_bytes() == value);
+                let mut seen = seen.clone();
+                if !taken && seen.free.insert(value) {
+                    ways.push((end, free.value, seen));
+                }
+            }
+        }
+        Ok(ways)
+    }
+}
+
+/// The members of an object that have been read.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Seen {
+    known: u64,
+    free: BTreeSet<Vec<u8>>,
+}
+
+impl Seen {
+    fn has(&self, known: usize) -> bool {
+        self.known & 1 << known != 0
+    }
+}
+
+/// Whether a pattern means a token.
+fn means(pattern: &TokenPattern, id: u32, tokens: &Tokens) -> bool {
+    match pattern {
+        TokenPattern::Special(name) => {
+            tokens.special_tokens().iter().any(|(special, n)| *special == id && **n == **name)
+        }
+        TokenPattern::Ids { ranges, negated } => {
+            ranges.iter().any(|(first, last)| (*first..=*last).contains(&id)) != *negated
+        }
+    }
+}
+
+/// The string value of a quoted key; of the escapes only `\u00..` can come.
+pub fn value_of(written: &[u8]) -> Vec<u8> {
+    let body = written.trim_ascii_start();
+    let body = body.strip_prefix(b"\"").and_then(|body| body.strip_suffix(b"\"")).unwrap_or(body);
+    let mut value = Vec::new();
+    let mut rest = body;
+    while let Some((&byte, after)) = rest.split_first() {
+        let escape = after.strip_prefix(b"u").and_then(|after| after.get(..4)).filter(|_| byte == b'\\');
+        let code = escape.and_then(|hex| u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        match code.and_then(char::from_u32) {
+            Some(character) => {
+                value.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = &after[5..];
+            }
+            None => {
+                value.push(byte);
+                rest = after;
+            }
+        }
+    }
+    value
+}
+
+fn bit(place: usize) -> Ends {
+    1 << place
+}
+
+fn places(ends: Ends) -> impl Iterator<Item = usize> {
+    (0..=MAX_LEN).filter(move |&place| ends & bit(place) != 0)
+}

@@ -1,0 +1,138 @@
+//! Random texts of a grammar, spelled straight from its nodes: what no matcher may refuse.
+
+use std::collections::BTreeSet;
+
+use stencilm_grammar::{Grammar, Members, Node, NodeId};
+use stencilm_regex::{Deriver, ExprId, Limits};
+
+use crate::choices::Choices;
+use crate::oracle::value_of;
+
+/// Makes texts of one grammar.
+pub struct Sentences<'a> {
+    grammar: &'a Grammar,
+    deriver: Deriver,
+}
+
+/// What is still to be written, the next part last.
+enum Part {
+    Node(NodeId),
+    Expr(ExprId),
+}
+
+impl<'a> Sentences<'a> {
+    /// The texts of a grammar.
+    pub fn new(grammar: &'a Grammar) -> Sentences<'a> {
+        let mut deriver = Deriver::new(Limits { max_exprs: 20_000, max_search: 2_000, ..Limits::default() });
+        deriver.exprs = grammar.exprs().clone();
+        deriver.begin();
+        Sentences { grammar, deriver }
+    }
+
+    /// A text of at most `max_len` bytes; `None` where the choices led to a longer one, or to a single token.
+    pub fn next(&mut self, choices: &mut Choices<'_>, max_len: usize) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        let mut parts = vec![Part::Node(self.grammar.root())];
+        let mut steps = 0;
+        while let Some(part) = parts.pop() {
+            steps += 1;
+            if steps > 40 * max_len || parts.len() > 2_000 {
+                return None;
+            }
+            match part {
+                Part::Expr(expr) => self.write(expr, choices, &mut text, max_len)?,
+                Part::Node(node) => self.expand(node, choices, &mut parts)?,
+            }
+        }
+        Some(text)
+    }
+
+    fn expand(&mut self, node: NodeId, choices: &mut Choices<'_>, parts: &mut Vec<Part>) -> Option<()> {
+        match self.grammar.node(node) {
+            Node::Lexeme(expr) => parts.push(Part::Expr(*expr)),
+            Node::Sequence(nodes) => parts.extend(nodes.iter().rev().map(|&node| Part::Node(node))),
+            Node::Choice(nodes) => parts.push(Part::Node(*choices.pick(nodes))),
+            Node::Repeat { body, min, max } => {
+                let most = max.map_or(3, |max| (max - min).min(3)) as usize;
+                let rounds = *min as usize + choices.below(most + 1);
+                parts.extend((0..rounds).map(|_| Part::Node(*body)));
+            }
+            Node::Rule(rule) => parts.push(Part::Node(self.grammar.rule(*rule).body)),
+            Node::Capture { body, .. } => parts.push(Part::Node(*body)),
+            Node::Members(members) => {
+                let written = self.members(self.grammar.members(*members), choices)?;
+                parts.extend(written.into_iter().rev());
+            }
+            Node::Token(_) => return None,
+        }
+        Some(())
+    }
+
+    /// Some members of an object, the required ones among them, in an order that is allowed.
+    fn members(&mut self, members: &Members, choices: &mut Choices<'_>) -> Option<Vec<Part>> {
+        let mut chosen: Vec<(ExprId, NodeId)> = Vec::new();
+        for known in &members.known {
+            if known.required || choices.chance(2) {
+                let at = if members.any_order { choices.below(chosen.len() + 1) } else { chosen.len() };
+                chosen.insert(at, (known.key, known.value));
+            }
+        }
+        if let Some(free) = &members.free {
+            let mut seen: BTreeSet<Vec<u8>> = free.taken.iter().map(|name| name.as_bytes().to_vec()).collect();
+            for _ in 0..choices.below(3) {
+                let mut key = Vec::new();
+                self.write(free.key, choices, &mut key, 16)?;
+                if seen.insert(value_of(&key)) {
+                    let key = self.deriver.exprs.literal(&key);
+                    let at = if members.any_order { choices.below(chosen.len() + 1) } else { chosen.len() };
+                    chosen.insert(at, (key, free.value));
+                }
+            }
+        }
+        let surface = members.surface;
+        let mut parts = Vec::new();
+        for (index, (key, value)) in chosen.into_iter().enumerate() {
+            let before = if index == 0 { surface.open } else { surface.item };
+            parts.extend([Part::Expr(before), Part::Expr(key), Part::Expr(surface.colon), Part::Node(value)]);
+        }
+        parts.push(Part::Expr(if parts.is_empty() { surface.empty } else { surface.close }));
+        Some(parts)
+    }
+
+    /// Writes bytes that match an expression: at random at first, then by the shortest way known.
+    fn write(&mut self, expr: ExprId, choices: &mut Choices<'_>, text: &mut Vec<u8>, max_len: usize) -> Option<()> {
+        let mut rest = expr;
+        let eager = 1 + choices.below(6);
+        for step in 0.. {
+            if self.deriver.exprs.is_nullable(rest) && (step >= eager || choices.chance(3)) {
+                return Some(());
+            }
+            if text.len() >= max_len {
+                return None;
+            }
+            let derivatives = self.deriver.derivatives(rest).ok()?;
+            let mut ways = Vec::new();
+            for &(set, next) in derivatives.iter() {
+                if next != ExprId::NOTHING && self.deriver.is_live(next).ok()? {
+                    ways.push((set, next));
+                }
+            }
+            if ways.is_empty() {
+                return self.deriver.exprs.is_nullable(rest).then_some(());
+            }
+            let way = if step < eager {
+                choices.below(ways.len())
+            } else {
+                let shortest = |way: &usize| self.deriver.exprs.shortest_at_least(ways[*way].1);
+                (0..ways.len()).min_by_key(shortest).expect("there is a way")
+            };
+            let (set, next) = ways[way];
+            // Readable bytes first, so that failures are.
+            let bytes: Vec<u8> = set.iter().filter(u8::is_ascii_graphic).collect();
+            let all: Vec<u8> = if bytes.is_empty() || choices.chance(4) { set.iter().collect() } else { bytes };
+            text.push(*choices.pick(&all));
+            rest = next;
+        }
+        None
+    }
+}
