@@ -34,7 +34,7 @@ struct Limit;
 impl From<MatcherError> for Limit {
     fn from(error: MatcherError) -> Limit {
         match error {
-            MatcherError::Engine(EngineError::Limit(_) | EngineError::TooManySets(_)) => Limit,
+            MatcherError::Engine(error) if !matches!(error, EngineError::TokenNode) => Limit,
             other => panic!("not an error that may come here: {other}"),
         }
     }
