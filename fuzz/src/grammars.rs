@@ -1,4 +1,4 @@
-//! Random grammars from nodes: shared, ambiguous, nullable, deep, counted, with objects and captures.
+//! Random grammars from nodes: shared, ambiguous, left-recursive, nullable, deep, counted, with objects and captures.
 //!
 //! Nodes are drawn from a pool of those made before as well as made anew, because it takes a node with two users to find
 //! that something is remembered by node which should not be. Half of the grammars are woven from the pool alone, from the
@@ -13,7 +13,7 @@ use crate::choices::Choices;
 use crate::exprs::{random_counts, random_expr};
 
 /// Whether rules may refer to themselves before they have read anything.
-const LEFT_RECURSION: bool = false;
+const LEFT_RECURSION: bool = true;
 
 /// Whether nodes that stand for single tokens may come.
 pub const TOKEN_NODES: bool = false;
