@@ -99,13 +99,14 @@ impl GrammarBuilder {
     ///
     /// # Panics
     /// When a declared rule was never defined.
-    pub fn finish(self, root: NodeId, report: Report) -> Result<Grammar, GrammarError> {
+    pub fn finish(mut self, root: NodeId, report: Report) -> Result<Grammar, GrammarError> {
         if self.exprs.own_len() > MAX_EXPRS {
             let message = format!(
                 "the grammar has more than {MAX_EXPRS} parts of regular expressions; shorten its literals or split it"
             );
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
+        self.exprs.shrink_to_fit();
         let rules = self
             .rules
             .into_iter()

@@ -1,62 +1,78 @@
 //! Least fixed points over the nodes of a grammar, by counting what each node still waits for: linear in the grammar.
 
+use std::borrow::Cow;
+
 use crate::grammar::{Grammar, Node, NodeId};
 
 /// When a fact holds for a node.
-pub(crate) enum Clause {
+pub(crate) enum Clause<'a> {
     /// It does not.
     Never,
+    /// When it holds for this node.
+    If(NodeId),
     /// When it holds for all of these (so always, when there are none).
-    All(Vec<NodeId>),
+    All(Cow<'a, [NodeId]>),
     /// When it holds for any of these.
-    Any(Vec<NodeId>),
+    Any(&'a [NodeId]),
 }
 
-impl Clause {
+impl Clause<'_> {
     /// It holds.
-    pub(crate) fn always() -> Clause {
-        Clause::All(Vec::new())
+    pub(crate) fn always() -> Clause<'static> {
+        Clause::All(Cow::Borrowed(&[]))
     }
 }
 
+/// The end of a list of users.
+const END: u32 = u32::MAX;
+
 /// For every node whether the fact follows from the clauses. An error of `clause` ends the computation.
-pub(crate) fn least_fixed_point<E>(
+pub(crate) fn least_fixed_point<'a, E>(
     count: usize,
-    mut clause: impl FnMut(usize) -> Result<Clause, E>,
+    mut clause: impl FnMut(usize) -> Result<Clause<'a>, E>,
 ) -> Result<Vec<bool>, E> {
-    // missing[n]: for how many more nodes the fact must hold before it holds for n; users[m]: nodes that wait for m.
+    // missing[n]: for how many more nodes the fact must hold before it holds for n; users[m]: the first of the nodes that
+    // wait for m, in `waiting`, each with the place of the next one. Most nodes come after those that they need.
     let mut missing = vec![0u32; count];
-    let mut users: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut users = vec![END; count];
+    let mut waiting: Vec<(u32, u32)> = Vec::new();
     let mut holds = vec![false; count];
     let mut ready = Vec::new();
     for index in 0..count {
-        let (needs, least) = match clause(index)? {
+        let clause = clause(index)?;
+        let (needs, any): (&[NodeId], bool) = match &clause {
             Clause::Never => continue,
-            Clause::All(needs) => {
-                let all = needs.len() as u32;
-                (needs, all)
-            }
-            Clause::Any(needs) => (needs, 1),
+            Clause::If(need) => (std::slice::from_ref(need), false),
+            Clause::All(needs) => (needs, false),
+            Clause::Any(needs) => (needs, true),
         };
-        missing[index] = least;
-        for need in needs {
-            users[need.0 as usize].push(index as u32);
-        }
+        let open = needs.iter().filter(|need| !holds[need.0 as usize]);
+        let still = open.clone().count();
+        let least = if any { u32::from(still == needs.len()) } else { still as u32 };
         if least == 0 {
             holds[index] = true;
             ready.push(index);
-        }
-    }
-    while let Some(index) = ready.pop() {
-        for &user in &users[index] {
-            let user = user as usize;
-            if holds[user] {
-                continue;
+        } else {
+            missing[index] = least;
+            for need in open {
+                let first = &mut users[need.0 as usize];
+                waiting.push((index as u32, *first));
+                *first = waiting.len() as u32 - 1;
             }
-            missing[user] -= 1;
-            if missing[user] == 0 {
-                holds[user] = true;
-                ready.push(user);
+        }
+        while let Some(known) = ready.pop() {
+            let mut next = users[known];
+            while let Some(&(user, following)) = waiting.get(next as usize) {
+                next = following;
+                let user = user as usize;
+                if holds[user] {
+                    continue;
+                }
+                missing[user] -= 1;
+                if missing[user] == 0 {
+                    holds[user] = true;
+                    ready.push(user);
+                }
             }
         }
     }
@@ -70,11 +86,11 @@ impl Grammar {
             Ok(match &self.nodes[index] {
                 Node::Lexeme(expr) if self.exprs.is_nullable(*expr) => Clause::always(),
                 Node::Lexeme(_) | Node::Members(_) | Node::Token(_) => Clause::Never,
-                Node::Sequence(parts) => Clause::All(parts.to_vec()),
-                Node::Choice(parts) => Clause::Any(parts.to_vec()),
+                Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
+                Node::Choice(parts) => Clause::Any(parts),
                 Node::Repeat { min: 0, .. } => Clause::always(),
-                Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::All(vec![*body]),
-                Node::Rule(rule) => Clause::All(vec![self.rule(*rule).body]),
+                Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::If(*body),
+                Node::Rule(rule) => Clause::If(self.rule(*rule).body),
             })
         });
         nullable

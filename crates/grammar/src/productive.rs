@@ -2,6 +2,8 @@
 //!
 //! The productive nodes are the least fixed point of "matches some text".
 
+use std::borrow::Cow;
+
 use stencilm_regex::{Deriver, ExprId, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
@@ -43,10 +45,12 @@ pub fn without_dead_parts(mut grammar: Grammar) -> Result<Grammar, GrammarError>
 }
 
 fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
-    let mut deriver = Deriver::over(common_exprs(), Limits::default());
+    // Most grammars have nothing to search.
+    let mut deriver: Option<Deriver> = None;
     least_fixed_point(grammar.nodes.len(), |index| {
         Ok(match &grammar.nodes[index] {
             Node::Lexeme(expr) if grammar.exprs.has_boolean(*expr) => {
+                let deriver = deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
                 let copy = deriver.exprs.import(&grammar.exprs, *expr);
                 let live = deriver.is_live(copy).map_err(|limit| GrammarError::limit("", limit))?;
                 if live { Clause::always() } else { Clause::Never }
@@ -54,11 +58,11 @@ fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
             Node::Lexeme(ExprId::NOTHING) => Clause::Never,
             // Whether a vocabulary has such a token is not known here; the engine asks.
             Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Clause::always(),
-            Node::Sequence(parts) => Clause::All(parts.to_vec()),
-            Node::Choice(parts) => Clause::Any(parts.to_vec()),
+            Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
+            Node::Choice(parts) => Clause::Any(parts),
             Node::Repeat { min, max: Some(max), .. } if max < min => Clause::Never,
-            Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::All(vec![*body]),
-            Node::Rule(rule) => Clause::All(vec![grammar.rule(*rule).body]),
+            Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::If(*body),
+            Node::Rule(rule) => Clause::If(grammar.rule(*rule).body),
             Node::Members(id) => {
                 let known = &grammar.members(*id).known;
                 Clause::All(known.iter().filter(|known| known.required).map(|known| known.value).collect())

@@ -91,6 +91,15 @@ impl Arena {
         self.first + self.own.nodes.len()
     }
 
+    /// Makes room for so many nodes more.
+    pub(crate) fn reserve(&mut self, nodes: usize) {
+        let Part { nodes: all, facts, index, .. } = &mut self.own;
+        all.reserve(nodes);
+        facts.reserve(nodes);
+        let first = self.first;
+        index.reserve(nodes, |&id| hash_of(&all[id as usize - first]));
+    }
+
     /// How many nodes are not shared.
     pub(crate) fn own_len(&self) -> usize {
         self.own.nodes.len()

@@ -108,6 +108,11 @@ impl ExprSet {
         self.arena.len()
     }
 
+    /// Makes room for so many expressions more.
+    pub fn reserve(&mut self, count: usize) {
+        self.arena.reserve(count);
+    }
+
     /// How many expressions the set holds beside the shared ones.
     pub fn own_len(&self) -> usize {
         self.arena.own_len()

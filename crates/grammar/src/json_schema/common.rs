@@ -50,7 +50,7 @@ impl Common {
         }
         exprs.literals(&["false", "true"]);
         for max_whitespace in [JsonSchemaOptions::default().max_whitespace, None] {
-            let surfaces = Surfaces::of_blanks(max_whitespace);
+            let mut surfaces = Surfaces::of_blanks(max_whitespace);
             surfaces.object(&mut exprs, 0);
             surfaces.array(&mut exprs, 0);
         }

@@ -3,7 +3,9 @@
 //! Values are stored children first, so the ids of a value and everything inside it are one contiguous range; later
 //! stages walk a value by counting instead of recursing.
 
-use indexmap::IndexMap;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write;
 
 /// JSON pointers in messages and reports are cut to about this many bytes.
 const LONGEST_POINTER: usize = 400;
@@ -12,22 +14,81 @@ const LONGEST_POINTER: usize = 400;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct JsonId(pub(super) u32);
 
+/// Objects with more members than this find their keys through a table.
+const LARGE: usize = 12;
+
 /// Members of an object, in the order of the text.
-pub(super) type Entries = IndexMap<Box<str>, JsonId>;
+#[derive(Default, Debug)]
+pub(super) struct Entries<'t> {
+    list: Vec<(Cow<'t, str>, JsonId)>,
+    /// Where there are many. In a box, since nearly every object does without.
+    table: Option<Box<Table<'t>>>,
+}
+
+/// Positions by key.
+#[derive(Debug)]
+struct Table<'t>(HashMap<Cow<'t, str>, u32>);
+
+impl<'t> Entries<'t> {
+    /// Adds a member whose key is new.
+    pub(super) fn insert(&mut self, key: Cow<'t, str>, value: JsonId) {
+        if self.list.len() >= LARGE {
+            let list = &self.list;
+            let positions = || list.iter().enumerate().map(|(place, (key, _))| (key.clone(), place as u32)).collect();
+            self.table
+                .get_or_insert_with(|| Box::new(Table(positions())))
+                .0
+                .insert(key.clone(), self.list.len() as u32);
+        }
+        self.list.push((key, value));
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&JsonId> {
+        let found = match &self.table {
+            Some(table) => self.list.get(*table.0.get(key)? as usize),
+            None => self.list.iter().find(|(known, _)| known == key),
+        };
+        found.map(|(_, value)| value)
+    }
+
+    pub(super) fn contains_key(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &JsonId)> {
+        self.list.iter().map(|(key, value)| (&**key, value))
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|(key, _)| &**key)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &JsonId> {
+        self.list.iter().map(|(_, value)| value)
+    }
+}
 
 /// One JSON value.
 #[derive(Debug)]
-pub(super) enum Json {
+pub(super) enum Json<'t> {
     Null,
     Bool(bool),
     /// The text of the number, as it stands.
-    Number(Box<str>),
-    String(Box<str>),
+    Number(&'t str),
+    String(Cow<'t, str>),
     Array(Box<[JsonId]>),
-    Object(Box<Entries>),
+    Object(Entries<'t>),
 }
 
-impl Json {
+impl Json<'_> {
     /// The JSON type, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
@@ -42,8 +103,8 @@ impl Json {
 }
 
 /// A value and its place.
-pub(super) struct Slot {
-    pub(super) value: Json,
+pub(super) struct Slot<'t> {
+    pub(super) value: Json<'t>,
     /// Where the value starts in the text.
     pub(super) offset: u32,
     /// The first id of the values inside; the last is the id itself.
@@ -52,13 +113,13 @@ pub(super) struct Slot {
     pub(super) parent: Option<(JsonId, u32)>,
 }
 
-/// A parsed JSON text.
-pub(super) struct Document {
+/// A parsed JSON text. What the text spells plainly is not copied.
+pub(super) struct Document<'t> {
     /// By id; the outermost value is the last.
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot<'t>>,
 }
 
-impl Document {
+impl<'t> Document<'t> {
     /// The outermost value.
     pub(super) fn root(&self) -> JsonId {
         JsonId(self.slots.len() as u32 - 1)
@@ -68,16 +129,22 @@ impl Document {
         self.slots.len()
     }
 
-    pub(super) fn get(&self, id: JsonId) -> &Json {
+    pub(super) fn get(&self, id: JsonId) -> &Json<'t> {
         &self.slots[id.0 as usize].value
     }
 
     /// The members, where the value is an object.
-    pub(super) fn entries(&self, id: JsonId) -> Option<&Entries> {
+    pub(super) fn entries(&self, id: JsonId) -> Option<&Entries<'t>> {
         match self.get(id) {
             Json::Object(entries) => Some(entries),
             _ => None,
         }
+    }
+
+    /// The strings in an array.
+    pub(super) fn strings(&self, id: JsonId) -> impl Iterator<Item = &str> {
+        let items: &[JsonId] = if let Json::Array(items) = self.get(id) { items } else { &[] };
+        items.iter().filter_map(|&item| if let Json::String(text) = self.get(item) { Some(&**text) } else { None })
     }
 
     /// Where the value starts in the text: sorts places in reading order.
@@ -96,23 +163,27 @@ impl Document {
 
     /// The JSON pointer of a value as a URI fragment, for example `#/properties/age`.
     pub(super) fn pointer(&self, id: JsonId) -> String {
-        let mut steps = Vec::new();
+        let mut steps = Vec::with_capacity(16);
         let mut at = id;
-        while let Some((parent, index)) = self.slots[at.0 as usize].parent {
-            steps.push(match self.get(parent) {
-                Json::Object(entries) => {
-                    let (key, _) = entries.get_index(index as usize).expect("a parent knows its entries");
-                    key.replace('~', "~0").replace('/', "~1")
-                }
-                _ => index.to_string(),
-            });
-            at = parent;
+        while let Some(step) = self.slots[at.0 as usize].parent {
+            steps.push(step);
+            at = step.0;
         }
-        let mut pointer = String::from("#");
-        let mut steps = steps.iter().rev();
-        for step in steps.by_ref() {
+        let mut pointer = String::with_capacity(16 * steps.len() + 1);
+        pointer.push('#');
+        for &(parent, index) in steps.iter().rev() {
             pointer.push('/');
-            pointer.push_str(step);
+            match self.get(parent) {
+                Json::Object(entries) => {
+                    let (key, _) = &entries.list[index as usize];
+                    if key.contains(['~', '/']) {
+                        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                    } else {
+                        pointer.push_str(key);
+                    }
+                }
+                _ => write!(pointer, "{index}").expect("writing to a string never fails"),
+            }
             if pointer.len() > LONGEST_POINTER {
                 break;
             }

@@ -3,6 +3,8 @@
 //! One table of keywords for all drafts (JSON Schema Core and Validation 2020-12; drafts 4 to 7 where they differ and
 //! `$schema` names them). Schemas are read from a list of work, outermost first, never by recursion.
 
+use std::borrow::Cow;
+
 use super::decimal::Decimal;
 use super::document::{Document, Json, JsonId, quoted};
 use super::refs::{RefProblem, Refs};
@@ -14,35 +16,36 @@ use crate::error::{ErrorKind, GrammarError};
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] for a value that its keyword does not allow, [`ErrorKind::Limit`] for an absurd number.
-pub(super) fn read(document: Document) -> Result<Schemas, GrammarError> {
-    let draft = draft_of(&document);
-    let refs = Refs::new(&document, if draft == Draft::D4 { "id" } else { "$id" });
-    let mut by_value: Vec<Option<Box<Schema>>> = Vec::new();
-    by_value.resize_with(document.len(), || None);
+pub(super) fn read<'t>(document: &'t Document<'t>) -> Result<Schemas<'t>, GrammarError> {
+    let draft = draft_of(document);
+    let refs = Refs::new(document, if draft == Draft::D4 { "id" } else { "$id" });
+    let mut by_value = vec![Schemas::NONE; document.len()];
+    let mut list = Vec::new();
     let mut work = vec![document.root()];
     while let Some(id) = work.pop() {
         let slot = &mut by_value[id.0 as usize];
-        if slot.is_none() {
+        if *slot == Schemas::NONE {
             let mut reader =
-                Reader { document: &document, refs: &refs, draft, at: id, schema: Schema::default(), inner: &mut work };
+                Reader { document, refs: &refs, draft, at: id, schema: Schema::default(), inner: &mut work };
             reader.schema()?;
-            *slot = Some(Box::new(reader.schema));
+            *slot = list.len() as u32;
+            list.push(reader.schema);
         }
     }
-    Ok(Schemas { document, draft, by_value })
+    Ok(Schemas { document, draft, by_value, list })
 }
 
-struct Reader<'a> {
-    document: &'a Document,
-    refs: &'a Refs,
+struct Reader<'t, 'r> {
+    document: &'t Document<'t>,
+    refs: &'r Refs,
     draft: Draft,
     at: JsonId,
-    schema: Schema,
+    schema: Schema<'t>,
     /// Schemas found inside, still to be read.
-    inner: &'a mut Vec<JsonId>,
+    inner: &'r mut Vec<JsonId>,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t, '_> {
     fn schema(&mut self) -> Result<(), GrammarError> {
         match self.document.get(self.at) {
             Json::Bool(allows) => {
@@ -51,8 +54,9 @@ impl Reader<'_> {
             }
             Json::Object(entries) => {
                 let only_ref = self.draft <= Draft::D7 && entries.contains_key("$ref");
+                self.schema.fates.reserve_exact(entries.len());
                 for (keyword, &value) in entries.iter() {
-                    if only_ref && &**keyword != "$ref" {
+                    if only_ref && keyword != "$ref" {
                         self.annotate(keyword, "ignored beside $ref up to draft 7");
                     } else {
                         self.keyword(keyword, value)?;
@@ -64,7 +68,7 @@ impl Reader<'_> {
         }
     }
 
-    fn keyword(&mut self, name: &str, value: JsonId) -> Result<(), GrammarError> {
+    fn keyword(&mut self, name: &'t str, value: JsonId) -> Result<(), GrammarError> {
         let keyword = match name {
             "type" => Keyword::Type(self.types(value)?),
             "const" => Keyword::Values([value].into()),
@@ -97,7 +101,10 @@ impl Reader<'_> {
             }
             "required" => match self.document.get(value) {
                 // Draft 3 had a boolean here; the meaning of `true` was another one.
-                Json::Array(names) => Keyword::Required(self.names(name, names)?),
+                Json::Array(names) => {
+                    self.check_names(name, names)?;
+                    Keyword::Required(value)
+                }
                 _ => return Err(self.wrong(name, value, "a list of keys")),
             },
             "additionalProperties" => match self.additional_properties(value) {
@@ -135,7 +142,7 @@ impl Reader<'_> {
     }
 
     /// Keywords without force, without support, or unknown.
-    fn other(&mut self, name: &str, value: JsonId) -> Result<(), GrammarError> {
+    fn other(&mut self, name: &'t str, value: JsonId) -> Result<(), GrammarError> {
         let has = |name: &str| self.document.entries(self.at).is_some_and(|entries| entries.contains_key(name));
         let json = self.document.get(value);
         let orphan = match name {
@@ -171,7 +178,7 @@ impl Reader<'_> {
         } else if name == "multipleOf" && self.is_not_positive(value) {
             return Err(self.wrong(name, value, "a number above 0"));
         } else if let Some((_, way_out)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-            self.refuse(name, way_out);
+            self.refuse(name, *way_out);
         } else if ANNOTATIONS.contains(&name) || (name == "id" && self.draft == Draft::D4) {
             self.annotate(name, "");
         } else {
@@ -268,19 +275,18 @@ impl Reader<'_> {
             return Ok(Some(format));
         }
         if REFUSED_FORMATS.contains(&&**name) {
-            self.refuse("format", &format!("the format {} is not enforced yet; use a pattern", quoted(name)));
+            self.refuse("format", format!("the format {} is not enforced yet; use a pattern", quoted(name)));
         } else {
-            self.annotate("format", &format!("{} is not a standard format", quoted(name)));
+            self.annotate("format", format!("{} is not a standard format", quoted(name)));
         }
         Ok(None)
     }
 
-    fn names(&self, keyword: &str, names: &[JsonId]) -> Result<Box<[Box<str>]>, GrammarError> {
-        let name = |&id: &JsonId| match self.document.get(id) {
-            Json::String(name) => Ok(name.clone()),
-            _ => Err(self.wrong(keyword, id, "a key")),
-        };
-        names.iter().map(name).collect()
+    fn check_names(&self, keyword: &str, names: &[JsonId]) -> Result<(), GrammarError> {
+        match names.iter().find(|&&id| !matches!(self.document.get(id), Json::String(_))) {
+            Some(&id) => Err(self.wrong(keyword, id, "a key")),
+            None => Ok(()),
+        }
     }
 
     fn additional_properties(&mut self, value: JsonId) -> Option<Keyword> {
@@ -332,23 +338,23 @@ impl Reader<'_> {
         match self.refs.resolve(self.document, self.at, reference) {
             Ok(target) => Ok(Some(Keyword::Ref(self.inner(target)))),
             Err(RefProblem::Unsupported(reason)) => {
-                self.refuse("$ref", &format!("{}: {reason}", quoted(reference)));
+                self.refuse("$ref", format!("{}: {reason}", quoted(reference)));
                 Ok(None)
             }
             Err(RefProblem::Invalid(reason)) => Err(self.invalid(format!("$ref {}: {reason}", quoted(reference)))),
         }
     }
 
-    fn enforce(&mut self, keyword: &str) {
-        self.schema.fates.push(Fate { enforced: true, keyword: keyword.into(), note: "".into() });
+    fn enforce(&mut self, keyword: &'t str) {
+        self.schema.fates.push(Fate { enforced: true, keyword, note: "".into() });
     }
 
-    fn annotate(&mut self, keyword: &str, note: &str) {
-        self.schema.fates.push(Fate { enforced: false, keyword: keyword.into(), note: note.into() });
+    fn annotate(&mut self, keyword: &'t str, note: impl Into<Cow<'static, str>>) {
+        self.schema.fates.push(Fate { enforced: false, keyword, note: note.into() });
     }
 
-    fn refuse(&mut self, keyword: &str, reason: &str) {
-        self.schema.refusals.push(Refusal { keyword: keyword.into(), reason: reason.into() });
+    fn refuse(&mut self, keyword: &'t str, reason: impl Into<Cow<'static, str>>) {
+        self.schema.refusals.push(Refusal { keyword, reason: reason.into() });
     }
 
     fn place(&self) -> String {

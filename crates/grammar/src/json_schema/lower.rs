@@ -45,26 +45,27 @@ enum Container<'a> {
 
 /// A grammar under construction.
 pub(super) struct Lowering<'a> {
-    pub(super) schemas: &'a Schemas,
+    pub(super) schemas: &'a Schemas<'a>,
     pub(super) options: &'a JsonSchemaOptions,
     pub(super) normal: Normal<'a>,
     pub(super) builder: GrammarBuilder,
     pub(super) strings: Strings,
     pub(super) surfaces: Surfaces,
     /// Bodies of patterns already read.
-    pub(super) patterns: FxHashMap<Box<str>, ExprId>,
+    pub(super) patterns: FxHashMap<&'a str, ExprId>,
     /// Matches given values against patterns, with its own copies of their expressions.
     pub(super) checker: Deriver,
     pub(super) relaxed: Vec<(SchemaId, Finding)>,
     pub(super) reasons: Reasons,
-    values: FxHashMap<(Conjunction, u32), NodeId>,
+    /// Nodes of values, by depth.
+    values: Vec<FxHashMap<Conjunction, NodeId>>,
     lexemes: FxHashMap<ExprId, NodeId>,
     work: Vec<Task<'a>>,
     admitted: usize,
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(schemas: &'a Schemas, options: &'a JsonSchemaOptions) -> Result<Lowering<'a>, GrammarError> {
+    pub(super) fn new(schemas: &'a Schemas<'a>, options: &'a JsonSchemaOptions) -> Result<Lowering<'a>, GrammarError> {
         Ok(Lowering {
             schemas,
             options,
@@ -76,7 +77,7 @@ impl<'a> Lowering<'a> {
             checker: Deriver::over(common_exprs(), Limits::default()),
             relaxed: Vec::new(),
             reasons: Reasons::default(),
-            values: FxHashMap::default(),
+            values: Vec::new(),
             lexemes: FxHashMap::default(),
             work: Vec::new(),
             admitted: 0,
@@ -85,6 +86,8 @@ impl<'a> Lowering<'a> {
 
     /// The grammar of the whole document.
     pub(super) fn grammar(mut self) -> Result<Grammar, GrammarError> {
+        // About as many expressions as there are letters in keys.
+        self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
         let root = self.value(&[self.schemas.root()], 0)?;
         while let Some(task) = self.work.pop() {
             self.define(task)?;
@@ -105,8 +108,7 @@ impl<'a> Lowering<'a> {
     /// The node of a value for which all these schemas hold, `depth` containers deep.
     pub(super) fn value(&mut self, all: &[SchemaId], depth: u32) -> Result<NodeId, GrammarError> {
         let depth = if self.surfaces.depends_on_depth() { depth } else { 0 };
-        let key = (Conjunction::from(all), depth);
-        if let Some(&known) = self.values.get(&key) {
+        if let Some(&known) = self.values.get(depth as usize).and_then(|values| values.get(all)) {
             return Ok(known);
         }
         let at = all.first().copied().unwrap_or(self.schemas.root());
@@ -130,11 +132,14 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             self.scalars(&merged, at, &mut scalars, &mut branches)?;
-            if merged.types.meets(Types::ARRAY) {
-                containers.push(Container::Array(merged.clone()));
-            }
-            if merged.types.meets(Types::OBJECT) {
-                containers.push(Container::Object(merged));
+            match (merged.types.meets(Types::ARRAY), merged.types.meets(Types::OBJECT)) {
+                (true, true) => {
+                    containers.push(Container::Array(merged.clone()));
+                    containers.push(Container::Object(merged));
+                }
+                (true, false) => containers.push(Container::Array(merged)),
+                (false, true) => containers.push(Container::Object(merged)),
+                (false, false) => {}
             }
         }
         if !texts.is_empty() {
@@ -148,15 +153,23 @@ impl<'a> Lowering<'a> {
         let scalars = self.builder.exprs.or(&scalars);
         if containers.is_empty() {
             let node = self.lexeme(scalars);
-            self.values.insert(key, node);
+            self.remember(all, depth, node);
             self.reasons.add(node, at, branches);
             return Ok(node);
         }
         let rule = self.builder.declare_rule(self.schemas.place(at));
         let node = self.builder.node(Node::Rule(rule));
-        self.values.insert(key, node);
+        self.remember(all, depth, node);
         self.work.push(Task { rule, node, at, depth, scalars, containers, branches });
         Ok(node)
+    }
+
+    fn remember(&mut self, all: &[SchemaId], depth: u32, node: NodeId) {
+        let depth = depth as usize;
+        if self.values.len() <= depth {
+            self.values.resize_with(depth + 1, FxHashMap::default);
+        }
+        self.values[depth].insert(all.into(), node);
     }
 
     /// What may stand where an indented text is as deep as it gets: unconstrained values stop nesting there.
@@ -346,7 +359,7 @@ impl<'a> Lowering<'a> {
         while let Some(&id) = self.normal.used.get(self.admitted) {
             self.admitted += 1;
             for refusal in &self.schemas.get(id).refusals {
-                self.relax(id, &refusal.keyword, &refusal.reason)?;
+                self.relax(id, refusal.keyword, &refusal.reason)?;
             }
         }
         Ok(())

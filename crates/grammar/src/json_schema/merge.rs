@@ -82,14 +82,18 @@ impl Merged<'_> {
 }
 
 /// The constraints of a conjunction.
-pub(super) fn merge<'a>(schemas: &'a Schemas, all: &Conjunction, strict: bool) -> Merged<'a> {
+pub(super) fn merge<'a>(schemas: &'a Schemas<'a>, all: &Conjunction, strict: bool) -> Merged<'a> {
     let mut merger =
         Merger { schemas, merged: unconstrained(), types_at: None, min_length_at: None, min_items_at: None };
     for &id in all.iter() {
         merger.add_own(id);
     }
-    merger.add_elements(all);
-    merger.add_members(all);
+    if merger.merged.types.meets(Types::ARRAY) {
+        merger.add_elements(all);
+    }
+    if merger.merged.types.meets(Types::OBJECT) {
+        merger.add_members(all);
+    }
     if strict {
         merger.close(all);
     }
@@ -120,7 +124,7 @@ fn unconstrained<'a>() -> Merged<'a> {
 }
 
 struct Merger<'a> {
-    schemas: &'a Schemas,
+    schemas: &'a Schemas<'a>,
     merged: Merged<'a>,
     /// Where the bounds come from, for messages.
     types_at: Option<SchemaId>,
@@ -250,7 +254,7 @@ impl<'a> Merger<'a> {
         for &id in all.iter() {
             for keyword in &self.schemas.get(id).keywords {
                 let Keyword::Required(names) = keyword else { continue };
-                for name in names {
+                for name in document.strings(*names) {
                     self.merged.known.entry(name).or_default().required.get_or_insert(id);
                 }
             }
@@ -259,7 +263,7 @@ impl<'a> Merger<'a> {
             known.value = shapes
                 .iter()
                 .filter_map(|(properties, additional)| {
-                    properties.and_then(|entries| entries.get(*name)).map(|&value| SchemaId(value)).or(*additional)
+                    properties.and_then(|entries| entries.get(name)).map(|&value| SchemaId(value)).or(*additional)
                 })
                 .fold(Vec::new(), with);
         }

@@ -95,7 +95,7 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
         return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
     }
     let document = parse::parse(schema)?;
-    let schemas = keywords::read(document)?;
+    let schemas = keywords::read(&document)?;
     lower::Lowering::new(&schemas, options)?.grammar()
 }
 

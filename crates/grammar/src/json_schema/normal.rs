@@ -29,7 +29,7 @@ enum Step {
 
 /// The normal forms found so far.
 pub(super) struct Normal<'a> {
-    pub(super) schemas: &'a Schemas,
+    pub(super) schemas: &'a Schemas<'a>,
     known: FxHashMap<SchemaId, Alternatives>,
     /// Schemas in the order of first use, for the report.
     pub(super) used: Vec<SchemaId>,
@@ -38,7 +38,7 @@ pub(super) struct Normal<'a> {
 }
 
 impl<'a> Normal<'a> {
-    pub(super) fn new(schemas: &'a Schemas) -> Normal<'a> {
+    pub(super) fn new(schemas: &'a Schemas<'a>) -> Normal<'a> {
         Normal { schemas, known: FxHashMap::default(), used: Vec::new(), unchecked: Vec::new() }
     }
 
@@ -62,6 +62,13 @@ impl<'a> Normal<'a> {
     pub(super) fn of(&mut self, root: SchemaId) -> Result<Alternatives, GrammarError> {
         if let Some(known) = self.known.get(&root) {
             return Ok(known.clone());
+        }
+        if !self.schemas.get(root).keywords.iter().any(Keyword::applies_in_place) {
+            // Nothing to multiply out, as in most schemas.
+            self.used.push(root);
+            let alternatives: Alternatives = [self.own(root)].into();
+            self.known.insert(root, alternatives.clone());
+            return Ok(alternatives);
         }
         // `entered` holds what is being normalised, outermost first: meeting one of them again is a cycle.
         let mut work = vec![Step::Enter(root)];
@@ -102,11 +109,15 @@ impl<'a> Normal<'a> {
         Ok(self.known[&root].clone())
     }
 
+    /// What a schema says itself, beside combining others.
+    pub(super) fn own(&self, id: SchemaId) -> Conjunction {
+        if self.schemas.get(id).constrains() { [id].into() } else { [].into() }
+    }
+
     /// The alternatives of a schema whose parts are known.
     fn combine(&self, id: SchemaId) -> Result<Alternatives, GrammarError> {
         let schema = self.schemas.get(id);
-        let own: Conjunction = if schema.constrains() { [id].into() } else { [].into() };
-        let mut factors: Vec<Alternatives> = vec![[own].into()];
+        let mut factors: Vec<Alternatives> = vec![[self.own(id)].into()];
         for keyword in &schema.keywords {
             match keyword {
                 Keyword::Ref(target) => factors.push(self.known[target].clone()),

@@ -30,7 +30,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn overlap(&mut self, id: SchemaId, branches: &[SchemaId]) -> Result<Option<String>, GrammarError> {
-        let own: Conjunction = if self.schemas.get(id).constrains() { [id].into() } else { [].into() };
+        let own = self.normal.own(id);
         let mut forms = Vec::with_capacity(branches.len());
         for &branch in branches {
             let mut form = Vec::new();

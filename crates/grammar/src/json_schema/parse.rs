@@ -1,5 +1,7 @@
 //! JSON text to a [`Document`] (RFC 8259): a stack of open containers instead of recursion, duplicate keys refused.
 
+use std::borrow::Cow;
+
 use super::document::{Document, Entries, Json, JsonId, Slot, quoted};
 use crate::error::{ErrorKind, GrammarError};
 
@@ -9,34 +11,34 @@ pub(super) const MAX_BYTES: usize = 1 << 20;
 pub(super) const MAX_DEPTH: usize = 1_000;
 /// Most values accepted.
 pub(super) const MAX_VALUES: usize = 1_000_000;
-enum Frame {
+enum Frame<'t> {
     Array { offset: usize, first: u32, items: Vec<JsonId> },
-    Object { offset: usize, first: u32, entries: Entries, key: Box<str> },
+    Object { offset: usize, first: u32, entries: Entries<'t>, key: Cow<'t, str> },
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<'a>>,
 }
 
 /// Reads one JSON text.
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many values.
-pub(super) fn parse(text: &str) -> Result<Document, GrammarError> {
+pub(super) fn parse(text: &str) -> Result<Document<'_>, GrammarError> {
     if text.len() > MAX_BYTES {
         let message = format!("the schema has {} bytes and at most {MAX_BYTES} are accepted; split it up", text.len());
         return Err(GrammarError::new(ErrorKind::Limit, "", message));
     }
-    let mut parser = Parser { text, at: 0, slots: Vec::new() };
+    let mut parser = Parser { text, at: 0, slots: Vec::with_capacity(text.len() / 16) };
     parser.document()?;
     Ok(Document { slots: parser.slots })
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn document(&mut self) -> Result<(), GrammarError> {
-        let mut open: Vec<Frame> = Vec::new();
+        let mut open: Vec<Frame<'a>> = Vec::new();
         'value: loop {
             self.blanks();
             let offset = self.at;
@@ -46,7 +48,7 @@ impl Parser<'_> {
                     self.at += 1;
                     self.blanks();
                     if self.eat(b'}') {
-                        self.push(Json::Object(Box::default()), offset, first)?
+                        self.push(Json::Object(Entries::default()), offset, first)?
                     } else {
                         self.check_depth(open.len())?;
                         let key = self.key(&Entries::default())?;
@@ -102,15 +104,13 @@ impl Parser<'_> {
                 };
                 done = match closed.expect("the frame was just looked at") {
                     Frame::Array { offset, first, items } => self.push(Json::Array(items.into()), offset, first)?,
-                    Frame::Object { offset, first, entries, .. } => {
-                        self.push(Json::Object(Box::new(entries)), offset, first)?
-                    }
+                    Frame::Object { offset, first, entries, .. } => self.push(Json::Object(entries), offset, first)?,
                 };
             }
         }
     }
 
-    fn push(&mut self, value: Json, offset: usize, first: u32) -> Result<JsonId, GrammarError> {
+    fn push(&mut self, value: Json<'a>, offset: usize, first: u32) -> Result<JsonId, GrammarError> {
         if self.slots.len() >= MAX_VALUES {
             let message = format!("the schema has more than {MAX_VALUES} values; split it up");
             return Err(GrammarError::new(ErrorKind::Limit, self.line_and_column(offset), message));
@@ -137,7 +137,7 @@ impl Parser<'_> {
     }
 
     /// A key and its colon.
-    fn key(&mut self, known: &Entries) -> Result<Box<str>, GrammarError> {
+    fn key(&mut self, known: &Entries) -> Result<Cow<'a, str>, GrammarError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.error("expected a key in double quotes"));
@@ -151,7 +151,7 @@ impl Parser<'_> {
         if self.eat(b':') { Ok(key) } else { Err(self.error("expected : after a key")) }
     }
 
-    fn scalar(&mut self) -> Result<Json, GrammarError> {
+    fn scalar(&mut self) -> Result<Json<'a>, GrammarError> {
         match self.peek() {
             Some(b'"') => Ok(Json::String(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.number(),
@@ -168,7 +168,7 @@ impl Parser<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<Json, GrammarError> {
+    fn number(&mut self) -> Result<Json<'a>, GrammarError> {
         let start = self.at;
         self.eat(b'-');
         let digits = self.digits();
@@ -184,7 +184,7 @@ impl Parser<'_> {
         if !well_formed {
             return Err(self.error("not a JSON number"));
         }
-        Ok(Json::Number(self.text[start..self.at].into()))
+        Ok(Json::Number(&self.text[start..self.at]))
     }
 
     fn digits(&mut self) -> usize {
@@ -196,23 +196,24 @@ impl Parser<'_> {
     }
 
     /// A string in double quotes, decoded.
-    fn string(&mut self) -> Result<Box<str>, GrammarError> {
+    fn string(&mut self) -> Result<Cow<'a, str>, GrammarError> {
         self.at += 1;
-        let mut decoded = String::new();
+        let mut decoded = Cow::Borrowed("");
         loop {
-            let plain = self.text[self.at..].find(|c| matches!(c, '"' | '\\' | '\0'..='\x1f'));
-            let Some(plain) = plain else {
+            let rest = &self.text[self.at..];
+            let Some(plain) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) else {
                 self.at = self.text.len();
                 return Err(self.error("a string is never closed; add \""));
             };
-            decoded.push_str(&self.text[self.at..self.at + plain]);
+            // Borrows where nothing stands before it.
+            decoded += &rest[..plain];
             self.at += plain;
-            match self.text.as_bytes()[self.at] {
+            match rest.as_bytes()[plain] {
                 b'"' => {
                     self.at += 1;
-                    return Ok(decoded.into());
+                    return Ok(decoded);
                 }
-                b'\\' => decoded.push(self.escape()?),
+                b'\\' => decoded.to_mut().push(self.escape()?),
                 _ => return Err(self.error("a control character in a string must be escaped")),
             }
         }

@@ -10,12 +10,12 @@ use super::lengths::{self, Lengths};
 use super::lower::Lowering;
 use super::merge::{Clash, From, Merged};
 use super::numbers::{Kind, between};
-use super::schema::{SchemaId, Types};
+use super::schema::{SchemaId, Schemas, Types};
 use super::strings::quote;
 use super::vocabulary::Draft;
 use crate::error::{ErrorKind, GrammarError};
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
     /// Adds the expressions of all types but arrays and objects.
     pub(super) fn scalars(
         &mut self,
@@ -114,7 +114,7 @@ impl Lowering<'_> {
     fn text_lengths(&self, merged: &Merged) -> Lengths {
         let patterns = merged.patterns.iter().filter_map(|pattern| match self.schemas.document.get(pattern.value) {
             // A relaxed pattern is not known here and bounds nothing.
-            Json::String(text) if self.patterns.contains_key(text) => Some(lengths::of_pattern(text)),
+            Json::String(text) if self.patterns.contains_key(&**text) => Some(lengths::of_pattern(text)),
             _ => None,
         });
         let formats = merged.formats.iter().map(|format| lengths::of_format(format.value));
@@ -137,15 +137,16 @@ impl Lowering<'_> {
 
     /// The body that contains a match of a pattern; `None` where the pattern is relaxed.
     fn pattern(&mut self, pattern: &From<JsonId>) -> Result<Option<ExprId>, GrammarError> {
-        let Json::String(text) = self.schemas.document.get(pattern.value) else { return Ok(None) };
-        if let Some(&known) = self.patterns.get(text) {
+        let schemas: &'a Schemas<'a> = self.schemas;
+        let Json::String(text) = schemas.document.get(pattern.value) else { return Ok(None) };
+        if let Some(&known) = self.patterns.get(&**text) {
             return Ok(Some(known));
         }
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
         let mut alphabet = self.strings.alphabet();
         let error = match parse_pattern(&mut self.builder.exprs, text, &options, &mut alphabet) {
             Ok(body) => {
-                self.patterns.insert(text.clone(), body);
+                self.patterns.insert(text, body);
                 return Ok(Some(body));
             }
             Err(error) => error,

@@ -3,6 +3,8 @@
 //! A schema is known by the JSON value it stands in. A keyword that cannot be enforced becomes a [`Refusal`], which only
 //! matters if the schema is used: unused definitions may say what they like.
 
+use std::borrow::Cow;
+
 use super::decimal::Decimal;
 use super::document::{Document, JsonId};
 use super::vocabulary::Draft;
@@ -121,7 +123,8 @@ pub(super) enum Keyword {
     Items(SchemaId),
     /// The JSON object whose values are schemas.
     Properties(JsonId),
-    Required(Box<[Box<str>]>),
+    /// The JSON array of keys.
+    Required(JsonId),
     AdditionalProperties(SchemaId),
     AllOf(Box<[SchemaId]>),
     AnyOf(Box<[SchemaId]>),
@@ -138,32 +141,32 @@ impl Keyword {
 
 /// A keyword that cannot be enforced.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
-    pub(super) keyword: Box<str>,
+pub(super) struct Refusal<'t> {
+    pub(super) keyword: &'t str,
     /// Why, and the way out.
-    pub(super) reason: String,
+    pub(super) reason: Cow<'static, str>,
 }
 
 /// One schema.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Schema {
+pub(super) struct Schema<'t> {
     /// Whether the schema is `false`.
     pub(super) never: bool,
     pub(super) keywords: Vec<Keyword>,
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<Refusal<'t>>,
     /// What becomes of every keyword that is not refused.
-    pub(super) fates: Vec<Fate>,
+    pub(super) fates: Vec<Fate<'t>>,
 }
 
 /// A keyword that is enforced, or an annotation.
 #[derive(Clone, Debug)]
-pub(super) struct Fate {
+pub(super) struct Fate<'t> {
     pub(super) enforced: bool,
-    pub(super) keyword: Box<str>,
-    pub(super) note: Box<str>,
+    pub(super) keyword: &'t str,
+    pub(super) note: Cow<'static, str>,
 }
 
-impl Schema {
+impl Schema<'_> {
     /// Whether the schema says something of its own, beside combining others.
     pub(super) fn constrains(&self) -> bool {
         self.never || self.keywords.iter().any(|keyword| !keyword.applies_in_place())
@@ -171,20 +174,25 @@ impl Schema {
 }
 
 /// All schemas of a document that can be reached.
-pub(super) struct Schemas {
-    pub(super) document: Document,
+pub(super) struct Schemas<'t> {
+    pub(super) document: &'t Document<'t>,
     pub(super) draft: Draft,
-    /// By JSON value; `None` where no schema stands.
-    pub(super) by_value: Vec<Option<Box<Schema>>>,
+    /// Positions in `list` by JSON value; [`Schemas::NONE`] where no schema stands.
+    pub(super) by_value: Vec<u32>,
+    pub(super) list: Vec<Schema<'t>>,
 }
 
-impl Schemas {
+impl<'t> Schemas<'t> {
+    /// No schema.
+    pub(super) const NONE: u32 = u32::MAX;
+
     pub(super) fn root(&self) -> SchemaId {
         SchemaId(self.document.root())
     }
 
-    pub(super) fn get(&self, id: SchemaId) -> &Schema {
-        self.by_value[id.0.0 as usize].as_deref().expect("a schema id stands for a value that was read as a schema")
+    /// The schema behind an id, which stands for a value that was read as a schema.
+    pub(super) fn get(&self, id: SchemaId) -> &Schema<'t> {
+        &self.list[self.by_value[id.0.0 as usize] as usize]
     }
 
     /// The JSON pointer of a schema.

@@ -114,6 +114,12 @@ impl Strings {
 
     /// A trie over the characters of the texts, every edge with all its spellings, and `end` behind every text.
     fn trie(&mut self, exprs: &mut ExprSet, texts: &[&str], end: ExprId) -> ExprId {
+        if let [text] = texts {
+            return text.chars().rev().fold(end, |tail, character| {
+                let head = self.character(exprs, self.spelling, character);
+                exprs.concat(head, tail)
+            });
+        }
         let mut sorted: Vec<&str> = texts.to_vec();
         sorted.sort_unstable();
         sorted.dedup();

@@ -26,6 +26,8 @@ enum Layout {
 /// The gaps of arrays and objects, by depth.
 pub(super) struct Surfaces {
     layout: Layout,
+    /// Those of arrays and of objects where they are the same at every depth, once they are built.
+    known: [Option<Surface>; 2],
 }
 
 impl Surfaces {
@@ -53,12 +55,12 @@ impl Surfaces {
             }
             Some(width) => Layout::Indented { item, colon, width },
         };
-        Ok(Surfaces { layout })
+        Ok(Surfaces { layout, known: [None; 2] })
     }
 
     /// Runs of up to `max` blanks in every gap.
     pub(super) fn of_blanks(max: Option<u32>) -> Surfaces {
-        Surfaces { layout: Layout::Blanks(max) }
+        Surfaces { layout: Layout::Blanks(max), known: [None; 2] }
     }
 
     /// Whether the gaps of a container depend on how deep it stands.
@@ -67,13 +69,24 @@ impl Surfaces {
     }
 
     /// The gaps of an object that stands `depth` containers deep.
-    pub(super) fn object(&self, exprs: &mut ExprSet, depth: u32) -> Surface {
-        self.container(exprs, depth, "{", "}")
+    pub(super) fn object(&mut self, exprs: &mut ExprSet, depth: u32) -> Surface {
+        self.known(exprs, depth, 0, "{", "}")
     }
 
     /// The gaps of an array that stands `depth` containers deep; `colon` means nothing there.
-    pub(super) fn array(&self, exprs: &mut ExprSet, depth: u32) -> Surface {
-        self.container(exprs, depth, "[", "]")
+    pub(super) fn array(&mut self, exprs: &mut ExprSet, depth: u32) -> Surface {
+        self.known(exprs, depth, 1, "[", "]")
+    }
+
+    fn known(&mut self, exprs: &mut ExprSet, depth: u32, which: usize, left: &str, right: &str) -> Surface {
+        if let Some(known) = self.known[which] {
+            return known;
+        }
+        let surface = self.container(exprs, depth, left, right);
+        if !self.depends_on_depth() {
+            self.known[which] = Some(surface);
+        }
+        surface
     }
 
     fn container(&self, exprs: &mut ExprSet, depth: u32, left: &str, right: &str) -> Surface {

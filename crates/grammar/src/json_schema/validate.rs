@@ -53,11 +53,11 @@ impl Lowering<'_> {
             }
             Json::Object(entries) => {
                 let required = merged.known.iter().filter(|(_, known)| known.required.is_some());
-                if let Some((name, _)) = required.into_iter().find(|(name, _)| !entries.contains_key(**name)) {
+                if let Some((name, _)) = required.into_iter().find(|(name, _)| !entries.contains_key(name)) {
                     return Ok(Some(format!("it lacks the required key {}", quoted(name))));
                 }
                 for (key, &inner) in entries.iter() {
-                    let known = merged.known.get(&**key);
+                    let known = merged.known.get(key);
                     if known.is_none() && merged.closed {
                         return Ok(Some(format!("its key {} is not declared", quoted(key))));
                     }
