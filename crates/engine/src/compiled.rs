@@ -10,6 +10,7 @@ use crate::lexicon::Lexicon;
 use crate::machine::Machine;
 use crate::run::{Doubt, Place, Run};
 use crate::stacks::{SetId, Stacks};
+use crate::token_edges::TokenEdges;
 use crate::tokenset;
 use crate::vocabulary::Vocabulary;
 
@@ -23,6 +24,7 @@ const MASKS_BUDGET_BYTES: usize = 16 << 20;
 pub struct CompiledGrammar {
     grammar: Arc<Grammar>,
     vocabulary: Arc<Vocabulary>,
+    tokens: Arc<TokenEdges>,
     layout: Mutex<Arc<Layout>>,
 }
 
@@ -37,9 +39,18 @@ pub(crate) struct Layout {
 
 impl CompiledGrammar {
     /// Joins the two; nothing is laid out before the first matcher asks.
-    pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> CompiledGrammar {
-        let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary)));
-        CompiledGrammar { grammar, vocabulary, layout }
+    ///
+    /// # Errors
+    /// For single tokens that the grammar asks for and the vocabulary does not have.
+    pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> Result<CompiledGrammar, EngineError> {
+        let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
+        let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary, &tokens)));
+        Ok(CompiledGrammar { grammar, vocabulary, tokens, layout })
+    }
+
+    /// The single tokens that the grammar asks for.
+    pub(crate) fn tokens(&self) -> &TokenEdges {
+        &self.tokens
     }
 
     /// The grammar.
@@ -73,16 +84,16 @@ impl CompiledGrammar {
         let mut current = lock(&self.layout);
         if Arc::ptr_eq(&current, full) {
             self.vocabulary.retire_lexicon(&full.lexicon);
-            *current = Arc::new(Layout::new(&self.grammar, &self.vocabulary));
+            *current = Arc::new(Layout::new(&self.grammar, &self.vocabulary, &self.tokens));
         }
     }
 }
 
 impl Layout {
-    fn new(grammar: &Arc<Grammar>, vocabulary: &Arc<Vocabulary>) -> Layout {
+    fn new(grammar: &Arc<Grammar>, vocabulary: &Arc<Vocabulary>, tokens: &Arc<TokenEdges>) -> Layout {
         Layout {
             vocabulary: vocabulary.clone(),
-            machine: Mutex::new(Machine::new(grammar.clone())),
+            machine: Mutex::new(Machine::new(grammar.clone(), tokens.clone())),
             lexicon: vocabulary.lexicon(LEXICON_BUDGET_BYTES),
             masks: Mutex::new(MaskCache::new(MASKS_BUDGET_BYTES, vocabulary.trie().max_depth())),
         }
@@ -140,8 +151,10 @@ impl Layout {
                 let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                 if !run.survives(Place::Many(configuration), bytes)? && tokenset::get(mask, token) {
                     for &same in self.vocabulary.same_bytes(token).iter().chain([&token]) {
-                        tokenset::clear(mask, same);
-                        allowed -= 1;
+                        if !run.has_token_edge(configuration, same) {
+                            tokenset::clear(mask, same);
+                            allowed -= 1;
+                        }
                     }
                 }
             }

@@ -11,9 +11,30 @@ pub enum EngineError {
          a first part in common"
     )]
     TooManyWays(usize),
-    /// A single token is asked for.
-    #[error("the grammar asks for a single token by name or id, which is not supported yet; write its text instead")]
-    TokenNode,
+    /// A special token that the vocabulary does not have.
+    #[error("no special token is named {name:?}: {way_out}")]
+    UnknownToken {
+        /// The name.
+        name: String,
+        /// What to write instead.
+        way_out: String,
+    },
+    /// Token ids that the vocabulary does not have.
+    #[error(
+        "token ids {from} to {to} do not fit a vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1, the \
+         lower one first"
+    )]
+    TokenOutOfRange {
+        /// The first id.
+        from: u32,
+        /// The last id.
+        to: u32,
+        /// The size of the vocabulary.
+        vocab_size: usize,
+    },
+    /// All tokens but those that there are.
+    #[error("all tokens are left out where a single token must come; leave out fewer ids")]
+    NoTokenLeft,
     /// Work or memory ran out.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),

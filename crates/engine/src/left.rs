@@ -89,6 +89,13 @@ impl LeftGraph {
         self.cycles.get(node.0 as usize).is_some_and(Option::is_some)
     }
 
+    /// Whether a single token may come first in a node.
+    pub fn begins_with_token(&self, node: NodeId) -> bool {
+        let is_token = |node: NodeId| matches!(self.grammar.node(node), Node::Token(_));
+        let node = self.resolve(node);
+        is_token(node) || self.reachable(node).iter().any(|&node| self.children(node).any(|(child, _)| is_token(child)))
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let regions: usize = self.regions.values().map(|region| region.nodes.len() * 80).sum();

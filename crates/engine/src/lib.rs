@@ -16,6 +16,7 @@ mod matcher;
 pub mod naive;
 mod run;
 mod stacks;
+mod token_edges;
 mod tokens;
 mod tokenset;
 mod trie;

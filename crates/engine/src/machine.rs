@@ -15,6 +15,7 @@ use stencilm_regex::{ExprId, Tag};
 use crate::error::EngineError;
 use crate::left::{LeftGraph, Rest};
 use crate::lexicon::{DfaId, Lexicon};
+use crate::token_edges::TokenEdges;
 
 /// A place in the grammar that can wait on a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -132,6 +133,8 @@ pub struct Fork {
 pub struct Machine {
     pub(crate) grammar: Arc<Grammar>,
     pub(crate) left: LeftGraph,
+    /// The single tokens that the grammar asks for.
+    pub(crate) tokens: Arc<TokenEdges>,
     pub(crate) frames: Vec<Frame>,
     /// For every frame the one right below it that it makes superfluous.
     absorbed: Vec<Option<FrameId>>,
@@ -145,9 +148,10 @@ pub struct Machine {
 
 impl Machine {
     /// The machine of a grammar, with nothing laid out yet but its root, which is frame 0.
-    pub fn new(grammar: Arc<Grammar>) -> Machine {
+    pub fn new(grammar: Arc<Grammar>, tokens: Arc<TokenEdges>) -> Machine {
         let mut machine = Machine {
             left: LeftGraph::new(grammar.clone()),
+            tokens,
             frames: Vec::new(),
             absorbed: Vec::new(),
             frame_index: FxHashMap::default(),
@@ -316,12 +320,27 @@ impl Machine {
         blanks.map_or(own, |blanks| lexicon.concat(blanks, own))
     }
 
-    /// Whether blanks before the frame can be read by its own automaton: it never matches nothing.
+    /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a
+    /// lexeme, not with a single token, before which the blanks must have ended.
     pub(crate) fn takes_blanks(&self, frame: FrameId) -> bool {
         match self.frames[frame.0 as usize] {
             Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }) => false,
             Frame::Spaced { .. } => false,
-            place => !self.is_nullable(place),
+            place => !self.is_nullable(place) && (!self.tokens.any() || !self.begins_with_token(place)),
+        }
+    }
+
+    /// Whether a single token may come first at a frame; said also of some where it may not.
+    fn begins_with_token(&self, frame: Frame) -> bool {
+        match frame {
+            Frame::Node(node) => self.left.begins_with_token(node),
+            Frame::Rest { node, from } => match self.grammar.node(node) {
+                Node::Sequence(parts) => parts[from as usize..].iter().any(|&part| self.left.begins_with_token(part)),
+                _ => unreachable!("only a sequence has a rest"),
+            },
+            Frame::Left { .. } => true,
+            Frame::Lexeme(_) | Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) => false,
+            Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }
 

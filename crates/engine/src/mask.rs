@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::json_text;
 use crate::lexicon::{DfaId, Row, RowHere};
 use crate::machine::{Fork, ForkId};
-use crate::run::{Doubt, Place, Run, state_of};
+use crate::run::{Doubt, Place, Run, offers_tokens, state_of};
 use crate::stacks::{Entry, NIL, SetId};
 use crate::tokens::Tokens;
 use crate::tokenset;
@@ -55,13 +55,17 @@ impl Run<'_> {
     ) -> Result<Filled, EngineError> {
         mask.fill(0);
         self.recording = false;
-        let mut narrow = Vec::new();
+        let (mut narrow, mut single) = (Vec::new(), Vec::new());
         let mut draft = Draft { vocabulary, mask, doubtful: Vec::new(), row: None, within_key: false };
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
             }
             let fork = self.machine.fork(ForkId(thread.head)).clone();
+            if offers_tokens(thread) {
+                single.extend(fork.tokens.iter().map(|&(node, _)| node));
+                continue;
+            }
             let wide = self.lexicon.is_wide(fork.dfa, state_of(thread))?;
             if !wide || !self.add_wide(thread, &fork, &mut draft)? {
                 narrow.push(thread);
@@ -86,6 +90,10 @@ impl Run<'_> {
             if tokenset::get(draft.mask, *first) {
                 others.iter().for_each(|&other| tokenset::set(draft.mask, other));
             }
+        }
+        // Last, because a single token is not its like: another id that spells the same is not meant.
+        for node in single {
+            self.machine.tokens.ids(node).add_to(draft.mask);
         }
         self.recording = true;
         Ok(Filled { doubtful: draft.doubtful, row: draft.row })

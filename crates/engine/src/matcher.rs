@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
-use crate::run::Place;
+use crate::run::{Place, Run};
 use crate::stacks::{Mark, SetId, Stacks};
 use crate::tokenset;
 
@@ -114,18 +114,35 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(false);
         }
+        let compiled = self.compiled.clone();
+        let bytes = compiled.vocabulary().token_bytes(id);
         if self.stop_token_ids.contains(&id) {
+            // A token that the grammar names is read as what it names, also one that would stop.
+            if self.has_token_edge(id)? {
+                return self.advance(|run| run.step_token(now.configuration, id, None));
+            }
             let complete = self.is_completed();
             if complete {
                 self.history.push(Step { stopped: true, ..now });
             }
             return Ok(complete);
         }
-        let compiled = self.compiled.clone();
-        match compiled.vocabulary().token_bytes(id) {
+        if compiled.tokens().any() {
+            return self.advance(|run| run.step_token(now.configuration, id, bytes));
+        }
+        match bytes {
             Some(bytes) => self.accept_bytes(bytes),
             None => Ok(false),
         }
+    }
+
+    /// Whether the grammar asks for a single token here and this is one.
+    fn has_token_edge(&mut self, id: u32) -> Result<bool, MatcherError> {
+        if !self.compiled.tokens().any() {
+            return Ok(false);
+        }
+        let now = self.now();
+        self.probe(|run| Ok(run.has_token_edge(now.configuration, id)))
     }
 
     /// Accepts bytes as one step of the history, or changes nothing and says `false`.
@@ -137,9 +154,17 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(false);
         }
+        self.advance(|run| run.run(now.configuration, bytes))
+    }
+
+    /// One step of the history to the configuration that an operation finds, or no change and `false` where it finds none.
+    fn advance(
+        &mut self,
+        operation: impl FnOnce(&mut Run<'_>) -> Result<SetId, EngineError>,
+    ) -> Result<bool, MatcherError> {
+        let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);
-        let result = self.layout.with(stacks, |run| run.run(now.configuration, bytes));
-        match result {
+        match self.layout.with(stacks, operation) {
             Ok(SetId::EMPTY) => {
                 stacks.rewind(now.mark);
                 Ok(false)
@@ -182,9 +207,15 @@ impl GrammarMatcher {
         stacks.rewind(now.mark);
         let mut allowed = filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
         let completed = self.is_completed();
+        let mut named = Vec::new();
+        for &id in self.stop_token_ids.clone().iter() {
+            if self.has_token_edge(id)? {
+                named.push(id);
+            }
+        }
         for &id in self.stop_token_ids.iter() {
             allowed -= usize::from(tokenset::get(mask, id));
-            if completed {
+            if completed || named.contains(&id) {
                 tokenset::set(mask, id);
                 allowed += 1;
             } else {
@@ -205,6 +236,9 @@ impl GrammarMatcher {
         let now = self.now();
         if self.is_terminated() {
             return Ok(false);
+        }
+        if self.has_token_edge(id)? {
+            return Ok(true);
         }
         if self.stop_token_ids.contains(&id) {
             return Ok(self.is_completed());

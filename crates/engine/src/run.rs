@@ -50,6 +50,11 @@ pub(crate) enum Place {
     Many(SetId),
 }
 
+/// Whether a thread stands for the single tokens that may come at its fork.
+pub(crate) fn offers_tokens(thread: Entry) -> bool {
+    thread.state == StateId::DEAD.0 && thread != Entry::BOTTOM
+}
+
 /// The automaton state of a thread.
 pub(crate) fn state_of(thread: Entry) -> StateId {
     StateId(thread.state)
@@ -90,6 +95,10 @@ impl Run<'_> {
                 if !fork.continuations.is_empty() {
                     threads.push(thread);
                 }
+                // Stands for "a single token may come here": no byte leads on from the dead state.
+                if !fork.tokens.is_empty() {
+                    threads.push(Entry { state: StateId::DEAD.0, ..thread });
+                }
                 if fork.nullable && !work.contains(&frame.below) {
                     work.push(frame.below);
                 }
@@ -108,7 +117,7 @@ impl Run<'_> {
         threads.extend_from_slice(self.stacks.entries(configuration));
         let mut changed = false;
         for thread in &mut threads {
-            if *thread != Entry::BOTTOM {
+            if *thread != Entry::BOTTOM && !offers_tokens(*thread) {
                 let dfa = self.machine.fork(ForkId(thread.head)).dfa;
                 let state = self.lexicon.saturated(dfa, state_of(*thread))?;
                 changed |= state != state_of(*thread);
@@ -169,6 +178,44 @@ impl Run<'_> {
                 Ok(place)
             }
         }
+    }
+
+    /// Whether a single token that the grammar asks for may be this one.
+    pub fn has_token_edge(&self, configuration: SetId, id: u32) -> bool {
+        let machine = &*self.machine;
+        machine.tokens.any()
+            && self.stacks.entries(configuration).iter().any(|&thread| {
+                offers_tokens(thread)
+                    && machine
+                        .fork(ForkId(thread.head))
+                        .tokens
+                        .iter()
+                        .any(|&(node, _)| machine.tokens.ids(node).contains(id))
+            })
+    }
+
+    /// The configuration after a token: where the grammar asks for a single token and this is one, or where it goes on
+    /// with the bytes that the token spells. A token that spells none is one step all the same.
+    pub fn step_token(&mut self, configuration: SetId, id: u32, bytes: Option<&[u8]>) -> Result<SetId, EngineError> {
+        let spelled = match bytes {
+            Some(bytes) => self.run(configuration, bytes)?,
+            None => SetId::EMPTY,
+        };
+        let mut threads = self.stacks.entries(spelled).to_vec();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if !offers_tokens(thread) {
+                continue;
+            }
+            let fork = self.machine.fork(ForkId(thread.head)).clone();
+            for (node, continuation) in &fork.tokens {
+                if self.machine.tokens.ids(*node).contains(id)
+                    && let Some(stack) = self.push(&fork, continuation, thread)
+                {
+                    self.start(stack, &mut threads)?;
+                }
+            }
+        }
+        Ok(self.stacks.configuration(&mut threads))
     }
 
     /// The place of these threads.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use stencilm_engine as engine;
 
+use crate::errors;
 use crate::grammar::Grammar;
 use crate::vocabulary::Vocabulary;
 
@@ -17,10 +18,10 @@ pub struct CompiledGrammar {
 #[pymethods]
 impl CompiledGrammar {
     #[new]
-    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary) -> CompiledGrammar {
+    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary) -> PyResult<CompiledGrammar> {
         let (grammar, vocabulary) = (grammar.inner.clone(), vocabulary.inner.clone());
-        let inner = py.detach(|| Arc::new(engine::CompiledGrammar::new(grammar, vocabulary)));
-        CompiledGrammar { inner }
+        let inner = py.detach(|| engine::CompiledGrammar::new(grammar, vocabulary));
+        Ok(CompiledGrammar { inner: Arc::new(inner.map_err(|error| errors::compiling(py, error))?) })
     }
 
     #[getter]

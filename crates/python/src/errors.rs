@@ -46,13 +46,22 @@ pub fn pattern(py: Python<'_>, error: &PatternError) -> PyErr {
 /// An error of a matcher.
 pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
     let class = match error {
-        MatcherError::Engine(EngineError::TokenNode) => "UnsupportedFeature",
         MatcherError::Engine(EngineError::Limit(_) | EngineError::StacksFull(_) | EngineError::TooManyWays(_)) => {
             "LimitExceeded"
         }
         _ => "MatcherError",
     };
     raise(py, class, &error.to_string(), None)
+}
+
+/// An error of joining a grammar and a vocabulary.
+pub fn compiling(py: Python<'_>, error: EngineError) -> PyErr {
+    match error {
+        EngineError::UnknownToken { .. } | EngineError::TokenOutOfRange { .. } | EngineError::NoTokenLeft => {
+            raise(py, "Unsatisfiable", &error.to_string(), None)
+        }
+        _ => matcher(py, &MatcherError::Engine(error)),
+    }
 }
 
 /// An error of a vocabulary.

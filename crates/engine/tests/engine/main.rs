@@ -5,3 +5,4 @@ mod earley;
 mod masks;
 mod matcher;
 mod recognition;
+mod token_edges;

@@ -92,7 +92,7 @@ fn refusals_change_nothing() {
 #[test]
 fn complete_without_a_stop_token() {
     let options = MatcherOptions { terminate_without_stop_token: true, override_stop_tokens: None };
-    let compiled = Arc::new(CompiledGrammar::new(Arc::new(literals(&["ab"])), vocabulary(&["a", "b"])));
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(literals(&["ab"])), vocabulary(&["a", "b"])).unwrap());
     let mut matcher = GrammarMatcher::new(compiled.clone(), &options).unwrap();
     assert!(matcher.accept_token(0).unwrap() && !matcher.is_terminated());
     assert!(matcher.accept_token(1).unwrap() && matcher.is_terminated());
@@ -112,7 +112,7 @@ fn a_vocabulary_that_cannot_spell_the_grammar_says_so() {
 #[test]
 fn a_text_that_nothing_can_end_says_so() {
     let options = MatcherOptions { override_stop_tokens: Some(vec![]), ..MatcherOptions::default() };
-    let compiled = Arc::new(CompiledGrammar::new(Arc::new(literals(&["ab"])), vocabulary(&["ab"])));
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(literals(&["ab"])), vocabulary(&["ab"])).unwrap());
     let mut matcher = GrammarMatcher::new(compiled, &options).unwrap();
     assert!(matcher.accept_token(0).unwrap() && matcher.is_completed());
     assert_eq!(matcher.fill_mask(&mut [0]), Err(MatcherError::NoStopToken));
@@ -191,7 +191,7 @@ fn a_kept_mask_depends_on_every_frame_it_read_in_whatever_order() {
     let root = builder.choice(&[first, second]);
     let grammar = builder.finish(root, Report::default()).expect("some text matches");
     let tokens = ["1q", "2q", "pbf", "pcrf", "pcrg"];
-    let compiled = Arc::new(CompiledGrammar::new(Arc::new(grammar), vocabulary(&tokens)));
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(grammar), vocabulary(&tokens)).unwrap());
     for (token, expected) in [(0, ["pbf", "pcrf"]), (1, ["pbf", "pcrg"]), (0, ["pbf", "pcrf"])] {
         let mut matcher = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
         assert!(matcher.accept_token(token).unwrap());

@@ -28,7 +28,10 @@ impl Words {
     fn node(&mut self, random: &mut Random, rules: &[RuleId], pool: &mut Vec<NodeId>, depth: usize) -> NodeId {
         let node = match random.below(if depth == 0 { 5 } else { 14 }) {
             0 => self.word(""),
-            1 | 2 => self.word(*random.pick(&["a", "b", "c", "ab", "aa"])),
+            1 | 2 => {
+                let word: &str = random.pick::<&str>(&["a", "b", "c", "ab", "aa"]);
+                self.word(word)
+            }
             3 | 4 => {
                 let rule = *random.pick(rules);
                 self.builder.node(Node::Rule(rule))
@@ -49,9 +52,13 @@ impl Words {
                 let max = if random.chance(2) { None } else { Some(min + random.below(3) as u32) };
                 self.builder.repeat(body, min, max)
             }
-            12 => {
+            12 if random.chance(2) => {
                 let body = self.node(random, rules, pool, depth - 1);
                 self.builder.capture("part", body)
+            }
+            12 => {
+                let from = 3 + random.below(2) as u32;
+                self.builder.token_ids(&[(from, 4)], false)
             }
             _ if pool.is_empty() => self.word("b"),
             _ => *random.pick(pool),
@@ -61,27 +68,35 @@ impl Words {
     }
 }
 
-fn no_tokens() -> Arc<Vocabulary> {
-    Arc::new(Vocabulary::new(&[Some("a"), Some("b"), Some("c")], 3, &[], &[]).unwrap())
+/// Three letters, and two special tokens.
+fn letters() -> Arc<Vocabulary> {
+    let special = [(3, "<x>".to_owned()), (4, "<y>".to_owned())];
+    Arc::new(Vocabulary::new(&[Some("a"), Some("b"), Some("c")], 5, &[], &special).unwrap())
 }
 
-/// Reads every text over three letters that is viable, and those that are not by their last letter, up to a length and
-/// a number of them.
+/// Reads every text over three letters and two tokens that is viable, and those that are not by their last letter, up to
+/// a length and a number of them.
 fn compare(grammar: &Grammar, twin: &Earley, what: &str) {
-    let mut live = matcher(grammar.clone(), no_tokens());
-    let mut texts = vec![Vec::new()];
+    let mut live = matcher(grammar.clone(), letters());
+    let mut texts: Vec<Vec<Letter>> = vec![Vec::new()];
+    let mut alphabet = b"abc".map(Letter::Byte).to_vec();
+    if grammar.nodes().iter().any(|node| matches!(node, Node::Token(_))) {
+        alphabet.extend([3, 4].map(Letter::Token));
+    }
     let mut done = 0;
     while done < texts.len() && done < 150 {
-        let text: Vec<u8> = texts[done].clone();
+        let text = texts[done].clone();
         done += 1;
-        let letters: Vec<Letter> = text.iter().map(|&byte| Letter::Byte(byte)).collect();
-        let expected = twin.verdict(&letters);
+        let expected = twin.verdict(&text);
         live.reset();
-        let viable = text.is_empty() || live.accept_bytes(&text).unwrap();
+        let viable = text.iter().all(|&letter| match letter {
+            Letter::Byte(byte) => live.accept_bytes(&[byte]).unwrap(),
+            Letter::Token(id) => live.accept_token(id).unwrap(),
+        });
         let found = Verdict { viable, complete: viable && live.is_completed() };
-        assert_eq!(found, expected, "{what}: {:?}", String::from_utf8_lossy(&text));
+        assert_eq!(found, expected, "{what}: {text:?}");
         if viable && text.len() < 7 {
-            texts.extend(b"abc".iter().map(|&byte| [&text[..], &[byte]].concat()));
+            texts.extend(alphabet.iter().map(|&letter| [&text[..], &[letter]].concat()));
         }
     }
 }
@@ -177,7 +192,7 @@ fn masks_of_every_kind_of_recursion_are_exact() {
     let vocabulary = Arc::new(Vocabulary::new(&tokens.map(Some), tokens.len() + 1, &[13], &[]).unwrap());
     let mut random = Random::new(7);
     for kind in KINDS {
-        let compiled = Arc::new(CompiledGrammar::new(Arc::new(rules(kind).0), vocabulary.clone()));
+        let compiled = Arc::new(CompiledGrammar::new(Arc::new(rules(kind).0), vocabulary.clone()).unwrap());
         for _ in 0..5 {
             let mut live = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
             for _ in 0..12 {
@@ -203,7 +218,7 @@ fn many_ways_to_the_same_first_byte_are_not_told_one_by_one() {
     }
     text += "R40 -> a";
     let (grammar, _) = rules(&text);
-    let mut live = matcher(grammar, no_tokens());
+    let mut live = matcher(grammar, letters());
     assert!(live.accept_bytes(b"a").unwrap());
     assert!(live.accept_bytes(&b"bc".repeat(20)).unwrap());
     assert!(live.is_completed());
@@ -219,7 +234,7 @@ fn a_long_chain_of_rules_is_no_problem() {
     }
     text += "R3000 -> a";
     let (grammar, _) = rules(&text);
-    let mut live = matcher(grammar, no_tokens());
+    let mut live = matcher(grammar, letters());
     assert!(live.accept_bytes(b"a").unwrap());
     assert!(live.accept_bytes(&b"b".repeat(3000)).unwrap());
     assert!(live.is_completed());
@@ -229,7 +244,7 @@ fn a_long_chain_of_rules_is_no_problem() {
 /// Bytes that the memory of a matcher gains for each unit, after the first thousand of them.
 fn growth(kind: &str, unit: &[u8]) -> usize {
     let (grammar, _) = rules(kind);
-    let mut live = matcher(grammar, no_tokens());
+    let mut live = matcher(grammar, letters());
     let mut before = 0;
     for count in 0..4000 {
         if count == 1000 {
