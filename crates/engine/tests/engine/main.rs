@@ -4,5 +4,6 @@ mod common;
 mod earley;
 mod masks;
 mod matcher;
+mod random;
 mod recognition;
 mod token_edges;

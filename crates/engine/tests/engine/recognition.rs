@@ -8,8 +8,9 @@ use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherOptions, TokenSet,
 use stencilm_grammar::{ErrorKind, Grammar, GrammarBuilder, Node, NodeId, Report, RuleId};
 use stencilm_regex::ExprId;
 
-use crate::common::{Random, matcher};
+use crate::common::matcher;
 use crate::earley::{Earley, Letter, Verdict};
+use crate::random::Random;
 
 /// A builder that remembers which words its lexemes are.
 #[derive(Default)]

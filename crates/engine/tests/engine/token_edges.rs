@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::common::{Random, matcher};
+use crate::common::matcher;
+use crate::random::Random;
 use proptest::prelude::*;
 use stencilm_engine::{CompiledGrammar, EngineError, GrammarMatcher, MatcherError, TokenSet, Vocabulary, naive};
 use stencilm_grammar::{Grammar, GrammarBuilder, NodeId, Report};
