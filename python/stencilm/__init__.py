@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from stencilm.compiler import CompiledGrammar, GrammarCompiler
     from stencilm.errors import (
+        BatchError,
         GrammarSyntaxError,
         LimitExceeded,
         MatcherError,
@@ -33,11 +34,18 @@ if TYPE_CHECKING:
     )
     from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammar import Finding, Grammar, Report
-    from stencilm.matcher import GrammarMatcher
+    from stencilm.matcher import (
+        BatchGrammarMatcher,
+        GrammarMatcher,
+        Verdict,
+        traverse_draft_tree,
+    )
     from stencilm.model import Model, from_transformers, load
     from stencilm.output_types import Choice, JsonSchema, Regex
     from stencilm.tokenizers import TokenizerInfo, VocabType
 __all__ = [
+    "BatchError",
+    "BatchGrammarMatcher",
     "Choice",
     "CompiledGrammar",
     "Finding",
@@ -60,6 +68,7 @@ __all__ = [
     "TokenizerInfo",
     "Unsatisfiable",
     "UnsupportedFeature",
+    "Verdict",
     "VocabType",
     "__version__",
     "allocate_token_bitmask",
@@ -69,6 +78,7 @@ __all__ = [
     "get_bitmask_shape",
     "load",
     "reset_token_bitmask",
+    "traverse_draft_tree",
 ]
 
 _NAMES = {
@@ -82,6 +92,7 @@ _NAMES = {
     ),
     "compiler": ("CompiledGrammar", "GrammarCompiler"),
     "errors": (
+        "BatchError",
         "GrammarSyntaxError",
         "LimitExceeded",
         "MatcherError",
@@ -93,7 +104,7 @@ _NAMES = {
     ),
     "generation.result": ("Generation", "IncompleteOutput", "InvalidOutput"),
     "grammar": ("Finding", "Grammar", "Report"),
-    "matcher": ("GrammarMatcher",),
+    "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),
     "output_types": ("Choice", "JsonSchema", "Regex"),
     "tokenizers": ("TokenizerInfo", "VocabType"),

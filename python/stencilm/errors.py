@@ -65,5 +65,30 @@ class MatcherError(StencilError, ValueError):
     """A matcher was asked for something it cannot do from where it stands; it has not changed."""
 
 
+class BatchError(MatcherError):
+    """Some sequences of a batch failed; the others have done what was asked.
+
+    Attributes:
+        results: What the call returns where nothing fails, with None for the sequences that failed.
+        errors: The error of every sequence that failed, by its index in the batch.
+    """
+
+    results: list[Any]
+    errors: dict[int, StencilError]
+
+    @classmethod
+    def of(cls, results: list[Any], errors: dict[int, StencilError]) -> BatchError:
+        """The one error for these."""
+        index, first = next(iter(errors.items()))
+        error = cls(
+            f"{len(errors)} of {len(results)} sequences failed, the first with: {first}; "
+            "see .errors, and .results for the others",
+            place=f"sequence {index}",
+        )
+        error.results = results
+        error.errors = errors
+        return error
+
+
 class ModelError(StencilError):
     """A language model cannot be loaded, or did not do what a generation loop needs from it."""

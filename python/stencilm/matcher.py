@@ -7,10 +7,22 @@ are, so that accepting a token and filling a mask run no Python at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, cast
+from typing import Any, Literal, NamedTuple, NoReturn, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stencilm import _core
 from stencilm.compiler import CompiledGrammar
+
+
+class Verdict(NamedTuple):
+    """How a text stands in its grammar."""
+
+    status: Literal["complete", "viable", "dead"]
+    """All of it fits and may end here; all of it fits and must go on; some of it cannot fit."""
+    valid_bytes: int
+    """How many bytes of its UTF-8 form fit."""
 
 
 class GrammarMatcher(_core.Matcher):
@@ -58,6 +70,139 @@ class GrammarMatcher(_core.Matcher):
     def fork(self) -> Self:
         """A matcher at the same place, with the same history; each goes its own way from here."""
         return cast("Self", _core.Matcher.__new__(type(self), self))
+
+    def __copy__(self) -> Self:
+        """The same as `fork`."""
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """The same as `fork`: what a matcher shares with others never changes."""
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: a place in a grammar is not data that another process could use."""
+        raise TypeError(
+            "a GrammarMatcher cannot be pickled: send the grammar and the accepted tokens, compile "
+            "the grammar there, and accept the tokens again"
+        )
+
+    def __repr__(self) -> str:
+        """How far the sequence is."""
+        state = (
+            "terminated"
+            if self.is_terminated()
+            else "complete"
+            if self.is_completed()
+            else "not complete"
+        )
+        return f"<{type(self).__name__}: {self.num_accepted_tokens} tokens accepted, {state}>"
+
+    def longest_valid_prefix(self, text: str | bytes) -> Verdict:
+        """How much of a text fits behind what was accepted, and how it stands then.
+
+        Changes nothing.
+        """
+        status, valid_bytes = self._longest_valid_prefix(text)
+        return Verdict(cast("Any", status), valid_bytes)
+
+    def traverse_draft_tree(
+        self,
+        retrieve_next_token: Any,
+        retrieve_next_sibling: Any,
+        draft_tokens: Any,
+        bitmask: Any,
+        *,
+        time_threshold: float = -1.0,
+        root_position: int = 0,
+    ) -> bool:
+        """Fill one row of the bitmask for every node of a tree of draft tokens.
+
+        Node `n` holds the token `draft_tokens[n]`; its first child is `retrieve_next_token[n]`, and
+        `retrieve_next_sibling[n]` is the next child of the same parent, -1 for none. The root
+        stands for what was accepted; its token is not looked at. Row `n` says which tokens may come
+        behind node `n`. Nodes that the grammar refuses, nodes at which the text has ended, and all
+        below them get a row of zeros. The matcher stays as it was.
+
+        Args:
+            retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.
+            retrieve_next_sibling: As above.
+            draft_tokens: As above.
+            bitmask: A contiguous bitmask with one row for each node.
+            time_threshold: Seconds after which the walk stops; no limit where it is negative.
+            root_position: The node to begin at. Rows of nodes that are not below it are left alone.
+
+        Returns:
+            True, or False where the time was over before all rows were filled; the others are zeros
+            then.
+        """
+        return self._traverse_draft_tree(
+            _numbers("retrieve_next_token", retrieve_next_token),
+            _numbers("retrieve_next_sibling", retrieve_next_sibling),
+            _numbers("draft_tokens", draft_tokens),
+            bitmask,
+            time_limit=None if time_threshold < 0 else time_threshold,
+            root=root_position,
+        )
+
+
+def traverse_draft_tree(
+    retrieve_next_token: Any,
+    retrieve_next_sibling: Any,
+    draft_tokens: Any,
+    matcher: GrammarMatcher,
+    bitmask: Any,
+    time_threshold: float = -1.0,
+) -> bool:
+    """`GrammarMatcher.traverse_draft_tree` in the form of a function."""
+    return matcher.traverse_draft_tree(
+        retrieve_next_token,
+        retrieve_next_sibling,
+        draft_tokens,
+        bitmask,
+        time_threshold=time_threshold,
+    )
+
+
+class BatchGrammarMatcher(_core.BatchMatcher):
+    """One call for the matchers of many sequences, on several threads and without Python's lock.
+
+    Every matcher and every row may come once in a batch. Where sequences fail, the others have done
+    what was asked, and one `BatchError` holds their results and the errors by index; the rows of
+    those that failed are zeros. The threads start with the first batch that can use them.
+
+    Args:
+        max_threads: "auto" takes one for each processor that this process may use, the quota of its
+            container considered, and at most 8.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, max_threads: int | Literal["auto"] = "auto") -> Self:
+        """Starts no thread yet."""
+        if max_threads == "auto":
+            return cast("Self", super().__new__(cls))
+        if isinstance(max_threads, bool) or not isinstance(max_threads, int):
+            raise TypeError(f"max_threads is {max_threads!r}, but must be an int or 'auto'")
+        if not 1 <= max_threads <= _MAX_THREADS:
+            raise ValueError(f"max_threads is {max_threads}, but must be from 1 to {_MAX_THREADS}")
+        return cast("Self", super().__new__(cls, max_threads))
+
+    def __repr__(self) -> str:
+        """How many threads it works with."""
+        return f"{type(self).__name__}(max_threads={self.max_threads})"
+
+
+_MAX_THREADS = 1024
+
+
+def _numbers(name: str, values: Any) -> NDArray[np.int64]:
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and numbers.size):
+        raise ValueError(
+            f"{name} has shape {numbers.shape} and dtype {numbers.dtype}, but must be a list of "
+            "integers, one for each node"
+        )
+    return np.ascontiguousarray(numbers, dtype=np.int64)
 
 
 def _stop_tokens(override: Any, compiled_grammar: CompiledGrammar) -> list[int] | None:

@@ -3,8 +3,11 @@
 //! The flow is one way: [`Grammar`](stencilm_grammar::Grammar) × [`Vocabulary`] → [`CompiledGrammar`] →
 //! [`GrammarMatcher`] → mask words.
 
+mod batch;
 mod cache;
 mod compiled;
+mod cpus;
+mod draft;
 mod error;
 mod first;
 mod json_text;
@@ -14,6 +17,7 @@ mod machine;
 mod mask;
 mod matcher;
 pub mod naive;
+mod query;
 mod run;
 mod stacks;
 mod token_edges;
@@ -23,9 +27,13 @@ mod trie;
 mod vocabulary;
 mod walk;
 
+pub use batch::Workers;
 pub use compiled::CompiledGrammar;
+pub use cpus::available_cpus;
+pub use draft::{DraftTree, DraftTreeError};
 pub use error::{EngineError, MatcherError};
 pub use matcher::{GrammarMatcher, MatcherOptions};
+pub use query::{Expected, Explanation, MAX_FORCED_BYTES, Status, Verdict, shown};
 pub use tokens::{Tokens, VocabularyError};
 pub use tokenset::TokenSet;
 pub use trie::Trie;

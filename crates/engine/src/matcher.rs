@@ -286,10 +286,15 @@ impl GrammarMatcher {
         self.clone()
     }
 
+    /// The configuration after what was accepted.
+    pub(crate) fn configuration(&self) -> SetId {
+        self.now().configuration
+    }
+
     /// Runs an operation and forgets whatever it added to the memory.
-    fn probe<T>(
+    pub(crate) fn probe<T>(
         &mut self,
-        operation: impl FnOnce(&mut crate::run::Run<'_>) -> Result<T, EngineError>,
+        operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
     ) -> Result<T, MatcherError> {
         let mark = self.now().mark;
         let stacks = Arc::make_mut(&mut self.stacks);

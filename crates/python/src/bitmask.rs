@@ -1,29 +1,58 @@
-//! A row of a caller's bitmask as a slice of words: numpy through the buffer protocol, torch and others through DLPack.
+//! The rows of a caller's bitmask as slices of words: numpy through the buffer protocol, torch and others through DLPack.
 
 use std::ffi::{CStr, c_void};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyCapsuleMethods};
+use pyo3::types::{IntoPyDict, PyCapsule, PyCapsuleMethods};
 
 /// How a buffer's format names the byte order of this machine.
 const NATIVE_ORDER: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
 
-/// Calls `write` with row `index` of an int32 bitmask of shape (batch, words) or (words,).
-///
-/// # Errors
-/// `TypeError` for another element type or device, `ValueError` for another shape or a read-only array,
-/// `IndexError` for a row that does not exist; nothing is written then.
-pub fn with_row<T>(
-    bitmask: &Bound<'_, PyAny>,
-    index: isize,
+/// An int32 bitmask of shape (batch, words) or (words,), found right and kept alive.
+pub struct Rows<'py> {
+    base: *mut u32,
+    row_stride: isize,
+    rows: usize,
     words: usize,
-    write: impl FnOnce(&mut [u32]) -> T,
-) -> PyResult<T> {
-    let index = usize::try_from(index)
-        .map_err(|_| PyIndexError::new_err(format!("row {index} is outside of the bitmask; count from 0")))?;
-    if let Ok(buffer) = PyBuffer::<i32>::get(bitmask) {
+    /// Keeps the memory from being freed or moved.
+    _owner: Owner<'py>,
+}
+
+#[expect(dead_code, reason = "held so that the memory lives, and never read")]
+enum Owner<'py> {
+    Buffer(PyBuffer<i32>),
+    Capsule(Bound<'py, PyCapsule>),
+}
+
+impl<'py> Rows<'py> {
+    /// The rows of a bitmask that has `words` words in each.
+    ///
+    /// # Errors
+    /// `TypeError` for another element type or device, `ValueError` for another shape or a read-only array.
+    pub fn of(bitmask: &Bound<'py, PyAny>, words: usize) -> PyResult<Rows<'py>> {
+        if let Ok(buffer) = PyBuffer::<i32>::get(bitmask) {
+            return Rows::of_buffer(buffer, words);
+        }
+        // A tensor of torch, seen as an array of numpy, is several times faster to reach than through DLPack. (Others'
+        // `numpy()` may be a copy. A tensor of another device refuses, and is told why below.)
+        if is_torch_tensor(bitmask)
+            && let Ok(array) = bitmask.call_method0("numpy")
+            && let Ok(buffer) = PyBuffer::<i32>::get(&array)
+        {
+            return Rows::of_buffer(buffer, words);
+        }
+        if !bitmask.hasattr("__dlpack__")? {
+            return Err(PyTypeError::new_err(format!(
+                "a bitmask is an int32 numpy array or a CPU tensor, not {}; make one with allocate_token_bitmask",
+                describe(bitmask)
+            )));
+        }
+        Rows::of_tensor(bitmask, words)
+    }
+
+    fn of_buffer(buffer: PyBuffer<i32>, words: usize) -> PyResult<Rows<'py>> {
         if buffer.format().to_bytes().first().is_some_and(|order| b"><!".contains(order) && *order != NATIVE_ORDER) {
             return Err(PyTypeError::new_err("the bitmask has a foreign byte order; give int32 in the machine's own"));
         }
@@ -31,53 +60,161 @@ pub fn with_row<T>(
             return Err(PyValueError::new_err("the bitmask is read-only; give a writable array"));
         }
         let strides = buffer.strides().iter().map(|&stride| stride / 4).collect::<Vec<_>>();
-        let offset = row_offset(buffer.shape(), &strides, index, words)?;
-        // SAFETY: the buffer is a live, writable int32 array, `row_offset` has checked that `words` elements from
-        // there on lie inside of it and next to each other, and the GIL keeps other Python threads away from it.
-        let row = unsafe { std::slice::from_raw_parts_mut(buffer.buf_ptr().cast::<u32>().offset(offset), words) };
-        return Ok(write(row));
+        let (rows, row_stride) = layout(buffer.shape(), &strides, words)?;
+        let base = buffer.buf_ptr().cast::<u32>();
+        Ok(Rows { base, row_stride, rows, words, _owner: Owner::Buffer(buffer) })
     }
-    if !bitmask.hasattr("__dlpack__")? {
-        return Err(PyTypeError::new_err(format!(
-            "a bitmask is an int32 numpy array or CPU torch tensor, not {}; make one with allocate_token_bitmask",
-            describe(bitmask)
-        )));
+
+    fn of_tensor(bitmask: &Bound<'py, PyAny>, words: usize) -> PyResult<Rows<'py>> {
+        const CPU: i32 = 1;
+        const CUDA_HOST: i32 = 3;
+        let wrong_device =
+            || PyTypeError::new_err("the bitmask must be on the CPU; fill it there and move it afterwards");
+        if let Ok(device) = bitmask.call_method0("__dlpack_device__") {
+            // Asked first: exporting a tensor of another device may wait for that device.
+            let (device, _): (i32, i32) = device.extract()?;
+            if device != CPU && device != CUDA_HOST {
+                return Err(wrong_device());
+            }
+        }
+        let capsule = export(bitmask)?;
+        const NAME: &CStr = c"dltensor";
+        const VERSIONED: &CStr = c"dltensor_versioned";
+        let tensor = if capsule.is_valid_checked(Some(VERSIONED)) {
+            let pointer = capsule.pointer_checked(Some(VERSIONED))?;
+            // SAFETY: a capsule of this name holds a DLManagedTensorVersioned (DLPack 1.0, "Python specification"), which
+            // lives as long as the capsule; the capsule's own destructor frees it, since the name is left as it is.
+            let managed = unsafe { pointer.cast::<DlManagedVersioned>().as_ref() };
+            const READ_ONLY: u64 = 1;
+            if managed.major != 1 {
+                return Err(PyTypeError::new_err(format!(
+                    "the bitmask is exported by DLPack {}.{}, and version 1 is known here; give a numpy array",
+                    managed.major, managed.minor
+                )));
+            }
+            if managed.flags & READ_ONLY != 0 {
+                return Err(PyValueError::new_err("the bitmask is read-only; give a writable tensor or a numpy array"));
+            }
+            managed.tensor.clone()
+        } else {
+            let pointer = capsule.pointer_checked(Some(NAME))?;
+            // SAFETY: as above, for a DLManagedTensor, whose first field is the tensor.
+            unsafe { pointer.cast::<DlTensor>().as_ref().clone() }
+        };
+        if tensor.device_type != CPU && tensor.device_type != CUDA_HOST {
+            return Err(wrong_device());
+        }
+        if (tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes) != (0, 32, 1) {
+            return Err(PyTypeError::new_err(format!(
+                "a bitmask is int32, not {}; make one with allocate_token_bitmask",
+                describe(bitmask)
+            )));
+        }
+        let dims = usize::try_from(tensor.ndim).unwrap_or(0);
+        // SAFETY: shape holds `ndim` numbers, and so does strides unless it is null (DLPack, `DLTensor`).
+        let shape: Vec<usize> =
+            unsafe { std::slice::from_raw_parts(tensor.shape, dims) }.iter().map(|&size| size as usize).collect();
+        let strides: Vec<isize> = if tensor.strides.is_null() {
+            (0..dims).map(|dim| shape[dim + 1..].iter().product::<usize>() as isize).collect()
+        } else {
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(tensor.strides, dims) }.iter().map(|&stride| stride as isize).collect()
+        };
+        let (rows, row_stride) = layout(&shape, &strides, words)?;
+        // SAFETY: DLPack says that the first element is `byte_offset` bytes behind `data`, in the same allocation.
+        let base = unsafe { tensor.data.cast::<u8>().add(tensor.byte_offset as usize) }.cast::<u32>();
+        Ok(Rows { base, row_stride, rows, words, _owner: Owner::Capsule(capsule) })
     }
-    let capsule = bitmask.call_method0("__dlpack__")?;
-    let capsule = capsule.cast::<PyCapsule>()?;
-    const NAME: &CStr = c"dltensor";
-    let pointer = capsule.pointer_checked(Some(NAME))?;
-    // SAFETY: a capsule of this name holds a DLManagedTensor (DLPack, "Python specification"), which lives as long as
-    // the capsule; the capsule's own destructor frees it, since the name is left as it is.
-    let tensor = unsafe { &pointer.cast::<DlTensor>().as_ref().clone() };
-    const CPU: i32 = 1;
-    const CUDA_HOST: i32 = 3;
-    if tensor.device_type != CPU && tensor.device_type != CUDA_HOST {
-        return Err(PyTypeError::new_err("the bitmask must be on the CPU; fill it there and move it afterwards"));
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows
     }
-    if (tensor.dtype_code, tensor.dtype_bits, tensor.dtype_lanes) != (0, 32, 1) {
-        return Err(PyTypeError::new_err(format!(
-            "a bitmask is int32, not {}; make one with allocate_token_bitmask",
-            describe(bitmask)
-        )));
+
+    /// A row.
+    ///
+    /// # Errors
+    /// `IndexError` for a row that does not exist.
+    pub fn row(&mut self, index: isize) -> PyResult<&mut [u32]> {
+        let index = self.checked(index)?;
+        // SAFETY: see `slice`; the slice borrows all of `self`, so there is no other.
+        Ok(unsafe { self.slice(index) })
     }
-    let dims = usize::try_from(tensor.ndim).unwrap_or(0);
-    // SAFETY: shape holds `ndim` numbers, and so does strides unless it is null (DLPack, `DLTensor`).
-    let shape: Vec<usize> =
-        unsafe { std::slice::from_raw_parts(tensor.shape, dims) }.iter().map(|&size| size as usize).collect();
-    let strides: Vec<isize> = if tensor.strides.is_null() {
-        (0..dims).map(|dim| shape[dim + 1..].iter().product::<usize>() as isize).collect()
-    } else {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts(tensor.strides, dims) }.iter().map(|&stride| stride as isize).collect()
+
+    /// These rows, in this order.
+    ///
+    /// # Errors
+    /// `IndexError` for a row that does not exist, `ValueError` for one that is named twice or for rows that share memory.
+    pub fn rows(&mut self, indices: &[isize]) -> PyResult<Vec<&mut [u32]>> {
+        if self.rows > 1 && self.row_stride.unsigned_abs() < self.words {
+            return Err(PyValueError::new_err(
+                "the rows of the bitmask share memory; give an array with rows of their own",
+            ));
+        }
+        let mut taken = vec![false; self.rows];
+        let mut rows = Vec::with_capacity(indices.len());
+        for &index in indices {
+            let row = self.checked(index)?;
+            if std::mem::replace(&mut taken[row], true) {
+                return Err(PyValueError::new_err(format!(
+                    "row {row} of the bitmask is named twice; give every sequence a row of its own"
+                )));
+            }
+            // SAFETY: see `slice`; no row is taken twice, rows do not overlap, and all of them borrow `self`.
+            rows.push(unsafe { self.slice(row) });
+        }
+        Ok(rows)
+    }
+
+    /// All rows one after the other, where they lie like that.
+    ///
+    /// # Errors
+    /// `ValueError` where there are gaps between them.
+    pub fn all(&mut self) -> PyResult<&mut [u32]> {
+        if self.rows > 1 && self.row_stride != self.words as isize {
+            return Err(PyValueError::new_err(
+                "the rows of the bitmask must lie next to each other; give a contiguous array",
+            ));
+        }
+        // SAFETY: `layout` has found the shape, and there are no gaps between the rows; the slice borrows all of `self`.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.base, self.rows * self.words) })
+    }
+
+    fn checked(&self, index: isize) -> PyResult<usize> {
+        usize::try_from(index).ok().filter(|&index| index < self.rows).ok_or_else(|| {
+            PyIndexError::new_err(format!("row {index} is outside of a bitmask with {} rows; count from 0", self.rows))
+        })
+    }
+
+    /// # Safety
+    /// The row must exist, and no other slice of it may live.
+    unsafe fn slice<'a>(&self, row: usize) -> &'a mut [u32] {
+        // SAFETY: the memory is a live, writable int32 array, and `layout` has checked that the words of a row lie inside
+        // of it and next to each other. Who writes to it from another thread meanwhile races with us as with numpy.
+        unsafe { std::slice::from_raw_parts_mut(self.base.offset(self.row_stride * row as isize), self.words) }
+    }
+}
+
+/// A capsule of the tensor, of DLPack 1 where the library knows it: only there it says whether it may be written.
+fn export<'py>(bitmask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
+    let py = bitmask.py();
+    let versioned = [("max_version", (1, 0))].into_py_dict(py)?;
+    let capsule = match bitmask.call_method("__dlpack__", (), Some(&versioned)) {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => bitmask.call_method0("__dlpack__")?,
+        capsule => capsule?,
     };
-    let offset = row_offset(&shape, &strides, index, words)?;
-    // SAFETY: as for the buffer: `row_offset` has checked the bounds, the capsule keeps the tensor alive.
-    let row = unsafe {
-        let base = tensor.data.cast::<u8>().add(tensor.byte_offset as usize).cast::<u32>();
-        std::slice::from_raw_parts_mut(base.offset(offset), words)
-    };
-    Ok(write(row))
+    Ok(capsule.cast_into::<PyCapsule>()?)
+}
+
+/// `DLManagedTensorVersioned` (DLPack 1.0, C layout).
+#[repr(C)]
+struct DlManagedVersioned {
+    major: u32,
+    minor: u32,
+    manager_context: *mut c_void,
+    deleter: *mut c_void,
+    flags: u64,
+    tensor: DlTensor,
 }
 
 /// `DLTensor`, the first field of `DLManagedTensor` (DLPack 0.8 and later, C layout).
@@ -96,8 +233,8 @@ struct DlTensor {
     byte_offset: u64,
 }
 
-/// The element at which a row starts, once shape, strides and index have been found right.
-fn row_offset(shape: &[usize], strides: &[isize], index: usize, words: usize) -> PyResult<isize> {
+/// How many rows there are and how far from each other, once shape and strides have been found right.
+fn layout(shape: &[usize], strides: &[isize], words: usize) -> PyResult<(usize, isize)> {
     let wrong_shape = || {
         PyValueError::new_err(format!(
             "a bitmask of shape {shape:?} does not fit: the vocabulary takes ({words},) or (batch, {words}); \
@@ -117,10 +254,12 @@ fn row_offset(shape: &[usize], strides: &[isize], index: usize, words: usize) ->
             "the words of a bitmask row must lie next to each other; give a contiguous array",
         ));
     }
-    if index >= rows {
-        return Err(PyIndexError::new_err(format!("row {index} is outside of a bitmask with {rows} rows")));
-    }
-    Ok(row_stride * index as isize)
+    Ok((rows, row_stride))
+}
+
+fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {
+    let kind = value.get_type();
+    kind.name().is_ok_and(|name| name == "Tensor") && kind.module().is_ok_and(|module| module == "torch")
 }
 
 fn describe(value: &Bound<'_, PyAny>) -> String {

@@ -64,6 +64,21 @@ pub fn compiling(py: Python<'_>, error: EngineError) -> PyErr {
     }
 }
 
+/// The error of a batch in which some sequences failed: all results, with `None` for those, and their errors by index.
+pub fn batch<R: for<'py> IntoPyObject<'py>>(
+    py: Python<'_>,
+    results: Vec<Option<R>>,
+    failed: Vec<(usize, PyErr)>,
+) -> PyErr {
+    let build = || -> PyResult<PyErr> {
+        let module = MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("stencilm.errors")?.unbind()))?;
+        let errors = failed.into_iter().map(|(index, error)| (index, error.into_value(py))).into_py_dict(py)?;
+        let error = module.bind(py).getattr("BatchError")?.call_method1("of", (results, errors))?;
+        Ok(PyErr::from_value(error))
+    };
+    build().unwrap_or_else(|error| error)
+}
+
 /// An error of a vocabulary.
 pub fn vocabulary(py: Python<'_>, error: &VocabularyError) -> PyErr {
     raise(py, "TokenizerError", &error.to_string(), None)

@@ -1,5 +1,7 @@
 //! The Python module `stencilm._core`: it checks arguments, calls the engine and converts, and nothing else.
 
+mod arguments;
+mod batch;
 mod bitmask;
 mod compiled;
 mod errors;
@@ -17,5 +19,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<vocabulary::Vocabulary>()?;
     module.add_class::<compiled::CompiledGrammar>()?;
     module.add_class::<matcher::Matcher>()?;
+    module.add_class::<batch::BatchMatcher>()?;
     Ok(())
 }

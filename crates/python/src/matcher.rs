@@ -1,20 +1,55 @@
 //! `_core.Matcher`: one sequence's cursor.
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use stencilm_engine::{self as engine, MatcherOptions};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
-use crate::bitmask;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use stencilm_engine::{self as engine, DraftTree, Explanation, MatcherError, MatcherOptions, Status};
+
+use crate::arguments;
+use crate::bitmask::Rows;
 use crate::compiled::CompiledGrammar;
 use crate::errors;
 
+/// Texts longer than this are read without holding the interpreter's lock; for less work, giving it up costs more.
+const LONG_TEXT: usize = 4096;
+
 /// The state of one sequence. Made from a compiled grammar, or from another matcher as its fork.
-#[pyclass(subclass, module = "stencilm._core")]
+#[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct Matcher {
-    inner: engine::GrammarMatcher,
+    inner: Mutex<engine::GrammarMatcher>,
     #[pyo3(get)]
     max_rollback_tokens: usize,
+}
+
+impl Matcher {
+    /// The matcher, for this thread alone.
+    pub fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, engine::GrammarMatcher>> {
+        let message = match self.inner.try_lock() {
+            Ok(guard) => return Ok(guard),
+            Err(TryLockError::WouldBlock) => {
+                "another thread is using this matcher; give every thread its own, made with fork()"
+            }
+            Err(TryLockError::Poisoned(_)) => "an internal error has broken this matcher; make a new one",
+        };
+        Err(errors::raise(py, "MatcherError", message, None))
+    }
+
+    /// Runs an operation, without the interpreter's lock where it may take long.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        long: bool,
+        operation: impl FnOnce(&mut engine::GrammarMatcher) -> Result<T, MatcherError> + Send,
+    ) -> PyResult<T> {
+        let mut guard = self.lock(py)?;
+        let inner = &mut *guard;
+        let result = if long { py.detach(|| operation(inner)) } else { operation(inner) };
+        result.map_err(|error| errors::matcher(py, &error))
+    }
 }
 
 #[pymethods]
@@ -29,8 +64,9 @@ impl Matcher {
         max_rollback_tokens: usize,
     ) -> PyResult<Matcher> {
         if let Ok(other) = source.cast::<Matcher>() {
-            let other = other.borrow();
-            return Ok(Matcher { inner: other.inner.fork(), max_rollback_tokens: other.max_rollback_tokens });
+            let other = other.get();
+            let inner = Mutex::new(other.lock(source.py())?.fork());
+            return Ok(Matcher { inner, max_rollback_tokens: other.max_rollback_tokens });
         }
         let compiled = source.cast::<CompiledGrammar>().map_err(|_| {
             PyTypeError::new_err(format!(
@@ -40,86 +76,147 @@ impl Matcher {
         })?;
         let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token };
         match engine::GrammarMatcher::new(compiled.get().inner.clone(), &options) {
-            Ok(inner) => Ok(Matcher { inner, max_rollback_tokens }),
+            Ok(inner) => Ok(Matcher { inner: Mutex::new(inner), max_rollback_tokens }),
             Err(error) => Err(errors::matcher(source.py(), &error)),
         }
     }
 
-    fn accept_token(&mut self, py: Python<'_>, token_id: i64) -> PyResult<bool> {
-        match u32::try_from(token_id) {
-            Ok(id) => self.inner.accept_token(id).map_err(|error| errors::matcher(py, &error)),
-            Err(_) => Ok(false),
+    fn accept_token(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match arguments::token_id(token_id)? {
+            Some(id) => self.with(token_id.py(), false, |inner| inner.accept_token(id)),
+            None => Ok(false),
         }
     }
 
-    fn accept_string(&mut self, text: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let accepted = if let Ok(text) = text.cast::<PyString>() {
-            self.inner.accept_bytes(text.to_cow()?.as_bytes())
-        } else if let Ok(bytes) = text.cast::<PyBytes>() {
-            self.inner.accept_bytes(bytes.as_bytes())
-        } else {
-            return Err(PyTypeError::new_err(format!("a text is str or bytes, not {}", text.get_type())));
-        };
-        accepted.map_err(|error| errors::matcher(text.py(), &error))
+    fn accept_string(&self, text: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let bytes = &*arguments::text(text)?;
+        self.with(text.py(), bytes.len() > LONG_TEXT, |inner| inner.accept_bytes(bytes))
     }
 
     #[pyo3(signature = (bitmask, index = 0))]
-    fn fill_next_token_bitmask(&mut self, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
-        let words = self.inner.compiled().vocabulary().mask_words();
-        bitmask::with_row(bitmask, index, words, |row| self.inner.fill_mask(row))?
-            .map_err(|error| errors::matcher(bitmask.py(), &error))
+    fn fill_next_token_bitmask(&self, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
+        let mut guard = self.lock(bitmask.py())?;
+        let mut rows = Rows::of(bitmask, guard.compiled().vocabulary().mask_words())?;
+        guard.fill_mask(rows.row(index)?).map_err(|error| errors::matcher(bitmask.py(), &error))
     }
 
-    fn is_allowed(&mut self, py: Python<'_>, token_id: i64) -> PyResult<bool> {
-        match u32::try_from(token_id) {
-            Ok(id) => self.inner.is_allowed(id).map_err(|error| errors::matcher(py, &error)),
-            Err(_) => Ok(false),
+    fn is_allowed(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match arguments::token_id(token_id)? {
+            Some(id) => self.with(token_id.py(), false, |inner| inner.is_allowed(id)),
+            None => Ok(false),
         }
     }
 
-    fn num_allowed_tokens(&mut self, py: Python<'_>) -> PyResult<usize> {
-        self.inner.num_allowed_tokens().map_err(|error| errors::matcher(py, &error))
+    fn num_allowed_tokens(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, false, engine::GrammarMatcher::num_allowed_tokens)
     }
 
-    #[pyo3(signature = (num_tokens = 1))]
-    fn rollback(&mut self, py: Python<'_>, num_tokens: isize) -> PyResult<()> {
-        let num_tokens = usize::try_from(num_tokens).map_err(|_| {
-            let message = format!("cannot roll back {num_tokens} tokens; give a number from 0 up");
-            errors::raise(py, "MatcherError", &message, None)
-        })?;
-        self.inner.rollback(num_tokens).map_err(|error| errors::matcher(py, &error))
+    fn validate_tokens(&self, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let ids = arguments::token_ids(token_ids)?;
+        let long = ids.len() > LONG_TEXT;
+        self.with(token_ids.py(), long, |inner| inner.validate_tokens(ids.into_iter().map_while(|id| id)))
     }
 
-    fn reset(&mut self) {
-        self.inner.reset();
+    fn _longest_valid_prefix(&self, text: &Bound<'_, PyAny>) -> PyResult<(&'static str, usize)> {
+        let bytes = &*arguments::text(text)?;
+        let verdict = self.with(text.py(), bytes.len() > LONG_TEXT, |inner| inner.longest_valid_prefix(bytes))?;
+        let status = match verdict.status {
+            Status::Complete => "complete",
+            Status::Viable => "viable",
+            Status::Dead => "dead",
+        };
+        Ok((status, verdict.valid_bytes))
     }
 
-    fn is_terminated(&self) -> bool {
-        self.inner.is_terminated()
+    fn find_jump_forward_string(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, false, engine::GrammarMatcher::forced_text)
     }
 
-    fn is_completed(&self) -> bool {
-        self.inner.is_completed()
+    fn explain(&self, token_id: &Bound<'_, PyAny>) -> PyResult<String> {
+        let py = token_id.py();
+        let mut guard = self.lock(py)?;
+        let vocabulary = guard.compiled().vocabulary().clone();
+        let Some(id) = arguments::token_id(token_id)? else {
+            let why = Explanation::OutOfRange { vocab_size: vocabulary.vocab_size() };
+            return Ok(format!("token {} {why}", token_id.str()?));
+        };
+        let why = guard.explain(id).map_err(|error| errors::matcher(py, &error))?;
+        let text = vocabulary.token_bytes(id).map(|bytes| format!(" {}", engine::shown(bytes)));
+        Ok(format!("token {id}{} {why}", text.unwrap_or_default()))
+    }
+
+    #[pyo3(signature = (next_token, next_sibling, tokens, bitmask, *, time_limit, root))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the public call, one by one")]
+    fn _traverse_draft_tree(
+        &self,
+        py: Python<'_>,
+        next_token: PyBuffer<i64>,
+        next_sibling: PyBuffer<i64>,
+        tokens: PyBuffer<i64>,
+        bitmask: &Bound<'_, PyAny>,
+        time_limit: Option<f64>,
+        root: usize,
+    ) -> PyResult<bool> {
+        let mut guard = self.lock(py)?;
+        let mut rows = Rows::of(bitmask, guard.compiled().vocabulary().mask_words())?;
+        let (next_token, next_sibling, tokens) = (next_token.to_vec(py)?, next_sibling.to_vec(py)?, tokens.to_vec(py)?);
+        let tree = DraftTree::new(&next_token, &next_sibling, &tokens, root)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if rows.len() != tree.num_nodes() {
+            return Err(PyValueError::new_err(format!(
+                "the bitmask has {} rows, but the draft tree {} nodes; give one row for each node",
+                rows.len(),
+                tree.num_nodes()
+            )));
+        }
+        let time_limit = time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let (inner, rows) = (&mut *guard, rows.all()?);
+        py.detach(|| inner.traverse_draft_tree(&tree, rows, time_limit)).map_err(|error| errors::matcher(py, &error))
+    }
+
+    #[pyo3(signature = (num_tokens = None))]
+    fn rollback(&self, py: Python<'_>, num_tokens: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let count = num_tokens.map_or(Ok(1), |count| arguments::count("num_tokens", count))?;
+        self.with(py, false, |inner| inner.rollback(count))
+    }
+
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.lock(py)?.reset();
+        Ok(())
+    }
+
+    fn is_terminated(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.lock(py)?.is_terminated())
+    }
+
+    fn is_completed(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.lock(py)?.is_completed())
     }
 
     #[getter]
-    fn stop_token_ids(&self) -> Vec<u32> {
-        self.inner.stop_token_ids().to_vec()
+    fn stop_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        Ok(self.lock(py)?.stop_token_ids().to_vec())
     }
 
     #[getter]
-    fn num_accepted_tokens(&self) -> usize {
-        self.inner.num_accepted_tokens()
+    fn num_accepted_tokens(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.lock(py)?.num_accepted_tokens())
     }
 
     #[getter]
-    fn memory_size_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+    fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.lock(py)?.memory_bytes())
     }
 
     /// The mask by the slow twin: every token tried on its own. For tests.
     fn _naive_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
-        let mask = engine::naive::mask(&self.inner).map_err(|error| errors::matcher(py, &error))?;
-        bitmask::with_row(bitmask, index, mask.words().len(), |row| row.copy_from_slice(mask.words()))
+        let mask = engine::naive::mask(&*self.lock(py)?).map_err(|error| errors::matcher(py, &error))?;
+        Rows::of(bitmask, mask.words().len())?.row(index)?.copy_from_slice(mask.words());
+        Ok(())
+    }
+
+    fn _forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let forced = self.with(py, false, engine::GrammarMatcher::forced_bytes)?;
+        Ok(PyBytes::new(py, &forced))
     }
 }

@@ -4,6 +4,7 @@ mod common;
 mod earley;
 mod masks;
 mod matcher;
+mod queries;
 mod random;
 mod recognition;
 mod token_edges;

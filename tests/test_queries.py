@@ -1,0 +1,191 @@
+"""What a matcher answers without changing, and what it says about arguments that do not fit."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stencilm import GrammarCompiler, GrammarMatcher, MatcherError, TokenizerInfo, Verdict
+from tokenizer_folders import FOLDERS, tokenizer_info
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+COMPACT: Any = {"any_whitespace": False, "separators": (",", ":")}
+
+
+@pytest.fixture
+def matcher() -> GrammarMatcher:
+    return person_matcher(tokenizer_info("tiny"))
+
+
+def person_matcher(info: TokenizerInfo) -> GrammarMatcher:
+    compiled = GrammarCompiler(info).compile_json_schema(PERSON, **COMPACT)
+    return GrammarMatcher(compiled)
+
+
+def test_longest_valid_prefix(matcher: GrammarMatcher) -> None:
+    whole = '{"name":"Ada","age":36}'
+    assert matcher.longest_valid_prefix(whole) == Verdict("complete", len(whole))
+    assert matcher.longest_valid_prefix('{"name":"Zoë') == Verdict("viable", 13)
+    assert matcher.longest_valid_prefix(b'{"name":"Zo\xc3') == Verdict("viable", 12)
+    assert matcher.longest_valid_prefix('{"name":"A","agf') == Verdict("dead", 15)
+    assert matcher.longest_valid_prefix("") == Verdict("viable", 0)
+    assert matcher.longest_valid_prefix(whole + "x" * 10_000) == Verdict("dead", len(whole))
+    assert matcher.num_accepted_tokens == 0
+
+
+def test_jump_forward(matcher: GrammarMatcher) -> None:
+    assert matcher.find_jump_forward_string() == '{"name":"'
+    assert matcher.accept_string('{"name":"Ada"')
+    assert matcher.find_jump_forward_string() == ',"age":'
+    assert matcher.accept_string(',"age":0}')
+    assert matcher.find_jump_forward_string() == ""
+
+
+def test_a_jump_is_cut_between_characters() -> None:
+    compiler = GrammarCompiler(tokenizer_info("tiny"))
+    matcher = GrammarMatcher(compiler.compile_regex("(xé|xè)y"))
+    assert matcher._forced_bytes() == b"x\xc3"
+    assert matcher.find_jump_forward_string() == "x"
+    endless = GrammarMatcher(compiler.compile_regex("a{1000000000}"))
+    assert endless.find_jump_forward_string() == "a" * 65536
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_validate_tokens(name: str) -> None:
+    info = tokenizer_info(name)
+    matcher = person_matcher(info)
+    ids = [int(token) for token in info.tokenize_bytes(b'{"name":"Ada","age":36}')]
+    stop = info.stop_token_ids[0]
+    assert matcher.validate_tokens([*ids, stop]) == len(ids) + 1
+    assert matcher.validate_tokens([*ids, stop, stop]) == len(ids) + 1
+    assert matcher.validate_tokens(np.array(ids)) == len(ids)
+    assert matcher.validate_tokens([ids[0], -1]) == matcher.validate_tokens([ids[0], 10**30]) == 1
+    assert matcher.validate_tokens([stop]) == 0
+    assert matcher.num_accepted_tokens == 0
+
+
+def test_explain(matcher: GrammarMatcher) -> None:
+    info = tokenizer_info("tiny")
+
+    def token(text: bytes) -> int:
+        return info.decoded_vocab.index(text)
+
+    assert matcher.explain(token(b"{")) == f'token {token(b"{")} "{{" may come next'
+    said = matcher.explain(token(b"a"))
+    assert said.endswith('"a" cannot come next: here comes "{", and not "a"')
+    assert "the text is not complete" in matcher.explain(info.stop_token_ids[0])
+    size = info.vocab_size
+    assert f"outside of the vocabulary of {size} tokens" in matcher.explain(size)
+    assert f"outside of the vocabulary of {size} tokens" in matcher.explain(-(10**30))
+    assert matcher.accept_string('{"name":"","age":1')
+    assert "one of [.0-9}], and not" in matcher.explain(token(b"a"))
+    assert matcher.accept_string("}")
+    assert "only the end of the text" in matcher.explain(token(b"a"))
+    assert matcher.accept_token(info.stop_token_ids[0])
+    assert "terminated" in matcher.explain(token(b"a"))
+
+
+def test_arguments_that_do_not_fit(matcher: GrammarMatcher) -> None:
+    bad: Any
+    for bad in ("x", None, 1.5, [1]):
+        for call in (matcher.accept_token, matcher.is_allowed, matcher.explain):
+            with pytest.raises(TypeError, match="a token id is an int, not"):
+                call(bad)
+    for bad in (-1, 10**30, -(10**30)):
+        assert not matcher.accept_token(bad)
+        assert not matcher.is_allowed(bad)
+        with pytest.raises(MatcherError, match="give a number from 0 up"):
+            matcher.rollback(bad)
+    for bad in (5, None, ["a"]):
+        with pytest.raises(TypeError, match="a text is str or bytes, not"):
+            matcher.accept_string(bad)
+    with pytest.raises(MatcherError, match="half of a surrogate pair") as error:
+        matcher.accept_string("ab\ud800")
+    assert error.value.place == "character 2"
+    bad = 5
+    with pytest.raises(TypeError, match="token ids come as a sequence of ints"):
+        matcher.validate_tokens(bad)
+    assert matcher.num_accepted_tokens == 0
+
+
+def test_a_matcher_is_no_data_but_can_be_copied_and_watched(matcher: GrammarMatcher) -> None:
+    assert repr(matcher) == "<GrammarMatcher: 0 tokens accepted, not complete>"
+    with pytest.raises(TypeError, match="cannot be pickled: send the grammar"):
+        pickle.dumps(matcher)
+    assert matcher.accept_string("{")
+    for other in (copy.copy(matcher), copy.deepcopy(matcher)):
+        assert other.accept_string('"name"') and other.num_accepted_tokens == 2
+    assert matcher.num_accepted_tokens == 1
+    watch = weakref.ref(matcher)
+    assert watch() is matcher
+    del matcher
+    gc.collect()
+
+
+def test_many_threads_share_a_compiled_grammar() -> None:
+    info = tokenizer_info("tiny")
+    texts = ['{"name":"Ada', '{"name":"Ada","age":3', "{", "", '{"name":"\\u00']
+    expected = []
+    for text in texts:
+        alone = person_matcher(info)
+        assert alone.accept_string(text)
+        mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+        alone.fill_next_token_bitmask(mask)
+        expected.append(mask)
+    compiled = GrammarCompiler(info).compile_json_schema(PERSON, **COMPACT)
+    wrong: list[str] = []
+
+    def work() -> None:
+        mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+        for _ in range(20):
+            for text, right in zip(texts, expected, strict=True):
+                matcher = GrammarMatcher(compiled)
+                if not matcher.accept_string(text):
+                    wrong.append(text)
+                matcher.fill_next_token_bitmask(mask)
+                if not np.array_equal(mask, right):
+                    wrong.append(text)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_one_matcher_in_two_threads_is_refused_or_served(matcher: GrammarMatcher) -> None:
+    text = '{"name":"' + "a" * 400_000
+    surprises: list[BaseException] = []
+
+    def work() -> None:
+        for _ in range(3):
+            try:
+                matcher.longest_valid_prefix(text)
+                matcher.is_completed()
+            except MatcherError as error:
+                if "another thread is using this matcher" not in str(error):
+                    surprises.append(error)
+            except BaseException as error:
+                surprises.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not surprises
+    assert matcher.num_accepted_tokens == 0
