@@ -216,7 +216,9 @@ impl Run<'_> {
 
     /// The byte that must come next, and the configuration behind it; `None` where several may come, or none must.
     fn only_byte(&mut self, configuration: SetId) -> Result<Option<(u8, SetId)>, EngineError> {
-        if self.stacks.has_bottom(configuration) {
+        // A thread in the dead state stands for tokens that are asked for by name: no byte leads there.
+        let offers_tokens = |thread: &Entry| *thread != Entry::BOTTOM && state_of(*thread) == StateId::DEAD;
+        if self.stacks.has_bottom(configuration) || self.stacks.entries(configuration).iter().any(offers_tokens) {
             return Ok(None);
         }
         let mut only = None;

@@ -2,13 +2,18 @@
 
 use proptest::prelude::*;
 use stencilm_engine::{DraftTree, Explanation, GrammarMatcher, Status, TokenSet, Verdict};
+use stencilm_fuzz::choices::random_bytes;
+use stencilm_fuzz::grammars::random_grammar;
+use stencilm_fuzz::vocabularies::Tokens;
+use stencilm_fuzz::{Choices, notations};
 
-use crate::common::{Random, matcher, random_grammar, random_vocabulary};
+use crate::common::matcher;
 
 /// A matcher of a random grammar after a random walk.
-fn walked(random: &mut Random) -> Option<GrammarMatcher> {
-    let vocabulary = random_vocabulary(random);
-    let mut matcher = matcher(random_grammar(random)?, vocabulary);
+fn walked(random: &mut Choices<'_>) -> Option<GrammarMatcher> {
+    let grammar = if random.chance(3) { notations::json_schema(random).0? } else { random_grammar(random)? };
+    let vocabulary = Tokens::random(random, &[]).vocabulary();
+    let mut matcher = matcher(grammar, vocabulary);
     for _ in 0..random.below(12) {
         let allowed = allowed(&mut matcher)?;
         matcher.accept_token(*random.pick(&allowed)).unwrap();
@@ -59,7 +64,8 @@ proptest! {
 
     #[test]
     fn answers_are_those_of_trying(seed in any::<u64>()) {
-        let mut random = Random::new(seed);
+        let bytes = random_bytes(seed, 1024);
+        let mut random = Choices::new(&bytes);
         let Some(mut matcher) = walked(&mut random) else { return Ok(()) };
         let before = state(&mut matcher);
         let vocabulary = matcher.compiled().vocabulary().clone();
@@ -101,7 +107,8 @@ proptest! {
 
     #[test]
     fn rows_of_a_draft_tree_are_the_masks_behind_its_nodes(seed in any::<u64>()) {
-        let mut random = Random::new(seed);
+        let bytes = random_bytes(seed, 1024);
+        let mut random = Choices::new(&bytes);
         let Some(mut matcher) = walked(&mut random) else { return Ok(()) };
         let before = state(&mut matcher);
         let vocabulary = matcher.compiled().vocabulary().clone();
