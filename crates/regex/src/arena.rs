@@ -61,6 +61,18 @@ fn hash_of(expr: &Expr) -> u64 {
     BuildHasherDefault::<FxHasher>::default().hash_one(expr)
 }
 
+/// Whether all children have ids below `first`.
+fn may_be_shared(expr: &Expr, first: usize) -> bool {
+    match expr {
+        Expr::Nothing | Expr::Empty | Expr::Bytes(_) => true,
+        Expr::Concat { head, tail } => head.index() < first && tail.index() < first,
+        // The list is sorted.
+        Expr::Or(parts) | Expr::And(parts) => parts.last().is_none_or(|part| part.index() < first),
+        Expr::Not(inner) => inner.index() < first,
+        Expr::Repeat { body, .. } => body.index() < first,
+    }
+}
+
 impl Arena {
     /// The constants alone.
     pub(crate) fn new() -> Arena {
@@ -141,7 +153,10 @@ impl Arena {
     pub(crate) fn intern(&mut self, expr: Expr) -> ExprId {
         let hash = hash_of(&expr);
         let Arena { shared, first, own } = self;
-        if let Some(&found) = shared.index.find(hash, |&id| shared.nodes[id as usize] == expr) {
+        // Shared expressions have shared children, so most of those that are new need not be looked for there.
+        if may_be_shared(&expr, *first)
+            && let Some(&found) = shared.index.find(hash, |&id| shared.nodes[id as usize] == expr)
+        {
             return ExprId(found);
         }
         if let Some(&found) = own.index.find(hash, |&id| own.nodes[id as usize - *first] == expr) {

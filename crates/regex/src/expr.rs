@@ -236,6 +236,9 @@ impl ExprSet {
 
     /// Any of the parts.
     pub fn or(&mut self, parts: &[ExprId]) -> ExprId {
+        if let [only] = *parts {
+            return only;
+        }
         let mut flat = Vec::with_capacity(parts.len());
         let mut bytes = ByteSet::EMPTY;
         for &part in parts {

@@ -22,6 +22,9 @@ pub(super) struct Common {
     exprs: SharedExprs,
     /// Spellings of the classes, characters and formats among the expressions.
     pub(super) tables: Tables,
+    pub(super) null: ExprId,
+    /// `false` and `true`.
+    pub(super) booleans: ExprId,
     number: ExprId,
     integer: ExprId,
     pointless: ExprId,
@@ -45,17 +48,20 @@ impl Common {
         let number = any_number(&mut exprs);
         let integer = any_integer(&mut exprs, Kind::Integer);
         let pointless = any_integer(&mut exprs, Kind::Pointless);
-        for word in ["null", "true", "false"] {
-            exprs.literal(word.as_bytes());
-        }
-        exprs.literals(&["false", "true"]);
+        let null = exprs.literal(b"null");
+        let booleans = [exprs.literal(b"false"), exprs.literal(b"true")];
+        let booleans = exprs.or(&booleans);
         for max_whitespace in [JsonSchemaOptions::default().max_whitespace, None] {
             let mut surfaces = Surfaces::of_blanks(max_whitespace);
             surfaces.object(&mut exprs, 0);
             surfaces.array(&mut exprs, 0);
         }
         let mut strings = Strings::alone(Spelling::Natural);
-        strings.any_string(&mut exprs, 0, None);
+        let string = strings.any_string(&mut exprs, 0, None);
+        exprs.or(&[null, booleans, number, string]);
+        for scalar in [number, integer, booleans, string] {
+            exprs.or(&[null, scalar]);
+        }
         let letters: Vec<String> = (0..128u8).map(|byte| char::from(byte).to_string()).collect();
         let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
         strings.literals(&mut exprs, &letters);
@@ -64,7 +70,7 @@ impl Common {
         for format in Format::ALL {
             strings.format(&mut exprs, format);
         }
-        Common { tables: strings.into_tables(), exprs: exprs.freeze(), number, integer, pointless }
+        Common { tables: strings.into_tables(), exprs: exprs.freeze(), null, booleans, number, integer, pointless }
     }
 
     /// Any number of a kind.

@@ -24,9 +24,9 @@ impl<'a> Lowering<'a> {
         scalars: &mut Vec<ExprId>,
         branches: &mut Vec<Branch>,
     ) -> Result<(), GrammarError> {
-        for (types, words) in [(Types::NULL, &["null"][..]), (Types::BOOLEAN, &["false", "true"][..])] {
+        for (types, words) in [(Types::NULL, common().null), (Types::BOOLEAN, common().booleans)] {
             if merged.types.meets(types) {
-                scalars.push(self.builder.exprs.literals(words));
+                scalars.push(words);
                 branches.push(Branch::Possible);
             }
         }
