@@ -49,6 +49,7 @@ lint: setup
 
 bench: setup
 	cargo bench --workspace --bench '*'
+	$(BIN)/python -m bench
 
 clean:
 	rm -rf $(VENV) target dist out python/stencilm/_core*.so python/stencilm/_core*.pyd

@@ -1,15 +1,11 @@
 """CPU seconds that loading a vocabulary costs, beside the load of its tokenizer and beside others.
 
-    python bench/tokenizer_load.py FOLDER... [--rounds 5]
-
-Every figure is the first call in a fresh interpreter, as a server would make it: the lowest of the
-rounds, then the highest. All threads count. `from_file` includes the tokenizer's own load; what is
-not installed is left out.
+Every figure is the first call in a fresh interpreter, as a server would make it. All threads count.
+`from_file` includes the tokenizer's own load; what is not installed is left out.
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
@@ -99,29 +95,20 @@ MEASURES: dict[Callable[[str], float], tuple[str, tuple[str, ...]]] = {
 
 
 def in_fresh_interpreter(measure: Callable[[str], float], folder: str) -> float:
-    command = [sys.executable, __file__, folder, "--one", measure.__name__]
+    command = [sys.executable, "-m", "bench.loading", folder, measure.__name__]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return float(answer.split()[-1])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folders", nargs="+", help="folders with a tokenizer.json")
-    parser.add_argument("--rounds", type=int, default=5, help="fresh interpreters for each figure")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        chosen = next(measure for measure in MEASURES if measure.__name__ == options.one)
-        print(chosen(options.folders[0]))
-        return
-    for folder in options.folders:
-        print(f"{Path(folder).name}: CPU seconds, lowest and highest of {options.rounds}")
-        for measure, (title, packages) in MEASURES.items():
-            if not all(find_spec(package) for package in packages):
-                continue
-            times = [in_fresh_interpreter(measure, folder) for _ in range(options.rounds)]
-            print(f"  {title:<44} {min(times):6.3f} {max(times):6.3f}", flush=True)
+def times(folder: str, name: str) -> dict[str, float]:
+    """CPU seconds of every measure whose packages are installed, each in a fresh interpreter."""
+    return {
+        f"{name}: {title}, s": in_fresh_interpreter(measure, folder)
+        for measure, (title, packages) in MEASURES.items()
+        if all(find_spec(package) for package in packages)
+    }
 
 
 if __name__ == "__main__":
-    main()
+    folder, wanted = sys.argv[1:]
+    print(next(measure for measure in MEASURES if measure.__name__ == wanted)(folder))
