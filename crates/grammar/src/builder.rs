@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
 use crate::json_schema::common_exprs;
 use crate::productive;
-use crate::report::Report;
+use crate::report::KeptReport;
 
 /// A grammar with more expressions is refused: matching it would take some hundred bytes for each.
 const MAX_EXPRS: usize = 1_200_000;
@@ -99,7 +99,7 @@ impl GrammarBuilder {
     ///
     /// # Panics
     /// When a declared rule was never defined.
-    pub fn finish(mut self, root: NodeId, report: Report) -> Result<Grammar, GrammarError> {
+    pub fn finish(mut self, root: NodeId, report: impl Into<KeptReport>) -> Result<Grammar, GrammarError> {
         if self.exprs.own_len() > MAX_EXPRS {
             let message = format!(
                 "the grammar has more than {MAX_EXPRS} parts of regular expressions; shorten its literals or split it"
@@ -112,7 +112,8 @@ impl GrammarBuilder {
             .into_iter()
             .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
             .collect();
-        let grammar = Grammar { exprs: self.exprs, nodes: self.nodes, rules, members: self.members, root, report };
+        let grammar =
+            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members: self.members, root, report: report.into() };
         productive::without_dead_parts(grammar)
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use stencilm_regex::{ExprId, ExprSet};
 
-use crate::report::Report;
+use crate::report::{KeptReport, Report};
 
 /// A node of one [`Grammar`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -151,7 +151,7 @@ pub struct Grammar {
     pub(crate) rules: Vec<Rule>,
     pub(crate) members: Vec<Members>,
     pub(crate) root: NodeId,
-    pub(crate) report: Report,
+    pub(crate) report: KeptReport,
 }
 
 impl Grammar {
@@ -192,7 +192,7 @@ impl Grammar {
 
     /// What became of the constraints in the input.
     pub fn report(&self) -> &Report {
-        &self.report
+        self.report.read()
     }
 
     /// Bytes of memory held, about.
@@ -207,9 +207,19 @@ impl Grammar {
                 _ => 0,
             })
             .sum();
-        let members: usize =
-            self.members.iter().flat_map(|m| &m.known).map(|k| size_of::<KnownMember>() + k.name.len()).sum();
-        self.exprs.memory_bytes() + self.nodes.len() * size_of::<Node>() + children + members
+        let members = self.members.iter().map(|members| {
+            let known = members.known.iter().map(|known| size_of::<KnownMember>() + known.name.len());
+            let taken = members.free.iter().flat_map(|free| &free.taken).map(|name| size_of::<Box<str>>() + name.len());
+            size_of::<Members>() + known.sum::<usize>() + taken.sum::<usize>()
+        });
+        let members: usize = members.sum();
+        let rules: usize = self.rules.iter().map(|rule| size_of::<Rule>() + rule.name.len()).sum();
+        self.exprs.memory_bytes()
+            + self.report.memory_bytes()
+            + rules
+            + self.nodes.len() * size_of::<Node>()
+            + children
+            + members
     }
 }
 

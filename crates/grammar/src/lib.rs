@@ -16,4 +16,4 @@ pub use grammar::{
 };
 pub use json_schema::{JsonSchemaOptions, Spelling, any_json, common_exprs, from_json_schema};
 pub use regex::{RegexError, from_regex};
-pub use report::{Finding, Report};
+pub use report::{Finding, KeptReport, Report};

@@ -1,5 +1,8 @@
 //! What became of every constraint in the input: enforced, an annotation by the specification, or relaxed on request.
 
+use std::ops::Range;
+use std::sync::OnceLock;
+
 /// One constraint and where it stands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Finding {
@@ -20,4 +23,82 @@ pub struct Report {
     pub annotations: Vec<Finding>,
     /// Not enforced, because the caller asked to relax what is not supported.
     pub relaxed: Vec<Finding>,
+}
+
+/// A report as a grammar keeps it: its texts in one piece, taken apart when it is first read, which it mostly is not.
+#[derive(Clone, Debug, Default)]
+pub struct KeptReport {
+    texts: String,
+    notes: Vec<Note>,
+    read: OnceLock<Report>,
+}
+
+/// A finding, as ranges of the texts.
+#[derive(Clone, Debug)]
+struct Note {
+    fate: Fate,
+    keyword: Text,
+    place: Text,
+    note: Text,
+}
+
+/// A piece of the texts of one [`KeptReport`].
+pub(crate) type Text = Range<u32>;
+
+/// The list of a finding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    Enforced,
+    Annotation,
+    Relaxed,
+}
+
+impl KeptReport {
+    /// Adds what `write` writes to the texts.
+    pub(crate) fn text(&mut self, write: impl FnOnce(&mut String)) -> Text {
+        let start = self.texts.len() as u32;
+        write(&mut self.texts);
+        start..self.texts.len() as u32
+    }
+
+    /// Adds a finding; `place` is one of the texts.
+    pub(crate) fn add(&mut self, fate: Fate, keyword: &str, place: &Text, note: &str) {
+        let keyword = self.text(|texts| texts.push_str(keyword));
+        let note = self.text(|texts| texts.push_str(note));
+        self.notes.push(Note { fate, keyword, place: place.clone(), note });
+    }
+
+    /// The report.
+    pub fn read(&self) -> &Report {
+        self.read.get_or_init(|| {
+            let text = |text: &Text| self.texts[text.start as usize..text.end as usize].to_string();
+            let mut report = Report::default();
+            for Note { fate, keyword, place, note } in &self.notes {
+                let list = match fate {
+                    Fate::Enforced => &mut report.enforced,
+                    Fate::Annotation => &mut report.annotations,
+                    Fate::Relaxed => &mut report.relaxed,
+                };
+                list.push(Finding { keyword: text(keyword), place: text(place), note: text(note) });
+            }
+            report
+        })
+    }
+
+    /// Bytes of memory held, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.texts.len() + self.notes.len() * size_of::<Note>()
+    }
+
+    /// Gives back the memory that was reserved and not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.texts.shrink_to_fit();
+        self.notes.shrink_to_fit();
+    }
+}
+
+impl From<Report> for KeptReport {
+    fn from(report: Report) -> KeptReport {
+        KeptReport { read: OnceLock::from(report), ..KeptReport::default() }
+    }
 }

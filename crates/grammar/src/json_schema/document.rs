@@ -163,37 +163,44 @@ impl<'t> Document<'t> {
 
     /// The JSON pointer of a value as a URI fragment, for example `#/properties/age`.
     pub(super) fn pointer(&self, id: JsonId) -> String {
+        let mut pointer = String::new();
+        self.write_pointer(id, &mut pointer);
+        pointer
+    }
+
+    /// The same at the end of a text.
+    pub(super) fn write_pointer(&self, id: JsonId, text: &mut String) {
+        let start = text.len();
         let mut steps = Vec::with_capacity(16);
         let mut at = id;
         while let Some(step) = self.slots[at.0 as usize].parent {
             steps.push(step);
             at = step.0;
         }
-        let mut pointer = String::with_capacity(16 * steps.len() + 1);
-        pointer.push('#');
+        text.reserve(12 * steps.len() + 1);
+        text.push('#');
         for &(parent, index) in steps.iter().rev() {
-            pointer.push('/');
+            text.push('/');
             match self.get(parent) {
                 Json::Object(entries) => {
                     let (key, _) = &entries.list[index as usize];
                     if key.contains(['~', '/']) {
-                        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                        text.push_str(&key.replace('~', "~0").replace('/', "~1"));
                     } else {
-                        pointer.push_str(key);
+                        text.push_str(key);
                     }
                 }
-                _ => write!(pointer, "{index}").expect("writing to a string never fails"),
+                _ => write!(text, "{index}").expect("writing to a string never fails"),
             }
-            if pointer.len() > LONGEST_POINTER {
+            if text.len() - start > LONGEST_POINTER {
                 break;
             }
         }
-        if pointer.len() > LONGEST_POINTER {
-            let cut = (0..=LONGEST_POINTER).rev().find(|&at| pointer.is_char_boundary(at)).unwrap_or(0);
-            pointer.truncate(cut);
-            pointer.push('…');
+        if text.len() - start > LONGEST_POINTER {
+            let cut = (start..=start + LONGEST_POINTER).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(start);
+            text.truncate(cut);
+            text.push('…');
         }
-        pointer
     }
 
     /// The value as short JSON text, for messages.

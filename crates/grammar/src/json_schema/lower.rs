@@ -12,14 +12,14 @@ use super::document::{Json, JsonId};
 use super::explain::{Branch, Need, Reasons, What};
 use super::merge::{Clash, Merged, merge};
 use super::normal::{Conjunction, Normal};
-use super::schema::{SchemaId, Schemas, Types};
+use super::schema::{self, SchemaId, Schemas, Types};
 use super::strings::Strings;
 use super::surface::{MAX_INDENT_DEPTH, Surfaces};
 use super::{JsonSchemaOptions, Spelling};
 use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface};
-use crate::report::{Finding, Report};
+use crate::report::{Fate, Finding, KeptReport};
 
 /// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
 const ELEMENTS_PER_RULE: usize = 16;
@@ -380,29 +380,34 @@ impl<'a> Lowering<'a> {
         self.options.spelling == Spelling::Natural
     }
 
-    fn report(&mut self) -> Report {
+    fn report(&mut self) -> KeptReport {
         let document = &self.schemas.document;
         // Schemas that start at the same place of the text do not exist: each has a value of its own.
         self.normal.used.sort_by_key(|id| document.offset(id.0));
         self.relaxed.sort_by_key(|(id, _)| document.offset(id.0));
-        let mut report = Report::default();
+        self.relaxed.dedup_by(|(_, a), (_, b)| a == b);
+        let gone: FxHashSet<(&str, &str)> =
+            self.relaxed.iter().map(|(_, finding)| (&*finding.place, &*finding.keyword)).collect();
+        let mut report = KeptReport::default();
         for &id in &self.normal.used {
-            let schema = self.schemas.get(id);
-            let place = if schema.fates.is_empty() { String::new() } else { self.schemas.place(id) };
-            for fate in &schema.fates {
-                let list = if fate.enforced { &mut report.enforced } else { &mut report.annotations };
-                list.push(Finding {
-                    keyword: fate.keyword.to_string(),
-                    place: place.clone(),
-                    note: fate.note.to_string(),
-                });
+            let fates = &self.schemas.get(id).fates;
+            if fates.is_empty() {
+                continue;
+            }
+            let place = report.text(|text| document.write_pointer(id.0, text));
+            for schema::Fate { enforced, keyword, note } in fates {
+                let fate = if *enforced { Fate::Enforced } else { Fate::Annotation };
+                let is_gone = || gone.contains(&(&*document.pointer(id.0), *keyword));
+                if gone.is_empty() || !*enforced || !is_gone() {
+                    report.add(fate, keyword, &place, note);
+                }
             }
         }
-        report.relaxed = self.relaxed.drain(..).map(|(_, finding)| finding).collect();
-        report.relaxed.dedup();
-        let gone: FxHashSet<(&str, &str)> =
-            report.relaxed.iter().map(|finding| (&*finding.place, &*finding.keyword)).collect();
-        report.enforced.retain(|finding| !gone.contains(&(&*finding.place, &*finding.keyword)));
+        for (_, Finding { keyword, place, note }) in &self.relaxed {
+            let place = report.text(|text| text.push_str(place));
+            report.add(Fate::Relaxed, keyword, &place, note);
+        }
+        report.shrink_to_fit();
         report
     }
 }
