@@ -296,6 +296,8 @@ def _schema_text(schema: Schema, name: str) -> str:
 def _checked_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
+    if value.isascii():
+        return value
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
