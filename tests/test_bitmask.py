@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -71,7 +72,7 @@ def test_numpy_equals_the_slow_twin(case: Any, dtype: Any, data: st.DataObject) 
 @given(
     case=CASES,
     dtype=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),
-    backend=st.sampled_from(["auto", "numpy", "torch"]),
+    backend=st.sampled_from(["auto", "cpu", "numpy", "torch"]),
     is_array=st.booleans(),
     rows=st.one_of(st.none(), st.lists(st.just(0), max_size=2)),
 )
@@ -86,6 +87,56 @@ def test_torch_equals_numpy(
     apply_token_bitmask_inplace(expected, bitmask, **options)
     apply_token_bitmask_inplace(logits, words, backend=backend, **options)
     np.testing.assert_array_equal(logits.double().numpy(), expected)
+
+
+GPUS = ["cuda"] if torch is not None and torch.cuda.is_available() else []
+
+
+@pytest.mark.skipif(not GPUS, reason="there is no GPU")
+@given(
+    case=CASES,
+    dtype=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),
+    backend=st.sampled_from(["auto", "torch", "triton"]),
+    rows=st.one_of(st.none(), st.lists(st.just(0), max_size=1)),
+)
+def test_a_gpu_equals_numpy(case: Any, dtype: str, backend: Any, rows: list[int] | None) -> None:
+    if backend == "triton":
+        pytest.importorskip("triton")
+    values, bitmask, vocab_size = case
+    expected = torch.from_numpy(values).to(getattr(torch, dtype)).double().numpy()
+    logits = torch.from_numpy(values).to("cuda", getattr(torch, dtype))
+    options: dict[str, Any] = {"vocab_size": vocab_size, "indices": rows}
+    apply_token_bitmask_inplace(expected, bitmask, **options)
+    words = torch.from_numpy(bitmask).to("cuda")
+    apply_token_bitmask_inplace(logits, words, backend=backend, **options)
+    np.testing.assert_array_equal(logits.double().cpu().numpy(), expected)
+
+
+INTERPRETED = """
+import numpy as np, torch
+from stencilm import apply_token_bitmask_inplace, bitmask_triton
+random = np.random.default_rng(0)
+for rows, width, tokens, chosen in [
+    (1, 1, 1, None), (3, 40, 40, None), (2, 64, 100, [1]), (4, 2100, 2101, [3, 0]), (2, 32, 40, [])
+]:
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+        words = random.integers(-(2**31), 2**31, (rows, -(-width // 32))).astype(np.int32)
+        logits = torch.zeros((rows, tokens + 5), dtype=dtype)[:, :tokens]  # rows with a gap
+        expected = np.zeros((rows, tokens))
+        apply_token_bitmask_inplace(expected, words, vocab_size=width, indices=chosen)
+        bitmask_triton.close(logits, torch.from_numpy(words), chosen, width)
+        np.testing.assert_array_equal(logits.double().numpy(), expected)
+"""
+
+
+@needs_torch
+def test_the_kernel_in_tritons_interpreter_equals_numpy() -> None:
+    pytest.importorskip("triton")
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_one_row_may_come_without_its_batch() -> None:
@@ -153,6 +204,7 @@ REFUSED: list[tuple[Any, Any, dict[str, Any], type[Exception], str]] = [
     (LOGITS, BITMASK, {"indices": 1}, TypeError, "indices is 1"),
     (LOGITS, BITMASK, {"backend": "cuda"}, ValueError, "backend is 'cuda'"),
     (LOGITS, BITMASK, {"backend": "torch"}, ValueError, "needs logits in a torch tensor"),
+    (LOGITS, BITMASK, {"backend": "triton"}, ValueError, "'triton' needs logits in a torch"),
     (READ_ONLY, BITMASK, {}, ValueError, "logits is read-only"),
 ]
 

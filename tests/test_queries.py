@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import stencilm
 from stencilm import GrammarCompiler, GrammarMatcher, MatcherError, TokenizerInfo, Verdict
 from tokenizer_folders import FOLDERS, tokenizer_info
 
@@ -135,6 +136,21 @@ def test_a_matcher_is_no_data_but_can_be_copied_and_watched(matcher: GrammarMatc
     gc.collect()
 
 
+def test_what_a_compiler_makes_is_no_data_either() -> None:
+    info = tokenizer_info("tiny")
+    compiler = GrammarCompiler(info, max_threads=2)
+    assert compiler.max_threads == 2 and "tokens>" in repr(compiler)
+    with pytest.raises(TypeError, match="a CompiledGrammar cannot be pickled: send the schema"):
+        pickle.dumps(compiler.compile_regex("a"))
+    bad: Any
+    for bad, kind in ((0, ValueError), ("many", TypeError), (True, TypeError)):
+        with pytest.raises(kind, match="max_threads is"):
+            GrammarCompiler(info, max_threads=bad)
+    bad = 5
+    with pytest.raises(TypeError, match="name_or_path is 5, but must be a str or a Path"):
+        stencilm.load(bad)
+
+
 def test_many_threads_share_a_compiled_grammar() -> None:
     info = tokenizer_info("tiny")
     texts = ['{"name":"Ada', '{"name":"Ada","age":3', "{", "", '{"name":"\\u00']
@@ -189,3 +205,56 @@ def test_one_matcher_in_two_threads_is_refused_or_served(matcher: GrammarMatcher
         thread.join()
     assert not surprises
     assert matcher.num_accepted_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "completion"),
+    [
+        (PERSON, "", '{"name":"","age":0}'),
+        (PERSON, '{"name":"A\\u00', '00","age":0}'),
+        (PERSON, '{"name":"","age":1}', ""),
+        ({"type": "array", "minItems": 3, "items": {"type": "boolean"}}, "", "[true,true,true]"),
+        ({"type": "string", "minLength": 5}, '"éé', 'aaa"'),
+        ({"enum": ["north", "south", "up"]}, "", '"up"'),
+        ({"type": "object"}, '{"a":1,"b":2,"', '":0}'),
+        ({"type": "object"}, '{"":1,"a":1,"', 'b":0}'),
+        (
+            {
+                "$ref": "#/$defs/t",
+                "$defs": {
+                    "t": {
+                        "anyOf": [
+                            {"type": "array", "items": {"$ref": "#/$defs/t"}, "minItems": 2},
+                            {"const": "leaf"},
+                        ]
+                    }
+                },
+            },
+            "[[",
+            '"leaf","leaf"],"leaf"]',
+        ),
+        (
+            {"allOf": [{"pattern": "^(aaa)+$"}, {"pattern": "^(aaaaa)+$"}], "type": "string"},
+            "",
+            '"' + "a" * 15 + '"',
+        ),
+    ],
+)
+def test_shortest_completion(schema: Any, text: str, completion: str) -> None:
+    compiled = GrammarCompiler(tokenizer_info("tiny")).compile_json_schema(schema, **COMPACT)
+    matcher = GrammarMatcher(compiled)
+    assert matcher.accept_string(text)
+    found = matcher.shortest_completion()
+    assert len(found) == len(completion.encode()), found
+    assert matcher.longest_valid_prefix(found).status == "complete"
+
+
+def test_a_completion_that_is_too_long_says_how_long() -> None:
+    compiler = GrammarCompiler(tokenizer_info("tiny"))
+    long = compiler.compile_json_schema({"type": "string", "minLength": 1_000_000})
+    matcher = GrammarMatcher(long)
+    with pytest.raises(MatcherError, match="takes 1000002 bytes at least, and max_bytes is 65536"):
+        matcher.shortest_completion()
+    deep = GrammarMatcher(compiler.compile_builtin_json_grammar())
+    assert deep.accept_string("[" * 20_000)
+    assert deep.shortest_completion() == b"]" * 20_000

@@ -2,8 +2,8 @@
 
 One idea: a bitmask is int32 words of shape (batch, ceil(vocab_size / 32)), bit 1 = allowed, lowest
 bit first; everything is checked before a byte is written. NumPy does the work for every tensor in
-main memory, sharing it, because it is several times faster than torch there; torch's own operations
-serve the other devices.
+main memory, sharing it, because it is several times faster than torch there. Other devices are
+served by a Triton kernel where Triton can run, else by torch's own operations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Bitmask: TypeAlias = "NDArray[np.int32] | Tensor"
 Logits: TypeAlias = "NDArray[np.floating[Any]] | Tensor"
-Backend: TypeAlias = Literal["auto", "numpy", "torch"]
+Backend: TypeAlias = Literal["auto", "cpu", "numpy", "torch", "triton"]
 
 BITS = 32
 
@@ -86,7 +86,8 @@ def apply_token_bitmask_inplace(
             the width of the logits where that ends within the last word.
         indices: The rows to mask: row i of the bitmask closes row i of the logits. Where None all
             rows, and then both must have as many. The other rows keep their logits.
-        backend: "numpy" for main memory, "torch" for a torch tensor on any device; "auto" chooses.
+        backend: "numpy", or "cpu", for main memory; "triton" for a torch tensor on a GPU; "torch"
+            for a torch tensor on any device; "auto" chooses.
 
     Raises:
         TypeError: Something is of the wrong kind or type. Nothing was written.
@@ -96,14 +97,23 @@ def apply_token_bitmask_inplace(
     _check_bitmask(bitmask)
     rows = _rows(indices, _num_rows(logits), _num_rows(bitmask))
     width = _masked_width(logits.shape[-1], bitmask.shape[-1], vocab_size)
-    if _chosen_backend(backend, logits, bitmask) == "numpy":
+    chosen = _chosen_backend(backend, logits, bitmask)
+    if chosen == "numpy":
         words = bitmask if isinstance(bitmask, np.ndarray) else bitmask.detach().numpy()
         _close_in_memory(logits, words, rows, width)
     else:
         # On the CPU a NumPy bitmask is welcome; elsewhere the check above refused it.
         torch = sys.modules["torch"]
-        tensor = torch.from_numpy(bitmask) if isinstance(bitmask, np.ndarray) else bitmask
-        _close_on_device(logits, tensor, rows, width)
+        tensor: Any = torch.from_numpy(bitmask) if isinstance(bitmask, np.ndarray) else bitmask
+        rows_of_logits: Any = logits
+        words = tensor.unsqueeze(0) if tensor.dim() == 1 else tensor
+        values = rows_of_logits if logits.ndim == 2 else rows_of_logits.unsqueeze(0)
+        if chosen == "triton":
+            from stencilm import bitmask_triton
+
+            bitmask_triton.close(values, words, rows, width)
+        else:
+            _close_on_device(values, words, rows, width)
 
 
 def _close_in_memory(
@@ -130,12 +140,8 @@ def _shared_values(logits: Logits) -> tuple[NDArray[Any], Any]:
     return values.numpy(), -np.inf
 
 
-def _close_on_device(
-    logits: Tensor, bitmask: Tensor, rows: Sequence[int] | None, width: int
-) -> None:
+def _close_on_device(values: Tensor, words: Tensor, rows: Sequence[int] | None, width: int) -> None:
     torch = sys.modules["torch"]
-    words = bitmask.unsqueeze(0) if bitmask.dim() == 1 else bitmask
-    values = logits.unsqueeze(0) if logits.dim() == 1 else logits
     if rows is not None:
         words = words[torch.tensor(rows, dtype=torch.int64, device=words.device)]
     positions = torch.arange(BITS, dtype=torch.int32, device=words.device)
@@ -150,9 +156,12 @@ def _close_on_device(
             values[row].masked_fill_(blocked_row, float("-inf"))
 
 
-def _chosen_backend(backend: str, logits: Logits, bitmask: Bitmask) -> Literal["numpy", "torch"]:
-    if backend not in ("auto", "numpy", "torch"):
-        raise ValueError(f"backend is {backend!r}, but must be 'auto', 'numpy' or 'torch'")
+def _chosen_backend(
+    backend: str, logits: Logits, bitmask: Bitmask
+) -> Literal["numpy", "torch", "triton"]:
+    backends = ("auto", "cpu", "numpy", "torch", "triton")
+    if backend not in backends:
+        raise ValueError(f"backend is {backend!r}, but must be one of {', '.join(backends)}")
     device, mask_device = _device(logits), _device(bitmask)
     if device != mask_device:
         raise ValueError(
@@ -160,14 +169,35 @@ def _chosen_backend(backend: str, logits: Logits, bitmask: Bitmask) -> Literal["
             f"bitmask.to({device!r})"
         )
     is_array = isinstance(logits, np.ndarray)
-    if backend == "torch" and is_array:
-        raise ValueError("backend 'torch' needs logits in a torch tensor: use backend='auto'")
+    if backend in ("torch", "triton") and is_array:
+        raise ValueError(f"backend {backend!r} needs logits in a torch tensor: use backend='auto'")
     # Writing behind the back of autograd would leave it with stale values.
     in_memory = device == "cpu" and not getattr(logits, "requires_grad", False)
-    if backend == "numpy" and not in_memory:
+    if backend in ("cpu", "numpy") and not in_memory:
         shown = f"on {device}" if device != "cpu" else "with requires_grad"
-        raise ValueError(f"backend 'numpy' cannot reach logits {shown}: use backend='auto'")
+        raise ValueError(f"backend {backend!r} cannot reach logits {shown}: use backend='auto'")
+    if backend == "triton" or (backend == "auto" and device.startswith("cuda")):
+        obstacle = _triton_obstacle(logits, bitmask)
+        if obstacle is None:
+            return "triton"
+        if backend == "triton":
+            raise ValueError(f"backend 'triton' {obstacle}: use backend='auto'")
     return "numpy" if in_memory and backend != "torch" else "torch"
+
+
+def _triton_obstacle(logits: Any, bitmask: Any) -> str | None:
+    """Why Triton cannot write these logits."""
+    if not str(logits.device).startswith("cuda"):
+        return f"cannot reach logits on {logits.device}"
+    if logits.requires_grad:
+        return "cannot write logits with requires_grad"
+    try:
+        from stencilm import bitmask_triton
+    except ImportError as error:
+        return f"is not installed ({error})"
+    if not bitmask_triton.takes(logits, bitmask):
+        return "needs rows whose elements lie next to each other"
+    return None
 
 
 def _masked_width(logits_width: int, words: int, vocab_size: int | None) -> int:

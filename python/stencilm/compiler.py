@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Lock
-from typing import Any
+from typing import Any, NoReturn
 
 from stencilm import _core
 from stencilm.errors import StencilError
@@ -43,6 +43,13 @@ class CompiledGrammar:
     tokenizer_info: TokenizerInfo
     core: _core.CompiledGrammar = field(repr=False)
 
+    def __reduce__(self) -> NoReturn:
+        """Refused: it is quickly made again, and its caches are worth nothing elsewhere."""
+        raise TypeError(
+            "a CompiledGrammar cannot be pickled: send the schema or pattern that it was made of, "
+            "and compile it there"
+        )
+
     @property
     def memory_size_bytes(self) -> int:
         """What it keeps in memory by now; it grows as matchers visit more of the grammar."""
@@ -57,6 +64,8 @@ class GrammarCompiler:
 
     Args:
         tokenizer_info: The vocabulary.
+        max_threads: Kept for callers that know this option. A compilation is one thread's work,
+            without Python's lock: compile from several threads where there is much to do.
         cache_enabled: Where False every call compiles anew.
         cache_limit_bytes: How much the kept grammars may take together; those that were not asked
             for the longest go first. A grammar that somebody still holds lives on.
@@ -66,6 +75,7 @@ class GrammarCompiler:
         self,
         tokenizer_info: TokenizerInfo,
         *,
+        max_threads: int = 8,
         cache_enabled: bool = True,
         cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
     ) -> None:
@@ -74,17 +84,31 @@ class GrammarCompiler:
                 f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a "
                 "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
             )
+        if isinstance(max_threads, bool) or not isinstance(max_threads, int):
+            raise TypeError(f"max_threads is {max_threads!r}, but must be an int")
+        if max_threads < 1:
+            raise ValueError(f"max_threads is {max_threads}, but must be at least 1")
         if isinstance(cache_limit_bytes, bool) or not isinstance(cache_limit_bytes, int):
             raise TypeError(f"cache_limit_bytes is {cache_limit_bytes!r}, but must be an int")
         if cache_limit_bytes < 0:
             raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
         self._tokenizer_info = tokenizer_info
+        self._max_threads = max_threads
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
         """The vocabulary that this compiler compiles for."""
         return self._tokenizer_info
+
+    @property
+    def max_threads(self) -> int:
+        """As given."""
+        return self._max_threads
+
+    def __repr__(self) -> str:
+        """What it compiles for."""
+        return f"<{type(self).__name__} for {self._tokenizer_info.vocab_size} tokens>"
 
     def compile_json_schema(
         self,

@@ -267,6 +267,11 @@ def load(
         ModelError: There is no such model, it cannot be loaded, or torch or transformers is
             missing.
     """
+    if not isinstance(name_or_path, (str, Path)):
+        raise TypeError(
+            f"name_or_path is {name_or_path!r}, but must be a str or a Path: 'tiny', a folder, or "
+            "a Hugging Face hub id"
+        )
     return Model(load_backend(name_or_path, device=device, dtype=dtype, options=options))
 
 

@@ -86,6 +86,17 @@ pub enum MatcherError {
         /// The size of the vocabulary.
         vocab_size: usize,
     },
+    /// The text that completes the grammar is too long.
+    #[error("completing the text takes {bytes} bytes at least, and max_bytes is {max_bytes}; allow more")]
+    CompletionTooLong {
+        /// The bytes it takes at least.
+        bytes: u64,
+        /// The bytes allowed.
+        max_bytes: usize,
+    },
+    /// Only single tokens lead on.
+    #[error("no text completes the grammar from here: a single token must come, which has no text")]
+    NoTextCompletes,
     /// The engine gave up.
     #[error(transparent)]
     Engine(#[from] EngineError),

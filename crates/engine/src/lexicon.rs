@@ -111,6 +111,11 @@ impl Lexicon {
         self.deriver.begin();
     }
 
+    /// The expressions and their derivatives.
+    pub(crate) fn deriver(&mut self) -> &mut Deriver {
+        &mut self.deriver
+    }
+
     /// Copies an expression of a grammar.
     pub fn import(&mut self, exprs: &ExprSet, expr: ExprId) -> ExprId {
         self.deriver.exprs.import(exprs, expr)

@@ -6,6 +6,8 @@
 mod batch;
 mod cache;
 mod compiled;
+mod completion;
+mod costs;
 mod cpus;
 mod draft;
 mod error;

@@ -186,6 +186,16 @@ impl Machine {
         &self.forks[id.0 as usize]
     }
 
+    /// The grammar.
+    pub(crate) fn grammar(&self) -> &Arc<Grammar> {
+        &self.grammar
+    }
+
+    /// What a frame stands for, behind the blanks that it may begin with.
+    pub(crate) fn frame(&self, frame: FrameId) -> Frame {
+        self.frames[self.unspaced(frame).0 as usize]
+    }
+
     /// The frame behind the blanks, where it begins with some.
     fn unspaced(&self, frame: FrameId) -> FrameId {
         match self.frames[frame.0 as usize] {

@@ -284,7 +284,7 @@ impl Run<'_> {
     }
 
     /// The stack with the frames of a continuation on top; `None` where a key would come a second time.
-    fn push(&mut self, fork: &Fork, continuation: &Continuation, thread: Entry) -> Option<SetId> {
+    pub(crate) fn push(&mut self, fork: &Fork, continuation: &Continuation, thread: Entry) -> Option<SetId> {
         let mut stack = thread.below;
         for &(frame, register) in continuation {
             let value = match register {

@@ -145,6 +145,12 @@ impl Matcher {
         Ok(format!("token {id}{} {why}", text.unwrap_or_default()))
     }
 
+    #[pyo3(signature = (*, max_bytes = 65_536))]
+    fn shortest_completion<'py>(&self, py: Python<'py>, max_bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let text = self.with(py, true, |inner| inner.shortest_completion(max_bytes))?;
+        Ok(PyBytes::new(py, &text))
+    }
+
     #[pyo3(signature = (next_token, next_sibling, tokens, bitmask, *, time_limit, root))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of the public call, one by one")]
     fn _traverse_draft_tree(

@@ -10,6 +10,7 @@ mod dfa;
 mod expr;
 mod limits;
 mod saturate;
+mod shortest;
 pub mod syntax;
 
 pub use arena::SharedExprs;
@@ -19,4 +20,5 @@ pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
 pub use limits::{LimitExceeded, Limits};
 pub use saturate::Saturation;
+pub use shortest::Shortest;
 pub use syntax::{Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_pattern};

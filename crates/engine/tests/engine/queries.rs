@@ -1,7 +1,7 @@
 //! Questions that change nothing, against their obvious twins, on random grammars.
 
 use proptest::prelude::*;
-use stencilm_engine::{DraftTree, Explanation, GrammarMatcher, Status, TokenSet, Verdict};
+use stencilm_engine::{DraftTree, Explanation, GrammarMatcher, MatcherError, Status, TokenSet, Verdict};
 use stencilm_fuzz::choices::random_bytes;
 use stencilm_fuzz::grammars::random_grammar;
 use stencilm_fuzz::vocabularies::Tokens;
@@ -101,6 +101,37 @@ proptest! {
                 prop_assert!(!expected.bytes.contains(byte));
                 prop_assert_eq!(expected.end, probe.is_completed());
             }
+        }
+        prop_assert_eq!(state(&mut matcher), before);
+    }
+
+    #[test]
+    fn a_completion_completes(seed in any::<u64>()) {
+        let bytes = random_bytes(seed, 1024);
+        let mut random = Choices::new(&bytes);
+        let Some(mut matcher) = walked(&mut random) else { return Ok(()) };
+        // Now and then in the middle of a token.
+        if random.chance(2) {
+            let text: Vec<u8> = (0..random.below(3)).map(|_| *random.pick(b"\"a{(b")).collect();
+            matcher.accept_bytes(&text).unwrap();
+        }
+        let before = state(&mut matcher);
+        match matcher.shortest_completion(100_000) {
+            Ok(text) => {
+                prop_assert_eq!(&matcher.shortest_completion(100_000).unwrap(), &text, "the same again");
+                prop_assert_eq!(text.is_empty(), matcher.is_completed());
+                if !matcher.is_terminated() {
+                    let verdict = matcher.longest_valid_prefix(&text).unwrap();
+                    prop_assert_eq!(verdict, Verdict { status: Status::Complete, valid_bytes: text.len() });
+                    if let Some(less) = text.len().checked_sub(1) {
+                        let error = matcher.shortest_completion(less);
+                        let short = !matches!(error, Err(MatcherError::CompletionTooLong { .. }));
+                        prop_assert!(!short || error.is_ok_and(|other| other.len() == text.len()), "the estimate is a bound");
+                    }
+                }
+            }
+            Err(MatcherError::NoTextCompletes | MatcherError::Engine(_)) => {}
+            Err(error) => prop_assert!(false, "{}", error),
         }
         prop_assert_eq!(state(&mut matcher), before);
     }

@@ -1,0 +1,259 @@
+//! How many bytes it takes at least to complete the parts of a grammar, and what waits on a stack.
+//!
+//! Parts are counted by Knuth's generalisation of Dijkstra's algorithm (1977): a part is settled when nothing cheaper can
+//! come, so recursion needs no special care. Lexemes count as [`stencilm_regex::ExprSet::shortest_at_least`] says, which is
+//! exact for all without intersection and complement.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{Grammar, Members, MembersId, Node};
+use stencilm_regex::{ExprId, StateId};
+
+use crate::error::EngineError;
+use crate::machine::{Frame, FrameId, Phase, Register};
+use crate::run::Run;
+use crate::stacks::{Entry, SetId};
+
+/// No bytes complete it: a single token must come.
+pub const NEVER: u64 = u64::MAX;
+
+/// The bytes that the parts of one grammar take at least.
+pub(crate) struct Costs {
+    nodes: Vec<u64>,
+    /// Frames that go up from a left corner.
+    left: FxHashMap<FrameId, u64>,
+    sets: FxHashMap<SetId, u64>,
+}
+
+fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
+    costs.into_iter().fold(0, u64::saturating_add)
+}
+
+fn times(count: u32, cost: u64) -> u64 {
+    if count == 0 { 0 } else { cost.saturating_mul(u64::from(count)) }
+}
+
+impl Costs {
+    pub fn new(grammar: &Grammar) -> Costs {
+        Costs { nodes: node_costs(grammar), left: FxHashMap::default(), sets: FxHashMap::default() }
+    }
+
+    /// The bytes that it takes at least to get to the end of the text from a stack.
+    pub fn of_stack(&mut self, run: &mut Run<'_>, stack: SetId) -> Result<u64, EngineError> {
+        let mut work = vec![stack];
+        while let Some(&set) = work.last() {
+            if self.sets.contains_key(&set) {
+                work.pop();
+                continue;
+            }
+            let entries = run.stacks.entries(set).to_vec();
+            let waiting = entries.iter().filter(|&&entry| entry != Entry::BOTTOM).map(|entry| entry.below);
+            let before = work.len();
+            work.extend(waiting.filter(|below| !self.sets.contains_key(below)));
+            if work.len() > before {
+                continue;
+            }
+            let mut least = NEVER;
+            for entry in entries {
+                let cost = match entry {
+                    Entry::BOTTOM => 0,
+                    _ => {
+                        self.of_frame(run, FrameId(entry.head), entry.register)?.saturating_add(self.sets[&entry.below])
+                    }
+                };
+                least = least.min(cost);
+            }
+            self.sets.insert(set, least);
+        }
+        Ok(self.sets[&stack])
+    }
+
+    fn of_frame(&mut self, run: &mut Run<'_>, frame: FrameId, register: u32) -> Result<u64, EngineError> {
+        let grammar = run.machine.grammar().clone();
+        let lexeme = |expr: ExprId| lexeme_cost(&grammar, expr);
+        Ok(match run.machine.frame(frame) {
+            Frame::Node(node) => match *grammar.node(node) {
+                Node::Repeat { body, min, .. } => times(min.saturating_sub(register), self.nodes[body.0 as usize]),
+                _ => self.nodes[node.0 as usize],
+            },
+            Frame::Rest { node, from } => match grammar.node(node) {
+                Node::Sequence(parts) => sum(parts[from as usize..].iter().map(|part| self.nodes[part.0 as usize])),
+                _ => unreachable!("only a sequence has a rest"),
+            },
+            Frame::Lexeme(expr) => lexeme(expr),
+            Frame::Member { members, value } => {
+                lexeme(grammar.members(members).surface.colon).saturating_add(self.nodes[value.0 as usize])
+            }
+            Frame::AfterValue(id) => self.of_members(run, &grammar, id, register, true),
+            Frame::Key(id) => self.of_members(run, &grammar, id, register, false),
+            Frame::Left { nullable: true, .. } => 0,
+            Frame::Left { .. } => self.of_left(run, frame)?,
+            Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
+        })
+    }
+
+    /// What the rest of an object takes, behind a value or before a key.
+    fn of_members(&self, run: &Run<'_>, grammar: &Grammar, id: MembersId, register: u32, behind_value: bool) -> u64 {
+        let members = grammar.members(id);
+        let state = run.stacks.members(register);
+        let seen = |index: usize| match members.any_order {
+            true => run.machine.known_contains(state.known, index),
+            false => index < state.next as usize,
+        };
+        let [item, close] = [members.surface.item, members.surface.close].map(|expr| lexeme_cost(grammar, expr));
+        let missing = members.known.iter().enumerate().filter(|&(index, known)| known.required && !seen(index));
+        let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
+        let (mut count, mut total) = (0, 0);
+        for (_, known) in missing {
+            count += 1;
+            total = sum([total, member(known.key, known.value)]);
+        }
+        if behind_value {
+            return sum([total, times(count, item), close]);
+        }
+        if count > 0 {
+            return sum([total, times(count - 1, item), close]);
+        }
+        let known = members.known.iter().enumerate().filter(|&(index, _)| !seen(index));
+        let free = members.free.iter().map(|free| member(free.key, free.value));
+        let least = known.map(|(_, known)| member(known.key, known.value)).chain(free).min();
+        sum([least.unwrap_or(NEVER), close])
+    }
+
+    /// What the way up from a left corner takes: relaxed until nothing changes, since such ways go in circles.
+    fn of_left(&mut self, run: &mut Run<'_>, frame: FrameId) -> Result<u64, EngineError> {
+        if let Some(&known) = self.left.get(&frame) {
+            return Ok(known);
+        }
+        let mut ways: Vec<(FrameId, u64, Vec<FrameId>)> = Vec::new();
+        let mut found = vec![frame];
+        let mut done = 0;
+        while let Some(&from) = found.get(done) {
+            done += 1;
+            self.left.insert(from, NEVER);
+            let fork = run.machine.fork_of(run.lexicon, from, Phase::Plain)?;
+            let fork = run.machine.fork(fork).clone();
+            if fork.nullable {
+                ways.push((from, 0, Vec::new()));
+            }
+            let first = run.lexicon.residuals(fork.dfa, StateId::START).to_vec();
+            for (tag, lexeme) in first {
+                let lexeme = u64::from(run.lexicon.deriver().exprs.shortest_at_least(lexeme));
+                for continuation in &fork.continuations[tag as usize] {
+                    let (mut cost, mut circles) = (lexeme, Vec::new());
+                    for &(pushed, register) in continuation {
+                        if let Frame::Left { nullable: false, .. } = run.machine.frame(pushed) {
+                            circles.push(pushed);
+                            if !self.left.contains_key(&pushed) && !found.contains(&pushed) {
+                                found.push(pushed);
+                            }
+                            continue;
+                        }
+                        let register = if let Register::Value(value) = register { value } else { 0 };
+                        cost = cost.saturating_add(self.of_frame(run, pushed, register)?);
+                    }
+                    ways.push((from, cost, circles));
+                }
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (from, cost, circles) in &ways {
+                let cost = sum(circles.iter().map(|circle| self.left[circle]).chain([*cost]));
+                if cost < self.left[from] {
+                    self.left.insert(*from, cost);
+                    changed = true;
+                }
+            }
+        }
+        Ok(self.left[&frame])
+    }
+}
+
+fn lexeme_cost(grammar: &Grammar, expr: ExprId) -> u64 {
+    u64::from(grammar.exprs().shortest_at_least(expr))
+}
+
+fn member_cost(
+    grammar: &Grammar,
+    nodes: &[u64],
+    members: &Members,
+    key: ExprId,
+    value: stencilm_grammar::NodeId,
+) -> u64 {
+    sum([lexeme_cost(grammar, key), lexeme_cost(grammar, members.surface.colon), nodes[value.0 as usize]])
+}
+
+/// The nodes that a node's cost is made of.
+fn parts(grammar: &Grammar, node: &Node) -> Vec<u32> {
+    match node {
+        Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Vec::new(),
+        Node::Sequence(parts) | Node::Choice(parts) => parts.iter().map(|part| part.0).collect(),
+        Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![body.0],
+        Node::Rule(rule) => vec![grammar.rule(*rule).body.0],
+        Node::Members(id) => {
+            let known = &grammar.members(*id).known;
+            known.iter().filter(|known| known.required).map(|known| known.value.0).collect()
+        }
+    }
+}
+
+fn node_costs(grammar: &Grammar) -> Vec<u64> {
+    let nodes = grammar.nodes();
+    let mut costs = vec![NEVER; nodes.len()];
+    let mut missing: Vec<usize> = Vec::with_capacity(nodes.len());
+    let mut users: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
+    let mut queue: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let parts = parts(grammar, node);
+        missing.push(parts.len());
+        parts.iter().for_each(|&part| users[part as usize].push(index as u32));
+        let never = matches!(node, Node::Token(_)) || matches!(node, Node::Choice(parts) if parts.is_empty());
+        if parts.is_empty() && !never {
+            queue.push(Reverse((cost_of(grammar, node, &costs), index as u32)));
+        }
+    }
+    while let Some(Reverse((cost, index))) = queue.pop() {
+        if costs[index as usize] != NEVER {
+            continue;
+        }
+        costs[index as usize] = cost;
+        for &user in &users[index as usize] {
+            let node = &nodes[user as usize];
+            missing[user as usize] -= 1;
+            if missing[user as usize] == 0 || matches!(node, Node::Choice(_)) {
+                queue.push(Reverse((cost_of(grammar, node, &costs), user)));
+            }
+        }
+    }
+    costs
+}
+
+/// The cost of a node from those of its parts.
+fn cost_of(grammar: &Grammar, node: &Node, costs: &[u64]) -> u64 {
+    let cost = |node: &stencilm_grammar::NodeId| costs[node.0 as usize];
+    match node {
+        Node::Lexeme(expr) => lexeme_cost(grammar, *expr),
+        Node::Token(_) => NEVER,
+        Node::Sequence(parts) => sum(parts.iter().map(cost)),
+        Node::Choice(parts) => parts.iter().map(cost).min().unwrap_or(NEVER),
+        Node::Repeat { body, min, .. } => times(*min, cost(body)),
+        Node::Capture { body, .. } => cost(body),
+        Node::Rule(rule) => cost(&grammar.rule(*rule).body),
+        Node::Members(id) => {
+            let members = grammar.members(*id);
+            let surface = members.surface;
+            let required: Vec<_> = members.known.iter().filter(|known| known.required).collect();
+            if required.is_empty() {
+                return lexeme_cost(grammar, surface.empty);
+            }
+            let all = required.iter().map(|known| member_cost(grammar, costs, members, known.key, known.value));
+            let between = times(required.len() as u32 - 1, lexeme_cost(grammar, surface.item));
+            let around = [surface.open, surface.close].map(|expr| lexeme_cost(grammar, expr));
+            sum([sum(all), between, sum(around)])
+        }
+    }
+}
