@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use stencilm_grammar::Grammar;
 
 use crate::cache::MaskCache;
+use crate::captures;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
 use crate::machine::Machine;
@@ -25,6 +26,8 @@ pub struct CompiledGrammar {
     grammar: Arc<Grammar>,
     vocabulary: Arc<Vocabulary>,
     tokens: Arc<TokenEdges>,
+    /// For every node whether a capture is in it; empty where there is none at all.
+    capturing: Vec<bool>,
     layout: Mutex<Arc<Layout>>,
 }
 
@@ -45,7 +48,8 @@ impl CompiledGrammar {
     pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> Result<CompiledGrammar, EngineError> {
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
         let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary, &tokens)));
-        Ok(CompiledGrammar { grammar, vocabulary, tokens, layout })
+        let capturing = captures::capturing(&grammar);
+        Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, layout })
     }
 
     /// The single tokens that the grammar asks for.
@@ -71,6 +75,11 @@ impl CompiledGrammar {
         let machine = lock(&layout.machine).memory_bytes();
         let masks = lock(&layout.masks).memory_bytes();
         self.grammar.memory_bytes() + machine + masks
+    }
+
+    /// For every node whether a capture is in it; empty where there is none at all.
+    pub(crate) fn capturing(&self) -> &[bool] {
+        &self.capturing
     }
 
     /// The layout for a new matcher.

@@ -38,6 +38,9 @@ pub enum EngineError {
     /// Work or memory ran out.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+    /// Finding the captures takes too long.
+    #[error("finding the captures of this text took more than {0} steps; capture less, or a smaller part")]
+    CapturesTooCostly(usize),
     /// One matcher holds too much.
     #[error("the matcher holds more than {0} bytes of stacks; the grammar is too ambiguous for this text")]
     StacksFull(usize),

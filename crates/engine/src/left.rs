@@ -89,6 +89,12 @@ impl LeftGraph {
         self.cycles.get(node.0 as usize).is_some_and(Option::is_some)
     }
 
+    /// Whether two nodes may begin with each other.
+    pub fn in_same_cycle(&self, a: NodeId, b: NodeId) -> bool {
+        let cycle = |node: NodeId| self.cycles.get(self.resolve(node).0 as usize).copied().flatten();
+        cycle(a).is_some() && cycle(a) == cycle(b)
+    }
+
     /// Whether a single token may come first in a node.
     pub fn begins_with_token(&self, node: NodeId) -> bool {
         let is_token = |node: NodeId| matches!(self.grammar.node(node), Node::Token(_));

@@ -5,6 +5,7 @@
 
 mod batch;
 mod cache;
+mod captures;
 mod compiled;
 mod completion;
 mod costs;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::captures::{Record, captures};
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
 use crate::run::{Place, Run};
@@ -33,6 +34,8 @@ pub struct GrammarMatcher {
     layout: Arc<Layout>,
     stacks: Arc<Stacks>,
     history: Vec<Step>,
+    /// What was accepted, where the grammar has captures.
+    record: Option<Arc<Record>>,
     stop_token_ids: Arc<[u32]>,
     terminate_without_stop_token: bool,
 }
@@ -60,7 +63,9 @@ impl GrammarMatcher {
             .with(&mut stacks, |run| run.initial())
             .inspect_err(|error| retire_if_full(&compiled, &layout, error))?;
         let mark = stacks.mark();
+        let record = (!compiled.capturing().is_empty()).then(Arc::default);
         Ok(GrammarMatcher {
+            record,
             compiled,
             layout,
             stacks: Arc::new(stacks),
@@ -87,7 +92,9 @@ impl GrammarMatcher {
 
     /// Bytes of memory held by this sequence, about.
     pub fn memory_bytes(&self) -> usize {
-        self.stacks.memory_bytes() + self.history.len() * size_of::<Step>()
+        self.stacks.memory_bytes()
+            + self.history.len() * size_of::<Step>()
+            + self.record.as_ref().map_or(0, |record| record.memory_bytes())
     }
 
     fn now(&self) -> Step {
@@ -119,16 +126,17 @@ impl GrammarMatcher {
         if self.stop_token_ids.contains(&id) {
             // A token that the grammar names is read as what it names, also one that would stop.
             if self.has_token_edge(id)? {
-                return self.advance(|run| run.step_token(now.configuration, id, None));
+                return self.advance(Some(id), &[], |run| run.step_token(now.configuration, id, None));
             }
             let complete = self.is_completed();
             if complete {
-                self.history.push(Step { stopped: true, ..now });
+                self.push(Step { stopped: true, ..now }, None, &[]);
             }
             return Ok(complete);
         }
         if compiled.tokens().any() {
-            return self.advance(|run| run.step_token(now.configuration, id, bytes));
+            let spelled = bytes.unwrap_or_default();
+            return self.advance(Some(id), spelled, |run| run.step_token(now.configuration, id, bytes));
         }
         match bytes {
             Some(bytes) => self.accept_bytes(bytes),
@@ -154,12 +162,22 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(false);
         }
-        self.advance(|run| run.run(now.configuration, bytes))
+        self.advance(None, bytes, |run| run.run(now.configuration, bytes))
+    }
+
+    fn push(&mut self, step: Step, token: Option<u32>, bytes: &[u8]) {
+        self.history.push(step);
+        if let Some(record) = &mut self.record {
+            Arc::make_mut(record).push(token, bytes);
+        }
     }
 
     /// One step of the history to the configuration that an operation finds, or no change and `false` where it finds none.
+    /// `token` and `bytes` say what is accepted.
     fn advance(
         &mut self,
+        token: Option<u32>,
+        bytes: &[u8],
         operation: impl FnOnce(&mut Run<'_>) -> Result<SetId, EngineError>,
     ) -> Result<bool, MatcherError> {
         let now = self.now();
@@ -171,7 +189,7 @@ impl GrammarMatcher {
             }
             Ok(configuration) => {
                 let mark = stacks.mark();
-                self.history.push(Step { configuration, stopped: false, mark });
+                self.push(Step { configuration, stopped: false, mark }, token, bytes);
                 Ok(true)
             }
             Err(error) => {
@@ -258,6 +276,21 @@ impl GrammarMatcher {
         Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
     }
 
+    /// The texts of the parts that the grammar names, as far as they are complete: by where they begin, outer ones first.
+    /// A name comes as often as its part does. Where the text can be read in several ways, the first alternative counts,
+    /// and the end of a sequence takes as little as it can. A special token adds nothing to a text.
+    ///
+    /// They are found on demand, in time that grows with the text; nothing is changed.
+    ///
+    /// # Errors
+    /// [`MatcherError::Engine`] when a limit is reached.
+    pub fn get_captures(&self) -> Result<Vec<(String, Vec<u8>)>, MatcherError> {
+        let Some(record) = &self.record else { return Ok(Vec::new()) };
+        let (grammar, capturing) = (self.compiled.grammar(), self.compiled.capturing());
+        let found = self.layout.with(&mut Stacks::new(), |run| captures(run, grammar, capturing, record));
+        Ok(found.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?)
+    }
+
     /// Takes back the last `count` tokens, a stop token included.
     ///
     /// # Errors
@@ -268,6 +301,11 @@ impl GrammarMatcher {
             return Err(MatcherError::RollbackPastStart { asked: count, accepted });
         }
         self.history.truncate(self.history.len() - count);
+        if let Some(record) = &mut self.record
+            && count > 0
+        {
+            Arc::make_mut(record).truncate(accepted - count);
+        }
         let mark = self.now().mark;
         if self.stacks.mark() != mark {
             Arc::make_mut(&mut self.stacks).rewind(mark);

@@ -63,9 +63,14 @@ pub(crate) fn state_of(thread: Entry) -> StateId {
 impl Run<'_> {
     /// The configuration before the first byte.
     pub fn initial(&mut self) -> Result<SetId, EngineError> {
-        let root = self.stacks.push(Machine::ROOT.0, 0, SetId::BOTTOM);
+        self.initial_at(Machine::ROOT)
+    }
+
+    /// The configuration before the first byte of a part that stands alone.
+    pub fn initial_at(&mut self, frame: FrameId) -> Result<SetId, EngineError> {
+        let stack = self.stacks.push(frame.0, 0, SetId::BOTTOM);
         let mut threads = Vec::new();
-        self.start(root, &mut threads)?;
+        self.start(stack, &mut threads)?;
         Ok(self.stacks.configuration(&mut threads))
     }
 

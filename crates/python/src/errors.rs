@@ -46,9 +46,12 @@ pub fn pattern(py: Python<'_>, error: &PatternError) -> PyErr {
 /// An error of a matcher.
 pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
     let class = match error {
-        MatcherError::Engine(EngineError::Limit(_) | EngineError::StacksFull(_) | EngineError::TooManyWays(_)) => {
-            "LimitExceeded"
-        }
+        MatcherError::Engine(
+            EngineError::Limit(_)
+            | EngineError::StacksFull(_)
+            | EngineError::CapturesTooCostly(_)
+            | EngineError::TooManyWays(_),
+        ) => "LimitExceeded",
         _ => "MatcherError",
     };
     raise(py, class, &error.to_string(), None)

@@ -1,5 +1,6 @@
 //! Tests of the engine through its public face.
 
+mod captures;
 mod common;
 mod earley;
 mod masks;

@@ -14,9 +14,9 @@ use crate::random::Random;
 
 /// A builder that remembers which words its lexemes are.
 #[derive(Default)]
-struct Words {
-    builder: GrammarBuilder,
-    words: HashMap<ExprId, Vec<u8>>,
+pub struct Words {
+    pub builder: GrammarBuilder,
+    pub words: HashMap<ExprId, Vec<u8>>,
 }
 
 impl Words {
@@ -26,7 +26,7 @@ impl Words {
         self.builder.lexeme(expr)
     }
 
-    fn node(&mut self, random: &mut Random, rules: &[RuleId], pool: &mut Vec<NodeId>, depth: usize) -> NodeId {
+    pub fn node(&mut self, random: &mut Random, rules: &[RuleId], pool: &mut Vec<NodeId>, depth: usize) -> NodeId {
         let node = match random.below(if depth == 0 { 5 } else { 14 }) {
             0 => self.word(""),
             1 | 2 => {
