@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 import stencilm
-from stencilm import GrammarCompiler, GrammarMatcher, MatcherError, TokenizerInfo, Verdict
+from stencilm import (
+    GrammarCompiler,
+    GrammarMatcher,
+    Literal,
+    MatcherError,
+    Pattern,
+    TokenizerInfo,
+    Verdict,
+)
 from tokenizer_folders import FOLDERS, tokenizer_info
 
 PERSON = {
@@ -258,3 +266,49 @@ def test_a_completion_that_is_too_long_says_how_long() -> None:
     deep = GrammarMatcher(compiler.compile_builtin_json_grammar())
     assert deep.accept_string("[" * 20_000)
     assert deep.shortest_completion() == b"]" * 20_000
+
+
+def test_candidates(matcher: GrammarMatcher) -> None:
+    assert matcher.candidates() == [Literal("{")]
+    assert matcher.accept_string("{")
+    assert matcher.candidates() == [Literal('"name"')]
+    assert matcher.accept_string('"name":"')
+    (string,) = matcher.candidates()
+    assert isinstance(string, Pattern) and string.regex.endswith('"')
+    assert matcher.accept_string('A"')
+    assert matcher.candidates() == [Literal(",")]
+    compiler = GrammarCompiler(tokenizer_info("tiny"))
+    words = GrammarMatcher(compiler.compile_regex("red|green|blue|éa"))
+    assert [word.text for word in words.candidates() if isinstance(word, Literal)] == [
+        "blue",
+        "green",
+        "red",
+        "éa",
+    ]
+    digits = GrammarMatcher(compiler.compile_regex("[0-9]{2}"))
+    assert len(digits.candidates(100)) == 100 and digits.candidates() == [Pattern("[0-9]{2}")]
+    assert digits.candidates(0) == []
+    assert digits.accept_string("7")
+    assert digits.candidates() == [Literal(str(digit)) for digit in range(10)]
+    half = GrammarMatcher(compiler.compile_regex("é[a-z]*"))
+    assert half.accept_string(b"\xc3") and half.candidates() == [Pattern("(?s:.)+")]
+    bad: Any
+    for bad, kind in ((-1, ValueError), ("x", TypeError), (10**30, ValueError)):
+        with pytest.raises(kind, match="limit is"):
+            digits.candidates(bad)
+
+
+def test_candidates_can_be_written_and_patterns_parse() -> None:
+    compiler = GrammarCompiler(tokenizer_info("tiny"))
+    for start in ("", "{", '{"a": ', '{"a": "x', "[1", "tr", '{"a": -', '"\\u00'):
+        matcher = GrammarMatcher(compiler.compile_builtin_json_grammar())
+        assert matcher.accept_string(start)
+        candidates = matcher.candidates()
+        assert candidates
+        for candidate in candidates:
+            if isinstance(candidate, Literal):
+                assert matcher.longest_valid_prefix(candidate.text).status != "dead"
+            else:
+                pattern = GrammarMatcher(compiler.compile_regex(candidate.regex))
+                text = pattern.shortest_completion()
+                assert matcher.longest_valid_prefix(text).status != "dead", (start, candidate)

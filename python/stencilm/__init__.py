@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         get_bitmask_shape,
         reset_token_bitmask,
     )
+    from stencilm.candidates import Literal, Pattern
     from stencilm.compiler import CompiledGrammar, GrammarCompiler
     from stencilm.errors import (
         BatchError,
@@ -58,9 +59,11 @@ __all__ = [
     "InvalidOutput",
     "JsonSchema",
     "LimitExceeded",
+    "Literal",
     "MatcherError",
     "Model",
     "ModelError",
+    "Pattern",
     "Regex",
     "Report",
     "StencilError",
@@ -90,6 +93,7 @@ _NAMES = {
         "get_bitmask_shape",
         "reset_token_bitmask",
     ),
+    "candidates": ("Literal", "Pattern"),
     "compiler": ("CompiledGrammar", "GrammarCompiler"),
     "errors": (
         "BatchError",

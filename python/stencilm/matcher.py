@@ -6,20 +6,22 @@ are, so that accepting a token and filling a mask run no Python at all.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, NoReturn, Self, cast
+from typing import Any, NamedTuple, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stencilm import _core
+from stencilm.candidates import Candidate, Literal, Pattern
 from stencilm.compiler import CompiledGrammar
 
 
 class Verdict(NamedTuple):
     """How a text stands in its grammar."""
 
-    status: Literal["complete", "viable", "dead"]
+    status: typing.Literal["complete", "viable", "dead"]
     """All of it fits and may end here; all of it fits and must go on; some of it cannot fit."""
     valid_bytes: int
     """How many bytes of its UTF-8 form fit."""
@@ -105,6 +107,22 @@ class GrammarMatcher(_core.Matcher):
         status, valid_bytes = self._longest_valid_prefix(text)
         return Verdict(cast("Any", status), valid_bytes)
 
+    def candidates(self, limit: int = 16) -> list[Candidate]:
+        """What may come next, up to the end of one lexeme each, such as a key, a number or a word.
+
+        A lexeme with at most `limit` texts stands as these, another one as a pattern: the syntax
+        of `Grammar.from_regex`, except that a lexeme which no pattern can describe (an
+        intersection, or half a character) stands as `(?s:.)+`, which is too much. Texts first; no
+        more than `limit` in all. That the text may end here is not among them; see `is_completed`.
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int):
+            raise TypeError(f"limit is {limit!r}, but must be an int")
+        if not 0 <= limit <= _MAX_CANDIDATES:
+            raise ValueError(f"limit is {limit}, but must be from 0 to {_MAX_CANDIDATES}")
+        return [
+            Literal(text) if known else Pattern(text) for known, text in self._candidates(limit)
+        ]
+
     def traverse_draft_tree(
         self,
         retrieve_next_token: Any,
@@ -177,7 +195,7 @@ class BatchGrammarMatcher(_core.BatchMatcher):
 
     __slots__ = ()
 
-    def __new__(cls, max_threads: int | Literal["auto"] = "auto") -> Self:
+    def __new__(cls, max_threads: int | typing.Literal["auto"] = "auto") -> Self:
         """Starts no thread yet."""
         if max_threads == "auto":
             return cast("Self", super().__new__(cls))
@@ -193,6 +211,7 @@ class BatchGrammarMatcher(_core.BatchMatcher):
 
 
 _MAX_THREADS = 1024
+_MAX_CANDIDATES = 1_000_000
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.int64]:

@@ -3,6 +3,8 @@
 //! One lexeme after the other, always the one with which the rest takes the fewest bytes (`costs.rs`). What is chosen is
 //! then read for real, so that the result is right whatever the estimate.
 
+use std::collections::hash_map;
+
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ExprId, LimitExceeded, Shortest};
 
@@ -89,15 +91,15 @@ impl Run<'_> {
                 if fork.continuations[tag as usize].is_empty() {
                     continue;
                 }
-                if !lexemes.contains_key(&lexeme) {
+                if let hash_map::Entry::Vacant(unknown) = lexemes.entry(lexeme) {
                     let deriver = self.lexicon.deriver();
                     // Longer ones than the budget are found to be too long by this bound, without being spelled.
                     let shortest = deriver.exprs.shortest_at_least(lexeme);
                     let text = match shortest as usize > MAX_STEPS {
-                        true => Some(vec![0; 0]),
+                        true => Some(Vec::new()),
                         false => Shortest::new(deriver, lexeme, 1, MAX_STEPS).next(deriver)?,
                     };
-                    lexemes.insert(lexeme, text);
+                    unknown.insert(text);
                 }
                 let Some(text) = &lexemes[&lexeme] else { continue };
                 let bound = self.lexicon.deriver().exprs.shortest_at_least(lexeme);

@@ -5,6 +5,7 @@
 
 mod batch;
 mod cache;
+mod candidates;
 mod captures;
 mod compiled;
 mod completion;
@@ -31,6 +32,7 @@ mod vocabulary;
 mod walk;
 
 pub use batch::Workers;
+pub use candidates::Candidate;
 pub use compiled::CompiledGrammar;
 pub use cpus::available_cpus;
 pub use draft::{DraftTree, DraftTreeError};

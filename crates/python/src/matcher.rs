@@ -7,7 +7,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stencilm_engine::{self as engine, DraftTree, Explanation, MatcherError, MatcherOptions, Status};
+use stencilm_engine::{self as engine, Candidate, DraftTree, Explanation, MatcherError, MatcherOptions, Status};
 
 use crate::arguments;
 use crate::bitmask::Rows;
@@ -143,6 +143,16 @@ impl Matcher {
         let why = guard.explain(id).map_err(|error| errors::matcher(py, &error))?;
         let text = vocabulary.token_bytes(id).map(|bytes| format!(" {}", engine::shown(bytes)));
         Ok(format!("token {id}{} {why}", text.unwrap_or_default()))
+    }
+
+    /// Whether each is a literal, and its text.
+    fn _candidates(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<(bool, String)>> {
+        let candidates = self.with(py, false, |inner| inner.candidates(limit))?;
+        let told = candidates.into_iter().map(|candidate| match candidate {
+            Candidate::Literal(text) => (true, text),
+            Candidate::Pattern(pattern) => (false, pattern),
+        });
+        Ok(told.collect())
     }
 
     #[pyo3(signature = (*, max_bytes = 65_536))]

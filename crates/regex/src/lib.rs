@@ -9,6 +9,7 @@ mod derivative;
 mod dfa;
 mod expr;
 mod limits;
+mod print;
 mod saturate;
 mod shortest;
 pub mod syntax;
