@@ -12,12 +12,6 @@ use stencilm_regex::{ByteSet, ExprId};
 use crate::choices::Choices;
 use crate::exprs::{random_counts, random_expr};
 
-/// Whether rules may refer to themselves before they have read anything.
-const LEFT_RECURSION: bool = true;
-
-/// Whether nodes that stand for single tokens may come.
-pub const TOKEN_NODES: bool = false;
-
 /// The special tokens that every random vocabulary has.
 pub const SPECIAL_TOKENS: [&str; 2] = ["<pad>", "<|tool|>"];
 
@@ -71,10 +65,7 @@ impl Maker {
                 0..=6 => self.builder.sequence(&parts),
                 7..=11 => self.builder.choice(&parts),
                 12 => self.builder.repeat(parts[0], 0, Some(1)),
-                13 => {
-                    let (min, max) = random_counts(choices);
-                    self.builder.repeat(parts[0], min, max)
-                }
+                13 => self.repeat(choices, 0),
                 14 => self.call(choices, 0),
                 _ => self.object(choices, 0),
             };
@@ -91,12 +82,12 @@ impl Maker {
     }
 
     fn leaf(&mut self, choices: &mut Choices<'_>) -> NodeId {
-        if TOKEN_NODES && choices.chance(6) {
+        if choices.chance(6) {
             return match choices.below(3) {
                 0 => self.builder.special_token(*choices.pick(&SPECIAL_TOKENS)),
                 negated => {
-                    let first = choices.below(40) as u32;
-                    self.builder.token_ids(&[(first, first + choices.below(8) as u32)], negated == 2)
+                    let first = choices.below(6) as u32;
+                    self.builder.token_ids(&[(first, first + choices.below(3) as u32)], negated == 2)
                 }
             };
         }
@@ -115,11 +106,7 @@ impl Maker {
                 let parts = self.nodes(choices, depth, 1);
                 self.builder.choice(&parts)
             }
-            4 => {
-                let body = self.node(choices, depth.saturating_sub(1));
-                let (min, max) = random_counts(choices);
-                self.builder.repeat(body, min, max)
-            }
+            4 => self.repeat(choices, depth),
             5 => self.object(choices, depth),
             6 => {
                 let body = self.node(choices, depth.saturating_sub(1));
@@ -128,6 +115,19 @@ impl Maker {
             }
             _ => self.call(choices, depth),
         }
+    }
+
+    /// Long counts only around leaves: a rule that repeats itself so often in so many ways is exponential by its nature.
+    fn repeat(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
+        if choices.chance(2) {
+            let body = self.leaf(choices);
+            let (min, max) = random_counts(choices);
+            return self.builder.repeat(body, min, max);
+        }
+        let body = self.node(choices, depth.saturating_sub(1));
+        let min = choices.below(3) as u32;
+        let max = if choices.chance(2) { Some((min + choices.below(3) as u32).max(1)) } else { None };
+        self.builder.repeat(body, min, max)
     }
 
     fn nodes(&mut self, choices: &mut Choices<'_>, depth: usize, at_least: usize) -> Vec<NodeId> {
@@ -139,7 +139,7 @@ impl Maker {
         let rule = *choices.pick(&self.rules);
         let call = self.builder.node(Node::Rule(rule));
         let call = if choices.chance(2) { self.builder.repeat(call, 0, Some(1)) } else { call };
-        if LEFT_RECURSION && choices.chance(2) {
+        if choices.chance(2) {
             let rest = self.node(choices, depth.saturating_sub(1));
             return self.builder.sequence(&[call, rest]);
         }

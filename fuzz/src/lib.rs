@@ -11,11 +11,14 @@ pub mod minimize;
 pub mod notations;
 pub mod oracle;
 pub mod sentences;
+pub mod show;
 pub mod vocabularies;
 pub mod walks;
 
 use std::ops::AddAssign;
 use std::sync::Arc;
+
+use stencilm_grammar::Grammar;
 
 pub use choices::Choices;
 
@@ -67,8 +70,28 @@ pub const SOURCES: [Source; 3] = [Source::Nodes, Source::Regex, Source::JsonSche
 /// When something that must hold does not.
 pub fn fuzz_one(data: &[u8]) -> Counts {
     let mut choices = Choices::new(data);
-    let source = [Source::Nodes, Source::Nodes, Source::Regex, Source::JsonSchema][choices.below(4)];
+    let source = source(&mut choices);
     check(source, &mut choices)
+}
+
+fn source(choices: &mut Choices<'_>) -> Source {
+    [Source::Nodes, Source::Nodes, Source::Regex, Source::JsonSchema][choices.below(4)]
+}
+
+/// The grammar that the bytes choose, as text for people.
+pub fn shown(data: &[u8]) -> String {
+    let mut choices = Choices::new(data);
+    let source = source(&mut choices);
+    let (grammar, what) = grammar(source, &mut choices);
+    format!("{what}\n{}", grammar.map_or("no grammar".into(), |grammar| show::grammar(&grammar)))
+}
+
+fn grammar(source: Source, choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
+    match source {
+        Source::Nodes => (grammars::random_grammar(choices), "nodes".to_owned()),
+        Source::Regex => notations::regex(choices),
+        Source::JsonSchema => notations::json_schema(choices),
+    }
 }
 
 /// Checks the case that the choices make of a source.
@@ -77,15 +100,11 @@ pub fn fuzz_one(data: &[u8]) -> Counts {
 /// When something that must hold does not.
 pub fn check(source: Source, choices: &mut Choices<'_>) -> Counts {
     let mut counts = Counts { cases: 1, ..Counts::default() };
-    let (grammar, what) = match source {
-        Source::Nodes => (grammars::random_grammar(choices), "nodes".to_owned()),
-        Source::Regex => notations::regex(choices),
-        Source::JsonSchema => notations::json_schema(choices),
-    };
+    let (grammar, what) = grammar(source, choices);
     if let Some(grammar) = grammar {
         counts.grammars = 1;
         let case = walks::Case::new(Arc::new(grammar), choices, source == Source::JsonSchema, what);
-        counts += case.walk(choices);
+        counts += case.map_or(Counts::default(), |case| case.walk(choices));
     }
     counts
 }

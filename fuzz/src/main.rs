@@ -2,25 +2,29 @@
 //!
 //!     cargo run --profile fuzz -p stencilm-fuzz -- --seconds 60 --seed 1 --out target/fuzz
 //!     cargo run --profile fuzz -p stencilm-fuzz -- target/fuzz/failure-1-42.bin
+//!     cargo run --profile fuzz -p stencilm-fuzz -- --shrink target/fuzz/running-1.bin
 //!
 //! Cases are numbered: a seed and a number make the same case again, on every machine. A panic is caught, made small and
-//! written to a file that replays. A case that kills the process (a stack overflow, say) or takes too long is named too:
-//! its number is in `running-SEED.txt`, and `--from` begins with it.
+//! written to a file that replays. A case that kills the process (a stack overflow, say) or takes too long is kept too:
+//! it stands in `running-SEED.bin`, and `--shrink` makes it small in processes of its own. `--from` begins at a number.
 
 use std::fs;
 use std::panic;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stencilm_fuzz::choices::random_bytes;
 use stencilm_fuzz::minimize::minimize;
-use stencilm_fuzz::{Counts, fuzz_one};
+use stencilm_fuzz::{Counts, fuzz_one, shown};
 
 /// A case that takes longer has found work without a bound.
 const MAX_CASE: Duration = Duration::from_secs(60);
+
+/// A case that takes longer counts as endless while it is made small.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// How many different failures end a run.
 const MAX_FAILURES: usize = 20;
@@ -32,11 +36,13 @@ struct Options {
     seed: u64,
     from: u64,
     out: PathBuf,
+    shrink: Option<PathBuf>,
     replay: Vec<PathBuf>,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { seconds: 60, seed: 1, from: 0, out: "target/fuzz".into(), replay: Vec::new() };
+    let mut options =
+        Options { seconds: 60, seed: 1, from: 0, out: "target/fuzz".into(), shrink: None, replay: Vec::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || {
@@ -48,6 +54,7 @@ fn options() -> Result<Options, String> {
             "--seed" => options.seed = number()?,
             "--from" => options.from = number()?,
             "--out" => options.out = arguments.next().ok_or("--out is followed by a folder")?.into(),
+            "--shrink" => options.shrink = Some(arguments.next().ok_or("--shrink is followed by a file")?.into()),
             flag if flag.starts_with('-') => return Err(format!("{flag} is not known; see the top of main.rs")),
             file => options.replay.push(file.into()),
         }
@@ -64,7 +71,11 @@ fn main() -> ExitCode {
         }
     };
     // The recogniser recurses; it is slow and simple on purpose.
-    let run = move || if options.replay.is_empty() { search(&options) } else { replay(&options.replay) };
+    let run = move || match &options.shrink {
+        Some(file) => shrink(file),
+        None if options.replay.is_empty() => search(&options),
+        None => replay(&options.replay),
+    };
     let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(run).expect("a thread can be started");
     thread.join().expect("failures of cases are caught")
 }
@@ -72,7 +83,11 @@ fn main() -> ExitCode {
 fn replay(files: &[PathBuf]) -> ExitCode {
     for file in files {
         match fs::read(file) {
-            Ok(data) => println!("{}: {:?}", file.display(), fuzz_one(&data)),
+            Ok(data) => {
+                println!("{}: {}", file.display(), shown(&data));
+                let start = Instant::now();
+                println!("{:?}, {:?}", fuzz_one(&data), start.elapsed());
+            }
             Err(error) => {
                 eprintln!("{}: {error}", file.display());
                 return ExitCode::FAILURE;
@@ -82,10 +97,39 @@ fn replay(files: &[PathBuf]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Makes a case small that kills its process or takes longer than [`SLOW`].
+fn shrink(file: &Path) -> ExitCode {
+    let data = fs::read(file).expect("the file can be read");
+    let candidate_file = file.with_extension("try");
+    let own = std::env::current_exe().expect("the program has a path");
+    let small = minimize(&data, 400, |candidate| {
+        fs::write(&candidate_file, candidate).expect("the file can be written");
+        let command = Command::new(&own).arg(&candidate_file).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = command.expect("the program can be started again");
+        let start = Instant::now();
+        loop {
+            match child.try_wait().expect("a process can be waited for") {
+                Some(status) => return status.code() != Some(0),
+                None if start.elapsed() > SLOW => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return true;
+                }
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    });
+    let _ = fs::remove_file(&candidate_file);
+    let path = file.with_extension("small.bin");
+    fs::write(&path, &small).expect("the file can be written");
+    println!("{}: {} bytes\n{}", path.display(), small.len(), shown(&small));
+    ExitCode::SUCCESS
+}
+
 fn search(options: &Options) -> ExitCode {
     fs::create_dir_all(&options.out).expect("the folder can be made");
     panic::set_hook(Box::new(|info| *LAST_PANIC.lock().expect("only the hook writes") = info.to_string()));
-    let running = options.out.join(format!("running-{}.txt", options.seed));
+    let running = options.out.join(format!("running-{}.bin", options.seed));
     watch_for_endless_cases(options.seed);
     let start = Instant::now();
     let mut counts = Counts::default();
@@ -95,8 +139,8 @@ fn search(options: &Options) -> ExitCode {
         if start.elapsed().as_secs() >= options.seconds || failures.len() >= MAX_FAILURES {
             break;
         }
-        fs::write(&running, number.to_string()).expect("the number can be written");
         let data = case_bytes(options.seed, number);
+        fs::write(&running, &data).expect("the file can be written");
         CASE.store(number, Ordering::Relaxed);
         BEGUN.store(start.elapsed().as_secs() + 1, Ordering::Relaxed);
         let outcome = panic::catch_unwind(|| fuzz_one(&data));
@@ -141,13 +185,13 @@ fn report(options: &Options, number: u64, data: &[u8], failures: &mut Vec<String
     let _ = panic::catch_unwind(|| fuzz_one(&small));
     let path = options.out.join(format!("failure-{}-{number}.bin", options.seed));
     save(&path, &small);
-    println!("FAILURE {}: {} bytes\n{}\n", path.display(), small.len(), last_panic());
+    println!("FAILURE {}: {} bytes\n{}\n{}\n", path.display(), small.len(), last_panic(), shown(&small));
     failures.push(kind);
 }
 
 fn save(path: &Path, data: &[u8]) {
     fs::write(path, data).expect("the file can be written");
-    fs::write(path.with_extension("txt"), last_panic()).expect("the file can be written");
+    fs::write(path.with_extension("txt"), last_panic() + "\n" + &shown(data)).expect("the file can be written");
 }
 
 static CASE: AtomicU64 = AtomicU64::new(0);

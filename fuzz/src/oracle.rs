@@ -249,8 +249,14 @@ fn means(pattern: &TokenPattern, id: u32, tokens: &Tokens) -> bool {
         TokenPattern::Special(name) => {
             tokens.special_tokens().iter().any(|(special, n)| *special == id && **n == **name)
         }
-        TokenPattern::Ids { ranges, negated } => {
-            ranges.iter().any(|(first, last)| (*first..=*last).contains(&id)) != *negated
+        TokenPattern::Ids { ranges, negated: false } => {
+            ranges.iter().any(|(first, last)| (*first..=*last).contains(&id))
+        }
+        TokenPattern::Ids { ranges, negated: true } => {
+            let is_special = tokens.special_tokens().iter().any(|(special, _)| *special == id);
+            let is_token = tokens.token_bytes(id).is_some() || is_special;
+            let is_named = ranges.iter().any(|(first, last)| (*first..=*last).contains(&id));
+            is_token && !is_named && !tokens.stop_token_ids().contains(&id)
         }
     }
 }

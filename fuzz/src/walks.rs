@@ -1,9 +1,10 @@
 //! Walks through one compiled grammar, in which every answer is asked for in every way there is.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
-use stencilm_grammar::Grammar;
+use stencilm_grammar::{Grammar, Node};
 
 use crate::Counts;
 use crate::choices::Choices;
@@ -14,6 +15,9 @@ use crate::vocabularies::Tokens;
 /// Larger grammars are not given to the slow recogniser.
 const MAX_ORACLE_NODES: usize = 400;
 
+/// A case that has taken so long is ended where it is.
+const ENOUGH: Duration = Duration::from_secs(5);
+
 /// A grammar and a vocabulary.
 pub struct Case {
     grammar: Arc<Grammar>,
@@ -22,6 +26,8 @@ pub struct Case {
     compiled: Arc<CompiledGrammar>,
     texts: Vec<Vec<u8>>,
     is_json: bool,
+    /// Whether a token may come for itself, where its bytes may not.
+    has_token_nodes: bool,
     /// What the grammar was made of, for messages.
     what: String,
 }
@@ -54,16 +60,17 @@ enum Step {
 
 impl Case {
     /// A case whose vocabulary the choices make.
-    pub fn new(grammar: Arc<Grammar>, choices: &mut Choices<'_>, is_json: bool, what: String) -> Case {
+    ///
+    /// `None` where the grammar names tokens of which the vocabulary has none.
+    pub fn new(grammar: Arc<Grammar>, choices: &mut Choices<'_>, is_json: bool, what: String) -> Option<Case> {
         let mut sentences = Sentences::new(&grammar);
         let texts: Vec<Vec<u8>> =
-            (0..6).filter_map(|_| sentences.next(choices, 60)).filter(|t| !t.is_empty()).collect();
+            (0..6).filter_map(|_| sentences.next(choices, 60)).filter(|text| !text.is_empty()).collect();
         let tokens = Tokens::random(choices, &texts);
         let vocabulary = tokens.vocabulary();
-        let compiled = Arc::new(
-            CompiledGrammar::new(grammar.clone(), vocabulary.clone()).expect("no case names a token that is not there"),
-        );
-        Case { grammar, tokens, vocabulary, compiled, texts, is_json, what }
+        let compiled = Arc::new(CompiledGrammar::new(grammar.clone(), vocabulary.clone()).ok()?);
+        let has_token_nodes = grammar.nodes().iter().any(|node| matches!(node, Node::Token(_)));
+        Some(Case { grammar, tokens, vocabulary, compiled, texts, is_json, has_token_nodes, what })
     }
 
     /// Several walks of one compiled grammar, so that the later ones find what the earlier ones left.
@@ -82,7 +89,11 @@ impl Case {
         let mut oracle =
             (self.grammar.nodes().len() <= MAX_ORACLE_NODES).then(|| Oracle::new(&self.grammar, &self.vocabulary));
         let walks = if self.tokens.few { 6 + choices.below(12) } else { 1 + choices.below(5) };
+        let begun = Instant::now();
         for _ in 0..walks {
+            if begun.elapsed() > ENOUGH {
+                return Err(Limit);
+            }
             let walker = self.one_walk(choices, oracle.as_mut(), counts)?;
             // Another sequence of the same compiled grammar, then one in which nothing was computed yet.
             if choices.chance(3) {
@@ -212,7 +223,7 @@ impl Case {
         }
         let token = *choices.pick(&allowed);
         let bytes = self.vocabulary.token_bytes(token);
-        let step = match bytes.filter(|_| choices.chance(10)) {
+        let step = match bytes.filter(|_| !self.has_token_nodes && choices.chance(10)) {
             Some(bytes) => Step::Bytes(bytes.to_vec()),
             None => Step::Token(token),
         };
