@@ -184,14 +184,21 @@ fn report(options: &Options, number: u64, data: &[u8], failures: &mut Vec<String
     });
     let _ = panic::catch_unwind(|| fuzz_one(&small));
     let path = options.out.join(format!("failure-{}-{number}.bin", options.seed));
-    save(&path, &small);
-    println!("FAILURE {}: {} bytes\n{}\n{}\n", path.display(), small.len(), last_panic(), shown(&small));
+    let message = last_panic();
+    save(&path, &small, &message);
+    println!("FAILURE {}: {} bytes\n{}\n{}\n", path.display(), small.len(), message, shown_if_it_can(&small));
     failures.push(kind);
 }
 
-fn save(path: &Path, data: &[u8]) {
+/// The grammar of a case, unless making it is what fails.
+fn shown_if_it_can(data: &[u8]) -> String {
+    panic::catch_unwind(|| shown(data)).unwrap_or_else(|_| "the grammar cannot be made".into())
+}
+
+fn save(path: &Path, data: &[u8], message: &str) {
     fs::write(path, data).expect("the file can be written");
-    fs::write(path.with_extension("txt"), last_panic() + "\n" + &shown(data)).expect("the file can be written");
+    fs::write(path.with_extension("txt"), format!("{message}\n{}", shown_if_it_can(data)))
+        .expect("the file can be written");
 }
 
 static CASE: AtomicU64 = AtomicU64::new(0);

@@ -261,10 +261,12 @@ fn means(pattern: &TokenPattern, id: u32, tokens: &Tokens) -> bool {
     }
 }
 
-/// The string value of a quoted key; of the escapes only `\u00..` can come.
+/// The string value of a quoted key: by serde where it is JSON, else as it is written but for `\u00..`.
 pub fn value_of(written: &[u8]) -> Vec<u8> {
-    let body = written.trim_ascii_start();
-    let body = body.strip_prefix(b"\"").and_then(|body| body.strip_suffix(b"\"")).unwrap_or(body);
+    if let Ok(value) = serde_json::from_slice::<String>(written) {
+        return value.into_bytes();
+    }
+    let body = written.strip_prefix(b"\"").and_then(|body| body.strip_suffix(b"\"")).unwrap_or(written);
     let mut value = Vec::new();
     let mut rest = body;
     while let Some((&byte, after)) = rest.split_first() {

@@ -8,6 +8,9 @@ use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 /// Expressions nested more deeply are cut short.
 const MAX_DEPTH: usize = 12;
 
+/// Longer lines are cut short.
+const MAX_LINE: usize = 400;
+
 /// The nodes that can be reached, one a line, the root first.
 pub fn grammar(grammar: &Grammar) -> String {
     let mut shown: Vec<NodeId> = Vec::new();
@@ -22,6 +25,7 @@ pub fn grammar(grammar: &Grammar) -> String {
             work.push(child);
             format!("n{}", child.0)
         });
+        let line: String = line.chars().take(MAX_LINE).collect();
         writeln!(text, "  n{} ::= {line}", node.0).expect("a string takes all text");
     }
     text

@@ -205,6 +205,8 @@ fn refusals_name_the_place() {
         ("(?>a)", Unsupported, 0, "not supported"),
         ("(a)(?(1)b|c)", Unsupported, 3, "not supported"),
         ("a(?#b)", Unsupported, 1, "not supported"),
+        ("a(?(é)", Unsupported, 1, "`(?(`: this kind of group"),
+        ("a(?>", Unsupported, 1, "`(?>`: this kind of group"),
         ("b(?P=n)", Unsupported, 1, "not supported"),
         ("a++", Syntax, 2, "quantifier directly after"),
         ("a{2}{3}", Syntax, 4, "quantifier directly after"),

@@ -69,15 +69,15 @@ impl PatternError {
         }
         let rest = &pattern[offset..];
         // `regex-syntax` sees a bad flag where Python and PCRE have a construct of their own.
-        let group = pattern[..offset].rfind("(?").map(|start| &pattern[start..]);
-        let python_group = matches!(error.kind(), FlagUnrecognized | FlagUnexpectedEof)
-            .then_some(group)
-            .flatten()
-            .filter(|group| ["(?P=", "(?P>", "(?>", "(?(", "(?#", "(?|", "(?&"].iter().any(|p| group.starts_with(p)));
-        if let Some(group) = python_group {
-            let offset = pattern.len() - group.len();
+        let group =
+            pattern[..offset].rfind("(?").filter(|_| matches!(error.kind(), FlagUnrecognized | FlagUnexpectedEof));
+        let opening = group.and_then(|start| {
+            let openings = ["(?P=", "(?P>", "(?>", "(?(", "(?#", "(?|", "(?&"];
+            openings.into_iter().find(|opening| pattern[start..].starts_with(opening)).map(|opening| (start, opening))
+        });
+        if let Some((offset, opening)) = opening {
             let what = "this kind of group is not supported; use (?:...) and spell the alternatives out";
-            return PatternError::about(Unsupported, pattern, offset, offset + 4, what);
+            return PatternError::about(Unsupported, pattern, offset, offset + opening.len(), what);
         }
         let (kind, way_out) = match error.kind() {
             UnsupportedBackreference if rest.starts_with("\\0") => (Syntax, "octal escapes are not read; write \\x00"),
