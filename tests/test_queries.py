@@ -271,6 +271,7 @@ def test_a_completion_that_is_too_long_says_how_long() -> None:
 def test_candidates(matcher: GrammarMatcher) -> None:
     assert matcher.candidates() == [Literal("{")]
     assert matcher.accept_string("{")
+    assert matcher.get_captures() == []  # this grammar names no part
     assert matcher.candidates() == [Literal('"name"')]
     assert matcher.accept_string('"name":"')
     (string,) = matcher.candidates()

@@ -145,6 +145,11 @@ impl Matcher {
         Ok(format!("token {id}{} {why}", text.unwrap_or_default()))
     }
 
+    fn get_captures<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
+        let captures = self.with(py, true, |inner| inner.get_captures())?;
+        Ok(captures.into_iter().map(|(name, text)| (name, PyBytes::new(py, &text))).collect())
+    }
+
     /// Whether each is a literal, and its text.
     fn _candidates(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<(bool, String)>> {
         let candidates = self.with(py, false, |inner| inner.candidates(limit))?;
