@@ -17,6 +17,7 @@ from stencilm import _core
 from stencilm.errors import StencilError
 from stencilm.grammar import (
     DEFAULT_MAX_WHITESPACE,
+    EbnfSource,
     Grammar,
     JsonSchemaSource,
     OnUnsupported,
@@ -148,12 +149,16 @@ class GrammarCompiler:
         """The compiled form of `Grammar.from_regex`."""
         return self._compile_source(RegexSource.of(pattern))
 
-    def compile_grammar(self, grammar: Grammar) -> CompiledGrammar:
-        """The compiled form of a grammar."""
+    def compile_grammar(
+        self, grammar: Grammar | str, *, root_rule_name: str = "root"
+    ) -> CompiledGrammar:
+        """The compiled form of a grammar, or of an EBNF text that starts from `root_rule_name`."""
+        if isinstance(grammar, str):
+            return self._compile_source(EbnfSource.of(grammar, root_rule_name))
         if not isinstance(grammar, Grammar):
             raise TypeError(
-                f"grammar is a {type(grammar).__name__}, but must be a Grammar: make one with "
-                "Grammar.from_json_schema, Grammar.from_regex or Grammar.from_type"
+                f"grammar is a {type(grammar).__name__}, but must be a Grammar or an EBNF text: "
+                "make one with Grammar.from_json_schema, Grammar.from_regex or Grammar.from_type"
             )
         return self._cached(grammar.source, lambda: grammar)
 

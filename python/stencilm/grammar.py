@@ -7,7 +7,7 @@ sources are equal, so a compiler's cache can tell what it has seen before it bui
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
@@ -161,6 +161,72 @@ class Grammar:
         return Grammar.from_source(RegexSource.of(pattern))
 
     @staticmethod
+    def from_ebnf(text: str, *, root_rule_name: str = "root") -> Grammar:
+        """The texts of an EBNF grammar: GBNF and what it lacks, as `docs/ebnf.md` describes it.
+
+        Args:
+            text: The rules, such as `root ::= "yes" | "no"`.
+            root_rule_name: The rule that texts start from.
+
+        Raises:
+            GrammarSyntaxError: The text is not well formed, or a rule is missing; has line and
+                column.
+            UnsupportedFeature: A pattern asks for what a finite automaton cannot do, or the other
+                keys of an object would run out.
+            Unsatisfiable: No text matches.
+            LimitExceeded: The text is too long or too costly.
+        """
+        return Grammar.from_source(EbnfSource.of(text, root_rule_name))
+
+    @staticmethod
+    def concat(*grammars: Grammar) -> Grammar:
+        """The texts of the grammars one after the other; `g1 + g2` for two of them."""
+        return Grammar._combined("concat", grammars)
+
+    @staticmethod
+    def union(*grammars: Grammar) -> Grammar:
+        """The texts of any of the grammars, at least one; `g1 | g2` for two of them."""
+        return Grammar._combined("union", grammars)
+
+    def __add__(self, other: Grammar) -> Grammar:
+        """The texts of this grammar followed by those of another."""
+        return Grammar.concat(self, other) if isinstance(other, Grammar) else NotImplemented
+
+    def __or__(self, other: Grammar) -> Grammar:
+        """The texts of either grammar."""
+        return Grammar.union(self, other) if isinstance(other, Grammar) else NotImplemented
+
+    def __str__(self) -> str:
+        """The grammar as EBNF; `from_ebnf` reads it as the same set of texts."""
+        return self.core.to_ebnf()
+
+    def serialize_json(self) -> str:
+        """The grammar and its report as JSON text, for `deserialize_json`."""
+        return self.core.serialize_json()
+
+    @staticmethod
+    def deserialize_json(text: str) -> Grammar:
+        """The grammar that `serialize_json` wrote; nothing in the text is run or taken on trust.
+
+        Raises:
+            GrammarSyntaxError: The text is damaged, or of another format or version.
+            LimitExceeded: The text is too large.
+        """
+        return Grammar.from_source(SerializedSource(_checked_text("text", text)))
+
+    @staticmethod
+    def _combined(how: Literal["concat", "union"], grammars: tuple[Grammar, ...]) -> Grammar:
+        for grammar in grammars:
+            if not isinstance(grammar, Grammar):
+                raise TypeError(
+                    f"{how} got a {type(grammar).__name__}, but takes grammars: make one with "
+                    "Grammar.from_ebnf or another from_ method"
+                )
+        source = CombinedSource.of(how, (grammar.source for grammar in grammars))
+        # The parts are there already; a source alone would build them again.
+        return Grammar(source, _combine(how, [grammar.core for grammar in grammars]))
+
+    @staticmethod
     def builtin_json_grammar() -> Grammar:
         """Any JSON text: what the schema `true` allows, with all defaults."""
         return Grammar.from_source(JsonSchemaSource.of(True))
@@ -265,6 +331,78 @@ class RegexSource:
     def build(self) -> _core.Grammar:
         """The grammar of the pattern."""
         return _core.Grammar.from_regex(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class EbnfSource:
+    """An EBNF text and the rule it starts from."""
+
+    text: str
+    root_rule_name: str
+
+    @staticmethod
+    def of(text: str, root_rule_name: str = "root") -> EbnfSource:
+        """The source of `Grammar.from_ebnf`; raises TypeError."""
+        return EbnfSource(
+            _checked_text("text", text), _checked_text("root_rule_name", root_rule_name)
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the text costs, about."""
+        return len(self.text)
+
+    def build(self) -> _core.Grammar:
+        """The grammar of the text."""
+        return _core.Grammar.from_ebnf(self.text, self.root_rule_name)
+
+
+@dataclass(frozen=True, slots=True)
+class SerializedSource:
+    """What `Grammar.serialize_json` wrote."""
+
+    text: str
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the text costs, about."""
+        return len(self.text)
+
+    def build(self) -> _core.Grammar:
+        """The grammar that was written."""
+        return _core.Grammar.deserialize_json(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedSource:
+    """Grammars one after the other, or any one of them."""
+
+    how: Literal["concat", "union"]
+    parts: tuple[Source, ...]
+
+    @staticmethod
+    def of(how: Literal["concat", "union"], sources: Iterable[Source]) -> CombinedSource:
+        """The combination of these; what was combined in the same way becomes one flat list."""
+        parts: list[Source] = []
+        for source in sources:
+            if isinstance(source, CombinedSource) and source.how == how:
+                parts.extend(source.parts)
+            else:
+                parts.append(source)
+        return CombinedSource(how, tuple(parts))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the parts costs, about."""
+        return sum(part.size_bytes for part in self.parts)
+
+    def build(self) -> _core.Grammar:
+        """The grammar made of all parts."""
+        return _combine(self.how, [part.build() for part in self.parts])
+
+
+def _combine(how: Literal["concat", "union"], parts: list[_core.Grammar]) -> _core.Grammar:
+    return _core.Grammar.concat(parts) if how == "concat" else _core.Grammar.union(parts)
 
 
 def _schema_text(schema: Schema, name: str) -> str:

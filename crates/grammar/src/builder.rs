@@ -9,7 +9,7 @@ use crate::productive;
 use crate::report::KeptReport;
 
 /// A grammar with more expressions is refused: matching it would take some hundred bytes for each.
-const MAX_EXPRS: usize = 1_200_000;
+pub(crate) const MAX_EXPRS: usize = 1_200_000;
 
 /// Collects nodes and rules, then checks them.
 #[derive(Clone)]
@@ -58,6 +58,11 @@ impl GrammarBuilder {
     pub fn object(&mut self, members: Members) -> NodeId {
         self.members.push(members);
         self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
+    }
+
+    /// A node added before.
+    pub(crate) fn get(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
     }
 
     /// The special token of this name.

@@ -22,7 +22,7 @@ pub struct RuleId(pub u32);
 pub struct MembersId(pub u32);
 
 /// A part of a rule.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Node {
     /// Bytes that match a regular expression.
     Lexeme(ExprId),
@@ -103,7 +103,7 @@ pub struct Surface {
 }
 
 /// A member whose key the schema names.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KnownMember {
     /// The key as a string value, without quotes or escapes.
     pub name: String,
@@ -117,7 +117,7 @@ pub struct KnownMember {
 
 /// Members whose keys the schema does not name, in any order, after the known ones unless any order is allowed.
 /// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FreeMembers {
     /// A key as it is written, quotes included. Must have infinitely many string values after any beginning, so that
     /// excluding some never leads to a dead end.
@@ -131,7 +131,7 @@ pub struct FreeMembers {
 }
 
 /// A JSON object: which members, in which order, how written. Keys never repeat.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Members {
     /// Members with known keys, in declared order.
     pub known: Vec<KnownMember>,

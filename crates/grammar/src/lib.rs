@@ -1,15 +1,22 @@
 //! Any notation in, one [`Grammar`] out. This crate knows regular expressions and rules, never a vocabulary.
 
 mod builder;
+mod combine;
+mod ebnf;
 mod error;
+mod exprs;
 mod fixpoint;
 mod grammar;
 mod json_schema;
+mod objects;
+pub mod passes;
 mod productive;
 mod regex;
 mod report;
+mod serialize;
 
 pub use builder::GrammarBuilder;
+pub use ebnf::MAX_EBNF_BYTES;
 pub use error::{ErrorKind, GrammarError};
 pub use grammar::{
     FreeMembers, Grammar, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface, TokenPattern,

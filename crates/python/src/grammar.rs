@@ -65,6 +65,34 @@ impl Grammar {
         }
     }
 
+    #[staticmethod]
+    fn from_ebnf(py: Python<'_>, text: &str, root_rule_name: &str) -> PyResult<Grammar> {
+        Grammar::wrap(py, py.detach(|| grammar::Grammar::from_ebnf(text, root_rule_name)))
+    }
+
+    fn to_ebnf(&self, py: Python<'_>) -> String {
+        py.detach(|| self.inner.to_ebnf())
+    }
+
+    fn serialize_json(&self, py: Python<'_>) -> String {
+        py.detach(|| self.inner.serialize_json())
+    }
+
+    #[staticmethod]
+    fn deserialize_json(py: Python<'_>, text: &str) -> PyResult<Grammar> {
+        Grammar::wrap(py, py.detach(|| grammar::Grammar::deserialize_json(text)))
+    }
+
+    #[staticmethod]
+    fn concat(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>) -> PyResult<Grammar> {
+        Grammar::combine(py, &grammars, grammar::Grammar::concat)
+    }
+
+    #[staticmethod]
+    fn union(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>) -> PyResult<Grammar> {
+        Grammar::combine(py, &grammars, grammar::Grammar::union)
+    }
+
     fn report(&self) -> (Vec<Row>, Vec<Row>, Vec<Row>) {
         let rows = |findings: &[Finding]| {
             findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
@@ -79,7 +107,19 @@ impl Grammar {
     }
 }
 
+/// Makes one grammar of several.
+type Combine = fn(&[&grammar::Grammar]) -> Result<grammar::Grammar, grammar::GrammarError>;
+
 impl Grammar {
+    fn combine(py: Python<'_>, grammars: &[PyRef<'_, Grammar>], combine: Combine) -> PyResult<Grammar> {
+        let grammars: Vec<Arc<grammar::Grammar>> = grammars.iter().map(|grammar| grammar.inner.clone()).collect();
+        let result = py.detach(|| {
+            let grammars: Vec<&grammar::Grammar> = grammars.iter().map(|grammar| &**grammar).collect();
+            combine(&grammars)
+        });
+        Grammar::wrap(py, result)
+    }
+
     fn wrap(py: Python<'_>, result: Result<grammar::Grammar, grammar::GrammarError>) -> PyResult<Grammar> {
         match result {
             Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),

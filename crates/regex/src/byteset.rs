@@ -89,6 +89,18 @@ impl ByteSet {
         })
     }
 
+    /// The bytes as ranges, both ends included, that do not touch, in ascending order.
+    pub fn ranges(&self) -> Vec<(u8, u8)> {
+        let mut ranges: Vec<(u8, u8)> = Vec::new();
+        for byte in self.iter() {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == byte => *last = byte,
+                _ => ranges.push((byte, byte)),
+            }
+        }
+        ranges
+    }
+
     fn zip(&self, other: &ByteSet, combine: impl Fn(u64, u64) -> u64) -> ByteSet {
         ByteSet(std::array::from_fn(|i| combine(self.0[i], other.0[i])))
     }
@@ -129,6 +141,7 @@ mod tests {
     fn iterates_in_order_and_counts() {
         let set: ByteSet = [255, 0, 64, 63, b'a'].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, b'a', 255]);
+        assert_eq!(set.ranges(), [(0, 0), (63, 64), (b'a', b'a'), (255, 255)]);
         assert_eq!((set.len(), set.complement().len()), (5, 251));
         assert_eq!(set.union(&set.complement()), ByteSet::ALL);
         assert!(set.intersect(&set.complement()).is_empty());

@@ -31,6 +31,8 @@ mod vocabulary;
 
 pub use common::common_exprs;
 
+use stencilm_regex::{ExprId, ExprSet};
+
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::Grammar;
 
@@ -105,4 +107,14 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
 /// [`ErrorKind::Syntax`] when the separators do not make JSON.
 pub fn any_json(options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     from_json_schema("true", options)
+}
+
+/// Any of these strings as a JSON string, plainly spelled, with its quotes.
+pub(crate) fn quoted_literals(exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+    strings::Strings::new(Spelling::Natural).literals(exprs, texts)
+}
+
+/// Any JSON string with its quotes.
+pub(crate) fn quoted_any(exprs: &mut ExprSet) -> ExprId {
+    strings::Strings::new(Spelling::Natural).any_string(exprs, 0, None)
 }

@@ -1,0 +1,121 @@
+//! Grammars made of grammars: one after the other, and any one of them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::ExprId;
+
+use crate::builder::GrammarBuilder;
+use crate::error::{ErrorKind, GrammarError};
+use crate::exprs;
+use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface};
+use crate::passes::{drop_unreachable, expressions};
+use crate::report::Report;
+
+impl Grammar {
+    /// The texts of the grammars one after the other; of none of them, the empty text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] when they are too large together.
+    pub fn concat(grammars: &[&Grammar]) -> Result<Grammar, GrammarError> {
+        combined(grammars, GrammarBuilder::sequence)
+    }
+
+    /// The texts of any of the grammars.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`] when there are none, [`ErrorKind::Limit`] when they are too large together.
+    pub fn union(grammars: &[&Grammar]) -> Result<Grammar, GrammarError> {
+        if grammars.is_empty() {
+            let message = "a union of no grammars has no texts; give at least one";
+            return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
+        }
+        combined(grammars, GrammarBuilder::choice)
+    }
+}
+
+fn combined(
+    grammars: &[&Grammar],
+    join: impl FnOnce(&mut GrammarBuilder, &[NodeId]) -> NodeId,
+) -> Result<Grammar, GrammarError> {
+    let mut builder = GrammarBuilder::default();
+    let mut names = FxHashSet::default();
+    let mut report = Report::default();
+    let mut roots = Vec::with_capacity(grammars.len());
+    for grammar in grammars {
+        roots.push(add(&mut builder, &mut names, grammar));
+        let Report { enforced, annotations, relaxed } = grammar.report();
+        report.enforced.extend_from_slice(enforced);
+        report.annotations.extend_from_slice(annotations);
+        report.relaxed.extend_from_slice(relaxed);
+    }
+    let root = join(&mut builder, &roots);
+    Ok(drop_unreachable(&builder.finish(root, report)?))
+}
+
+/// Adds all of a grammar, with names that no rule before has; gives its root.
+fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, grammar: &Grammar) -> NodeId {
+    // After this walk children stand before their parents.
+    let grammar = &drop_unreachable(grammar);
+    let mut lexemes = Vec::new();
+    for node in grammar.nodes() {
+        expressions(grammar, node, |expr| lexemes.push(expr));
+    }
+    let copies: FxHashMap<ExprId, ExprId> = exprs::copy(grammar.exprs(), lexemes, &mut builder.exprs);
+    let rules: Vec<RuleId> = grammar
+        .rules()
+        .iter()
+        .map(|rule| {
+            let mut name = rule.name.clone();
+            let mut number = 1;
+            while !names.insert(name.clone()) {
+                number += 1;
+                name = format!("{}_{number}", rule.name);
+            }
+            builder.declare_rule(name)
+        })
+        .collect();
+    let mut nodes: Vec<NodeId> = Vec::with_capacity(grammar.nodes().len());
+    for node in grammar.nodes() {
+        let node_of = |id: &NodeId| nodes[id.0 as usize];
+        let copy = match node {
+            Node::Lexeme(expr) => Node::Lexeme(copies[expr]),
+            Node::Sequence(parts) => Node::Sequence(parts.iter().map(node_of).collect()),
+            Node::Choice(parts) => Node::Choice(parts.iter().map(node_of).collect()),
+            Node::Repeat { body, min, max } => Node::Repeat { body: node_of(body), min: *min, max: *max },
+            Node::Rule(rule) => Node::Rule(rules[rule.0 as usize]),
+            Node::Token(pattern) => Node::Token(pattern.clone()),
+            Node::Capture { name, body } => Node::Capture { name: name.clone(), body: node_of(body) },
+            Node::Members(members) => {
+                let copy = grammar.members(*members).mapped(node_of, |expr| copies[&expr]);
+                nodes.push(builder.object(copy));
+                continue;
+            }
+        };
+        nodes.push(builder.node(copy));
+    }
+    for (&rule, original) in rules.iter().zip(grammar.rules()) {
+        builder.define_rule(rule, nodes[original.body.0 as usize]);
+    }
+    nodes[grammar.root().0 as usize]
+}
+
+impl Members {
+    /// The same object with other numbers for its nodes and expressions.
+    pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Members {
+        let known = self.known.iter().map(|known| KnownMember {
+            name: known.name.clone(),
+            key: expr(known.key),
+            value: node(&known.value),
+            required: known.required,
+        });
+        let free = self.free.as_ref().map(|free| FreeMembers {
+            key: expr(free.key),
+            taken: free.taken.clone(),
+            taken_keys: expr(free.taken_keys),
+            value: node(&free.value),
+        });
+        let Surface { empty, open, colon, item, close } = self.surface;
+        let surface =
+            Surface { empty: expr(empty), open: expr(open), colon: expr(colon), item: expr(item), close: expr(close) };
+        Members { known: known.collect(), free, any_order: self.any_order, surface }
+    }
+}

@@ -1,0 +1,176 @@
+//! The flat tree to nodes and expressions, by loops: a part stands behind what it is made of.
+
+use stencilm_regex::ExprId;
+
+use super::SyntaxError;
+use super::object;
+use super::tree::{Part, PartId, Text};
+use crate::builder::{GrammarBuilder, MAX_EXPRS};
+use crate::error::ErrorKind;
+use crate::grammar::{Node, NodeId, RuleId};
+use crate::objects::ObjectChecks;
+
+/// What is known of the expression of a part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    /// Some part of it waits for this one.
+    Open,
+    Expr(ExprId),
+}
+
+/// Turns parts into expressions, where they are regular.
+pub(super) struct Terminals<'a> {
+    text: &'a Text,
+    known: Vec<Known>,
+}
+
+/// Adds all rules of a text to a builder; gives them in the order of their names.
+pub(super) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<RuleId>, SyntaxError> {
+    let rules: Vec<RuleId> = text.names.keys().map(|name| builder.declare_rule(name.clone())).collect();
+    let mut terminals = Terminals { text, known: vec![Known::Nothing; text.parts.len()] };
+    let mut checks = ObjectChecks::default();
+    let mut nodes: Vec<NodeId> = Vec::with_capacity(text.parts.len());
+    for (index, part) in text.parts.iter().enumerate() {
+        let id = PartId(index as u32);
+        let all = |parts: &[PartId]| parts.iter().map(|part| nodes[part.index()]).collect::<Vec<_>>();
+        let node = match part {
+            Part::Terminal(expr) => builder.lexeme(*expr),
+            Part::Call(rule) => builder.node(Node::Rule(rules[*rule as usize])),
+            Part::Sequence(parts) => builder.sequence(&all(parts)),
+            Part::Choice(parts) => builder.choice(&all(parts)),
+            Part::Repeat { body, min, max } => builder.repeat(nodes[body.index()], *min, *max),
+            Part::And(_) | Part::Complement(_) | Part::Not(_) | Part::Lexeme(_) | Part::Lazy(_) => {
+                let expr = terminals.expr(builder, id)?;
+                builder.lexeme(expr)
+            }
+            Part::Token(pattern) => builder.node(Node::Token(Box::new(pattern.clone()))),
+            Part::Capture { name, body } => builder.capture(name.as_str(), nodes[body.index()]),
+            Part::Object(entries) => {
+                let members =
+                    object::members(builder, &mut terminals, &mut checks, text.places[index], entries, &nodes)?;
+                builder.object(members)
+            }
+        };
+        nodes.push(node);
+    }
+    for (&rule, &(body, _)) in rules.iter().zip(text.names.values()) {
+        let body = body.expect("the parser refuses rules without a body");
+        builder.define_rule(rule, nodes[body.index()]);
+    }
+    Ok(rules)
+}
+
+impl Terminals<'_> {
+    fn children(&self, id: PartId) -> Result<Vec<PartId>, SyntaxError> {
+        Ok(match self.text.part(id) {
+            Part::Terminal(_) => Vec::new(),
+            Part::Call(rule) => {
+                let (body, _) = self.text.names[*rule as usize];
+                vec![body.expect("the parser refuses rules without a body")]
+            }
+            Part::Sequence(parts) | Part::Choice(parts) | Part::And(parts) => parts.clone(),
+            &Part::Repeat { body, .. } => vec![body],
+            &(Part::Complement(body) | Part::Not(body) | Part::Lexeme(body) | Part::Lazy(body)) => vec![body],
+            Part::Token(_) | Part::Capture { .. } | Part::Object(_) => {
+                let what = match self.text.part(id) {
+                    Part::Token(_) => "a token of the model",
+                    Part::Capture { .. } => "a capture",
+                    _ => "an object",
+                };
+                let message = format!(
+                    "{what} stands within a terminal, which is made of text only: %lexeme, %lazy, %not, `&`, `~` and \
+                     keys of objects take literals, classes, patterns and rules made of these; move it out"
+                );
+                return Err(SyntaxError::at(self.text.places[id.index()], message));
+            }
+        })
+    }
+
+    /// The expression of a part that must be regular.
+    pub(super) fn expr(&mut self, builder: &mut GrammarBuilder, root: PartId) -> Result<ExprId, SyntaxError> {
+        let mut work = vec![root];
+        while let Some(&id) = work.last() {
+            if matches!(self.known[id.index()], Known::Expr(_)) {
+                work.pop();
+                continue;
+            }
+            let children = self.children(id)?;
+            if self.known[id.index()] == Known::Nothing {
+                self.known[id.index()] = Known::Open;
+                for &child in &children {
+                    match self.known[child.index()] {
+                        Known::Expr(_) => {}
+                        Known::Nothing => work.push(child),
+                        Known::Open => return Err(self.recursion(child, id)),
+                    }
+                }
+                if work.last() != Some(&id) {
+                    continue;
+                }
+            }
+            // A child may have been opened from elsewhere since it was put on the stack; then it is done by now, or it
+            // waits for this part.
+            let mut parts = Vec::with_capacity(children.len());
+            for &child in &children {
+                let Known::Expr(expr) = self.known[child.index()] else { return Err(self.recursion(child, id)) };
+                parts.push(expr);
+            }
+            work.pop();
+            let expr = self.made(builder, id, &parts);
+            if builder.exprs.own_len() > MAX_EXPRS {
+                let message = format!("this terminal has more than {MAX_EXPRS} parts; shorten or split it");
+                let place = self.text.places[id.index()];
+                return Err(SyntaxError { kind: ErrorKind::Limit, ..SyntaxError::at(place, message) });
+            }
+            self.known[id.index()] = Known::Expr(expr);
+        }
+        match self.known[root.index()] {
+            Known::Expr(expr) => Ok(expr),
+            _ => unreachable!("the loop ends when the root is known"),
+        }
+    }
+
+    fn recursion(&self, child: PartId, user: PartId) -> SyntaxError {
+        let name = match (self.text.part(user), self.text.part(child)) {
+            (Part::Call(rule), _) | (_, Part::Call(rule)) => {
+                self.text.names.get_index(*rule as usize).map(|(name, _)| format!("the rule `{name}`"))
+            }
+            _ => None,
+        };
+        let name = name.unwrap_or_else(|| "a rule".into());
+        let message = format!(
+            "{name} refers to itself within a terminal, which must be regular; use repetition there, or move the \
+             recursion out of %lexeme, %lazy, %not, `&` and `~`"
+        );
+        SyntaxError::at(self.text.places[user.index()], message)
+    }
+
+    fn made(&self, builder: &mut GrammarBuilder, id: PartId, parts: &[ExprId]) -> ExprId {
+        let exprs = &mut builder.exprs;
+        match self.text.part(id) {
+            Part::Terminal(expr) => *expr,
+            Part::Call(_) | Part::Lexeme(_) => parts[0],
+            Part::Sequence(_) => exprs.concat_all(parts),
+            Part::Choice(_) => exprs.or(parts),
+            &Part::Repeat { min, max, .. } => exprs.repeat(parts[0], min, max),
+            Part::And(_) => exprs.and(parts),
+            Part::Not(_) => exprs.not(parts[0]),
+            Part::Complement(_) => {
+                let text = object::any_text(exprs);
+                let not = exprs.not(parts[0]);
+                exprs.and(&[text, not])
+            }
+            Part::Lazy(_) => {
+                // The shortest match: one of which no shorter beginning is a match.
+                let more = exprs.repeat(ExprId::ANY_BYTE, 1, None);
+                let longer = exprs.concat(parts[0], more);
+                let not_longer = exprs.not(longer);
+                exprs.and(&[parts[0], not_longer])
+            }
+            Part::Token(_) | Part::Capture { .. } | Part::Object(_) => {
+                unreachable!("parts that are not regular are refused with their children")
+            }
+        }
+    }
+}

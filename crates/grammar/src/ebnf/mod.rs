@@ -1,0 +1,88 @@
+//! EBNF: the notation that people write and that every grammar prints as.
+//!
+//! One idea: what the dialect adds to GBNF is what the intermediate form has and GBNF has not, so that each grammar has a
+//! text which reads back as the same grammar. The flow is one way: `scan` (words) -> `parse` (a flat tree) -> `lower`
+//! (nodes and expressions) -> the normalising passes. `print` is the way back.
+
+mod escapes;
+mod lower;
+mod object;
+mod parse;
+mod print;
+mod print_expr;
+mod scan;
+mod spans;
+mod tree;
+
+use std::fmt;
+
+use crate::builder::GrammarBuilder;
+use crate::error::{ErrorKind, GrammarError};
+use crate::grammar::{Grammar, Node};
+use crate::passes;
+use crate::report::Report;
+
+/// Longest text accepted, in bytes.
+pub const MAX_EBNF_BYTES: usize = 1 << 20;
+
+/// An error of a text, at an offset that becomes line and column once the text is at hand.
+#[derive(Clone, Debug)]
+struct SyntaxError {
+    kind: ErrorKind,
+    offset: usize,
+    message: String,
+}
+
+impl SyntaxError {
+    fn at(offset: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { kind: ErrorKind::Syntax, offset, message: message.into() }
+    }
+
+    fn placed(self, text: &str) -> GrammarError {
+        let before = &text.as_bytes()[..self.offset.min(text.len())];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        // Characters, not bytes: continuation bytes do not count.
+        let column = before[start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count() + 1;
+        GrammarError::new(self.kind, format!("line {line}, column {column}"), self.message)
+    }
+}
+
+impl Grammar {
+    /// The grammar of an EBNF text: a superset of GBNF, described in `docs/ebnf.md`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsatisfiable`] where no text matches,
+    /// [`ErrorKind::Limit`] where the text is too long or too costly.
+    pub fn from_ebnf(text: &str, root_rule_name: &str) -> Result<Grammar, GrammarError> {
+        if text.len() > MAX_EBNF_BYTES {
+            let message =
+                format!("the text has {} bytes and at most {MAX_EBNF_BYTES} are accepted; split it", text.len());
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
+        let mut builder = GrammarBuilder::default();
+        let parsed = parse::parse(text, &mut builder.exprs).map_err(|error| error.placed(text))?;
+        let Some(root) = parsed.names.get_index_of(root_rule_name) else {
+            let message = format!(
+                "no rule is named `{}`, which is where texts start; add `{0} ::= ...` or give another root_rule_name",
+                escapes::excerpt(root_rule_name)
+            );
+            return Err(GrammarError::new(ErrorKind::Syntax, "line 1, column 1", message));
+        };
+        let rules = lower::lower(&mut builder, &parsed).map_err(|error| error.placed(text))?;
+        let root = builder.node(Node::Rule(rules[root]));
+        Ok(passes::normalised(&builder.finish(root, Report::default())?))
+    }
+
+    /// The grammar as EBNF, normalised, with `root` as the rule that texts start from. [`Grammar::from_ebnf`] reads it
+    /// back as the same set of texts, and prints that as the same text again.
+    pub fn to_ebnf(&self) -> String {
+        print::print(&passes::normalised(self))
+    }
+}
+
+impl fmt::Display for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_ebnf())
+    }
+}

@@ -1,0 +1,91 @@
+//! The entries of `%object { ... }` to a node of its own; what is left out is what JSON writes.
+
+use stencilm_regex::syntax::{Alphabet, Utf8};
+use stencilm_regex::{ExprId, ExprSet};
+
+use super::SyntaxError;
+use super::lower::Terminals;
+use super::tree::{Object, PartId};
+use crate::builder::GrammarBuilder;
+use crate::grammar::{FreeMembers, KnownMember, Members, NodeId, Surface};
+use crate::json_schema;
+use crate::objects::ObjectChecks;
+
+/// Blanks between the signs of an object whose surface is not given.
+const MAX_BLANKS: u32 = 64;
+
+/// Every text of whole characters.
+pub(super) fn any_text(exprs: &mut ExprSet) -> ExprId {
+    let any = Utf8.class(exprs, &[('\0', char::MAX)]);
+    exprs.repeat(any, 0, None)
+}
+
+/// What an object of EBNF describes. `nodes` are the nodes of all parts before it.
+pub(super) fn members(
+    builder: &mut GrammarBuilder,
+    terminals: &mut Terminals<'_>,
+    checks: &mut ObjectChecks,
+    place: usize,
+    object: &Object,
+    nodes: &[NodeId],
+) -> Result<Members, SyntaxError> {
+    let mut given = |builder: &mut GrammarBuilder, part: Option<PartId>| -> Result<Option<ExprId>, SyntaxError> {
+        part.map(|part| terminals.expr(builder, part)).transpose()
+    };
+    let empty = given(builder, object.empty)?;
+    let open = given(builder, object.open)?;
+    let colon = given(builder, object.colon)?;
+    let item = given(builder, object.item)?;
+    let close = given(builder, object.close)?;
+    let exprs = &mut builder.exprs;
+    let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+    let blanks = exprs.repeat(blank, 0, Some(MAX_BLANKS));
+    let mut gap = |before: bool, sign: &str, after: bool| {
+        let sign = exprs.literal(sign.as_bytes());
+        let side = |wanted: bool| if wanted { blanks } else { ExprId::EMPTY };
+        exprs.concat_all(&[side(before), sign, side(after)])
+    };
+    let open = open.unwrap_or_else(|| gap(false, "{", true));
+    let colon = colon.unwrap_or_else(|| gap(true, ":", true));
+    let item = item.unwrap_or_else(|| gap(true, ",", true));
+    let close = close.unwrap_or_else(|| gap(true, "}", false));
+    let brace = exprs.literal(b"}");
+    let empty = empty.unwrap_or_else(|| exprs.concat(open, brace));
+    let surface = Surface { empty, open, colon, item, close };
+
+    let mut known = Vec::with_capacity(object.members.len());
+    for member in &object.members {
+        let key = match given(builder, member.key)? {
+            Some(key) => key,
+            None => json_schema::quoted_literals(&mut builder.exprs, &[&member.name]),
+        };
+        let value = nodes[member.value.index()];
+        known.push(KnownMember { name: member.name.clone(), key, value, required: member.required });
+    }
+    let free = match &object.others {
+        None => None,
+        Some((key, value)) => {
+            let key = match given(builder, *key)? {
+                Some(key) => key,
+                None => json_schema::quoted_any(&mut builder.exprs),
+            };
+            let mut names: Vec<&str> = match &object.taken {
+                Some((names, _)) => names.iter().map(String::as_str).collect(),
+                None => object.members.iter().map(|member| member.name.as_str()).collect(),
+            };
+            names.sort_unstable();
+            names.dedup();
+            let taken_keys = match given(builder, object.taken.as_ref().and_then(|(_, keys)| *keys))? {
+                Some(keys) => keys,
+                None => json_schema::quoted_literals(&mut builder.exprs, &names),
+            };
+            let taken = names.into_iter().map(Box::from).collect();
+            Some(FreeMembers { key, taken, taken_keys, value: nodes[value.index()] })
+        }
+    };
+    let members = Members { known, free, any_order: object.any_order, surface };
+    checks
+        .check(&builder.exprs, &members)
+        .map_err(|error| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) })?;
+    Ok(members)
+}

@@ -1,0 +1,553 @@
+//! EBNF text to a flat tree, with a stack of its own: nesting is bounded by the length of the text only.
+//!
+//! `|` binds weakest, then `&`, then standing side by side, then `~` in front, then `* + ? {m,n}` behind.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::{ExprId, ExprSet};
+
+use super::SyntaxError;
+use super::escapes::Ranges;
+use super::scan::{Scanner, Word};
+use super::tree::{Member, Object, Part, PartId, Text};
+use crate::builder::MAX_EXPRS;
+use crate::error::ErrorKind;
+
+/// What an open bracket, or a rule, makes of its alternatives.
+enum Opener {
+    Rule(u32),
+    Group,
+    Lexeme,
+    Lazy,
+    Not,
+    Capture(String),
+    Entry(Entry),
+}
+
+/// Which part of an object comes next.
+enum Entry {
+    Surface(&'static str),
+    Key(Slot),
+    Value(Slot, Option<PartId>),
+    Taken(Vec<String>),
+}
+
+/// Whose key and value an entry gives.
+enum Slot {
+    Member { name: String, required: bool },
+    Others,
+}
+
+/// Alternatives under way.
+struct Level {
+    opener: Opener,
+    place: usize,
+    choices: Vec<PartId>,
+    conjuncts: Vec<PartId>,
+    items: Vec<PartId>,
+    /// Where each `~` before the next item stands.
+    complements: Vec<usize>,
+    /// There was a `|` or a `&`.
+    has_sign: bool,
+}
+
+impl Level {
+    fn new(opener: Opener, place: usize) -> Level {
+        let (choices, conjuncts, items, complements) = Default::default();
+        Level { opener, place, choices, conjuncts, items, complements, has_sign: false }
+    }
+}
+
+pub(super) struct Parser<'a> {
+    scanner: Scanner<'a>,
+    text: Text,
+    exprs: &'a mut ExprSet,
+    classes: FxHashMap<Ranges, ExprId>,
+    levels: Vec<Level>,
+    objects: Vec<(usize, Object)>,
+    /// A word that was read too early.
+    ahead: Option<(usize, Word)>,
+}
+
+/// Reads a whole text; terminals become expressions of `exprs`.
+pub(super) fn parse(text: &str, exprs: &mut ExprSet) -> Result<Text, SyntaxError> {
+    let scanner = Scanner { text, offset: 0 };
+    let (classes, levels, objects) = Default::default();
+    let parser = Parser { scanner, text: Text::default(), exprs, classes, levels, objects, ahead: None };
+    parser.run()
+}
+
+impl Parser<'_> {
+    fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
+        match self.ahead.take() {
+            Some(word) => Ok(word),
+            None => self.scanner.next(),
+        }
+    }
+
+    /// Takes the next word if it is this sign.
+    fn takes(&mut self, sign: char) -> Result<bool, SyntaxError> {
+        let (place, word) = self.next()?;
+        if word == Word::Sign(sign) {
+            return Ok(true);
+        }
+        self.ahead = Some((place, word));
+        Ok(false)
+    }
+
+    fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
+        let (place, word) = self.next()?;
+        if word == Word::Sign(sign) {
+            return Ok(());
+        }
+        Err(SyntaxError::at(place, format!("{} stands where `{sign}` must follow {after}", word.shown())))
+    }
+
+    fn run(mut self) -> Result<Text, SyntaxError> {
+        loop {
+            if self.exprs.own_len() > MAX_EXPRS {
+                let message = format!("up to here the text has {MAX_EXPRS} parts of lexemes; shorten or split it");
+                return Err(SyntaxError { kind: ErrorKind::Limit, ..SyntaxError::at(self.scanner.offset, message) });
+            }
+            let (place, word) = self.next()?;
+            if self.levels.is_empty() {
+                match word {
+                    Word::End => return self.finish(),
+                    Word::Name(name) => self.rule(place, name)?,
+                    _ => {
+                        let message = format!("{} stands where a rule must start, as in `name ::= ...`", word.shown());
+                        return Err(SyntaxError::at(place, message));
+                    }
+                }
+            } else {
+                self.word(place, word)?;
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Text, SyntaxError> {
+        for (name, &(body, place)) in &self.text.names {
+            if body.is_none() {
+                let mut message = format!("the rule `{name}` is used but not defined; add `{name} ::= ...`");
+                let near = |other: &&String| other.eq_ignore_ascii_case(name) || other.replace('_', "-") == *name;
+                if let Some(other) = self.text.names.keys().filter(|&other| other != name).find(near) {
+                    message.push_str(&format!(" or write `{other}`"));
+                }
+                return Err(SyntaxError::at(place, message));
+            }
+        }
+        Ok(self.text)
+    }
+
+    fn rule(&mut self, place: usize, name: String) -> Result<(), SyntaxError> {
+        let (at, word) = self.next()?;
+        if word != Word::Define {
+            let message = format!("{} stands where `::=` must follow the name `{name}` of a rule", word.shown());
+            return Err(SyntaxError::at(at, message));
+        }
+        let (index, _) = self.text.names.insert_full(name.clone(), (None, place));
+        self.levels.push(Level::new(Opener::Rule(index as u32), place));
+        Ok(())
+    }
+
+    /// One word within a rule.
+    fn word(&mut self, place: usize, word: Word) -> Result<(), SyntaxError> {
+        let item = match word {
+            Word::Name(name) => {
+                // A name before `::=` starts the next rule; nothing else that may follow a name looks like it.
+                let (at, next) = self.next()?;
+                if next == Word::Define {
+                    self.end_rule(place, &format!("the rule `{name}`"))?;
+                    if self.text.names.get(&name).is_some_and(|(body, _)| body.is_some()) {
+                        let message = format!("the rule `{name}` is defined twice; rename one, or join them with `|`");
+                        return Err(SyntaxError::at(place, message));
+                    }
+                    let seen = self.text.names.get(&name).map_or(place, |&(_, seen)| seen);
+                    let (index, _) = self.text.names.insert_full(name, (None, seen));
+                    self.levels.push(Level::new(Opener::Rule(index as u32), place));
+                    return Ok(());
+                }
+                if next == Word::Sign('@') {
+                    self.expect('(', "the `@` of a capture")?;
+                    self.levels.push(Level::new(Opener::Capture(name), place));
+                    return Ok(());
+                }
+                self.ahead = Some((at, next));
+                let index = match self.text.names.get_index_of(&name) {
+                    Some(index) => index,
+                    None => self.text.names.insert_full(name, (None, place)).0,
+                };
+                self.text.add(place, Part::Call(index as u32))
+            }
+            Word::Text(text) => {
+                if self.takes('@')? {
+                    self.expect('(', "the `@` of a capture")?;
+                    self.levels.push(Level::new(Opener::Capture(text), place));
+                    return Ok(());
+                }
+                let expr = self.exprs.literal(text.as_bytes());
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Class(ranges) => {
+                let expr = self.class(ranges);
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Bytes(set) => {
+                let expr = self.exprs.bytes(set);
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Pattern(pattern) => {
+                let expr = self.pattern(place, &pattern)?;
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Token(pattern) => self.text.add(place, Part::Token(pattern)),
+            Word::Keyword(keyword) => return self.keyword(place, &keyword),
+            Word::Sign('(') => {
+                self.levels.push(Level::new(Opener::Group, place));
+                return Ok(());
+            }
+            Word::Sign('~') => {
+                self.level().complements.push(place);
+                return Ok(());
+            }
+            Word::Sign('|') => {
+                self.end_conjunction(place)?;
+                self.level().has_sign = true;
+                return Ok(());
+            }
+            Word::Sign('&') => {
+                self.end_sequence(place, "`&`")?;
+                return Ok(());
+            }
+            Word::Sign(')') => return self.close(place),
+            Word::Sign(';' | ':') if matches!(self.level().opener, Opener::Entry(_)) => {
+                return self.end_entry(place, word == Word::Sign(':'));
+            }
+            Word::End => return self.end_rule(place, "the end of the text"),
+            Word::Sign('*' | '+' | '?') | Word::Count(..) => {
+                let message = format!("{} repeats nothing; put what it repeats before it", word.shown());
+                return Err(SyntaxError::at(place, message));
+            }
+            Word::Sign(_) | Word::Define => {
+                let message = format!("{} stands where a part of a rule must be; quote it if it is text", word.shown());
+                return Err(SyntaxError::at(place, message));
+            }
+        };
+        self.item(item)
+    }
+
+    fn level(&mut self) -> &mut Level {
+        self.levels.last_mut().expect("words within a rule are read at some level")
+    }
+
+    fn class(&mut self, ranges: Ranges) -> ExprId {
+        if let Some(&known) = self.classes.get(&ranges) {
+            return known;
+        }
+        let expr = Utf8.class(self.exprs, &ranges);
+        self.classes.insert(ranges, expr);
+        expr
+    }
+
+    fn pattern(&mut self, place: usize, pattern: &str) -> Result<ExprId, SyntaxError> {
+        let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+        parse_pattern(self.exprs, pattern, &options, &mut Utf8).map_err(|error| {
+            let kind = match error.kind {
+                PatternErrorKind::Syntax => ErrorKind::Syntax,
+                PatternErrorKind::Unsupported => ErrorKind::Unsupported,
+                PatternErrorKind::Limit => ErrorKind::Limit,
+            };
+            let place = (place + 1 + error.offset).min(self.scanner.offset);
+            SyntaxError { kind, ..SyntaxError::at(place, error.message) }
+        })
+    }
+
+    /// An item with what stands behind and before it.
+    fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
+        let place = self.text.places[item.index()];
+        loop {
+            let (at, word) = self.next()?;
+            let (min, max) = match word {
+                Word::Sign('*') => (0, None),
+                Word::Sign('+') => (1, None),
+                Word::Sign('?') => (0, Some(1)),
+                Word::Count(min, max) => (min, max),
+                _ => {
+                    self.ahead = Some((at, word));
+                    break;
+                }
+            };
+            item = self.text.add(place, Part::Repeat { body: item, min, max });
+        }
+        for place in std::mem::take(&mut self.level().complements).into_iter().rev() {
+            item = self.text.add(place, Part::Complement(item));
+        }
+        self.level().items.push(item);
+        Ok(())
+    }
+
+    fn keyword(&mut self, place: usize, keyword: &str) -> Result<(), SyntaxError> {
+        let opener = match keyword {
+            "lexeme" => Opener::Lexeme,
+            "lazy" => Opener::Lazy,
+            "not" => Opener::Not,
+            "token" => {
+                self.expect('(', "`%token`")?;
+                let (at, word) = self.next()?;
+                let Word::Text(name) = word else {
+                    return Err(SyntaxError::at(at, "%token takes the name of a token in quotes: %token(\"[INST]\")"));
+                };
+                self.expect(')', "the name of a token")?;
+                let pattern = crate::grammar::TokenPattern::Special(name.into());
+                let item = self.text.add(place, Part::Token(pattern));
+                return self.item(item);
+            }
+            "object" => {
+                self.expect('{', "`%object`")?;
+                self.objects.push((place, Object::default()));
+                return self.entry();
+            }
+            _ => {
+                let message = format!(
+                    "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
+                     %token(\"...\") and %object {{ ... }}"
+                );
+                return Err(SyntaxError::at(place, message));
+            }
+        };
+        self.expect('(', &format!("`%{keyword}`"))?;
+        self.levels.push(Level::new(opener, place));
+        Ok(())
+    }
+
+    /// The sequence that ends here becomes an operand.
+    fn end_sequence(&mut self, place: usize, before: &str) -> Result<(), SyntaxError> {
+        let level = self.level();
+        if let Some(&at) = level.complements.last() {
+            return Err(SyntaxError::at(at, "`~` has nothing behind it; put what it excludes there"));
+        }
+        if level.items.is_empty() {
+            return Err(SyntaxError::at(place, format!("there is nothing before {before}; write \"\" for no text")));
+        }
+        let items = std::mem::take(&mut level.items);
+        let item = self.joined(items, Part::Sequence);
+        let level = self.level();
+        level.conjuncts.push(item);
+        level.has_sign = true;
+        Ok(())
+    }
+
+    /// The alternative that ends here. An empty one, beside a `|`, matches the empty text as in GBNF.
+    fn end_conjunction(&mut self, place: usize) -> Result<(), SyntaxError> {
+        let level = self.level();
+        let is_empty = level.items.is_empty() && level.conjuncts.is_empty() && level.complements.is_empty();
+        let item = if is_empty {
+            self.text.add(place, Part::Terminal(ExprId::EMPTY))
+        } else {
+            self.end_sequence(place, "this place")?;
+            let conjuncts = std::mem::take(&mut self.level().conjuncts);
+            self.joined(conjuncts, Part::And)
+        };
+        self.level().choices.push(item);
+        Ok(())
+    }
+
+    fn joined(&mut self, parts: Vec<PartId>, make: impl Fn(Vec<PartId>) -> Part) -> PartId {
+        if let [only] = *parts {
+            return only;
+        }
+        let place = self.text.places[parts[0].index()];
+        self.text.add(place, make(parts))
+    }
+
+    /// Ends the innermost level and gives what it holds.
+    fn end_level(&mut self, place: usize) -> Result<(Level, PartId), SyntaxError> {
+        let level = self.level();
+        let is_empty = level.items.is_empty() && level.complements.is_empty();
+        if is_empty && !level.has_sign {
+            let at = level.place;
+            return Err(SyntaxError::at(at, "nothing stands here; write \"\" for no text"));
+        }
+        self.end_conjunction(place)?;
+        let choices = std::mem::take(&mut self.level().choices);
+        let body = self.joined(choices, Part::Choice);
+        let level = self.levels.pop().expect("the level has just been looked at");
+        Ok((level, body))
+    }
+
+    fn close(&mut self, place: usize) -> Result<(), SyntaxError> {
+        if matches!(self.level().opener, Opener::Rule(_) | Opener::Entry(_)) {
+            return Err(SyntaxError::at(place, "`)` closes nothing; remove it, or open it with `(`"));
+        }
+        let (level, body) = self.end_level(place)?;
+        let item = match level.opener {
+            Opener::Lexeme => self.text.add(level.place, Part::Lexeme(body)),
+            Opener::Lazy => self.text.add(level.place, Part::Lazy(body)),
+            Opener::Not => self.text.add(level.place, Part::Not(body)),
+            Opener::Capture(name) => self.text.add(level.place, Part::Capture { name, body }),
+            Opener::Group | Opener::Rule(_) | Opener::Entry(_) => body,
+        };
+        self.item(item)
+    }
+
+    fn end_rule(&mut self, place: usize, before: &str) -> Result<(), SyntaxError> {
+        if let Opener::Rule(index) = self.level().opener {
+            let (_, body) = self.end_level(place)?;
+            self.text.names[index as usize].0 = Some(body);
+            return Ok(());
+        }
+        let (at, what) = match self.level().opener {
+            Opener::Entry(_) => (self.objects.last().map_or(place, |&(at, _)| at), "the object has no closing `}`"),
+            _ => (self.level().place, "the group has no closing `)`"),
+        };
+        Err(SyntaxError::at(at, format!("{what} before {before}; close it")))
+    }
+
+    /// What stands where an entry of an object may start.
+    fn entry(&mut self) -> Result<(), SyntaxError> {
+        let levels = self.levels.len();
+        while self.flag()? {}
+        if self.levels.len() > levels {
+            return Ok(());
+        }
+        let (place, word) = self.next()?;
+        let name = match word {
+            Word::Sign('}') => {
+                let (place, object) = self.objects.pop().expect("entries are read within an object");
+                let item = self.text.add(place, Part::Object(Box::new(object)));
+                return self.item(item);
+            }
+            Word::Name(name) => name,
+            _ => {
+                let message = format!(
+                    "{} stands where an entry of the object must start: member, optional, others, taken, order, \
+                     empty, open, colon, item, close, or `}}`",
+                    word.shown()
+                );
+                return Err(SyntaxError::at(place, message));
+            }
+        };
+        let surface = ["empty", "open", "colon", "item", "close"].into_iter().find(|known| *known == name);
+        let entry = if let Some(surface) = surface {
+            self.expect('=', &format!("`{surface}`"))?;
+            Entry::Surface(surface)
+        } else {
+            match &*name {
+                "member" | "optional" => {
+                    let (at, word) = self.next()?;
+                    let Word::Text(key) = word else {
+                        let message = format!("{} stands where the name of a member must be, in quotes", word.shown());
+                        return Err(SyntaxError::at(at, message));
+                    };
+                    self.key_or_value(Slot::Member { name: key, required: name == "member" })?
+                }
+                "others" => self.key_or_value(Slot::Others)?,
+                _ => {
+                    let message = format!(
+                        "`{name}` is no entry of an object; there are member, optional, others, taken, order, \
+                         empty, open, colon, item and close"
+                    );
+                    return Err(SyntaxError::at(place, message));
+                }
+            }
+        };
+        self.levels.push(Level::new(Opener::Entry(entry), place));
+        Ok(())
+    }
+
+    /// Reads an entry that holds no part of a grammar, if one is next, and says whether another entry may follow.
+    fn flag(&mut self) -> Result<bool, SyntaxError> {
+        let (place, word) = self.next()?;
+        match &word {
+            Word::Name(name) if name == "order" => {}
+            Word::Name(name) if name == "taken" => return self.taken(place),
+            _ => {
+                self.ahead = Some((place, word));
+                return Ok(false);
+            }
+        }
+        self.expect('=', "`order`")?;
+        let (at, word) = self.next()?;
+        let any = match &word {
+            Word::Name(name) if name == "any" => true,
+            Word::Name(name) if name == "declared" => false,
+            _ => {
+                let message = format!("order is {}; write `any` or `declared`", word.shown());
+                return Err(SyntaxError::at(at, message));
+            }
+        };
+        self.object().any_order = any;
+        self.expect(';', "the order")?;
+        Ok(true)
+    }
+
+    /// The names that other keys must not have; says whether the entry has ended with them.
+    fn taken(&mut self, place: usize) -> Result<bool, SyntaxError> {
+        let mut names = Vec::new();
+        loop {
+            match self.next()? {
+                (_, Word::Text(name)) => names.push(name),
+                (_, Word::Sign(';')) => {
+                    self.object().taken = Some((names, None));
+                    return Ok(true);
+                }
+                (_, Word::Sign('=')) => {
+                    self.levels.push(Level::new(Opener::Entry(Entry::Taken(names)), place));
+                    return Ok(false);
+                }
+                (at, word) => {
+                    let message = format!("{} stands among the taken names; end them with `;`", word.shown());
+                    return Err(SyntaxError::at(at, message));
+                }
+            }
+        }
+    }
+
+    fn object(&mut self) -> &mut Object {
+        &mut self.objects.last_mut().expect("entries are read within an object").1
+    }
+
+    fn key_or_value(&mut self, slot: Slot) -> Result<Entry, SyntaxError> {
+        if self.takes('=')? {
+            return Ok(Entry::Key(slot));
+        }
+        self.expect(':', "the name of a member without a key of its own")?;
+        Ok(Entry::Value(slot, None))
+    }
+
+    fn end_entry(&mut self, place: usize, is_colon: bool) -> Result<(), SyntaxError> {
+        let (level, body) = self.end_level(place)?;
+        let Opener::Entry(entry) = level.opener else { unreachable!("the caller has looked at the opener") };
+        if is_colon != matches!(entry, Entry::Key(_)) {
+            let message = if is_colon {
+                "`:` ends no key here; end the entry with `;`"
+            } else {
+                "a key has no value; write `: value;` behind it"
+            };
+            return Err(SyntaxError::at(place, message));
+        }
+        match entry {
+            Entry::Key(slot) => {
+                self.levels.push(Level::new(Opener::Entry(Entry::Value(slot, Some(body))), place));
+                return Ok(());
+            }
+            Entry::Value(Slot::Member { name, required }, key) => {
+                self.object().members.push(Member { name, required, key, value: body });
+            }
+            Entry::Value(Slot::Others, key) => self.object().others = Some((key, body)),
+            Entry::Taken(names) => self.object().taken = Some((names, Some(body))),
+            Entry::Surface(name) => {
+                let object = self.object();
+                let slot = match name {
+                    "empty" => &mut object.empty,
+                    "open" => &mut object.open,
+                    "colon" => &mut object.colon,
+                    "item" => &mut object.item,
+                    _ => &mut object.close,
+                };
+                *slot = Some(body);
+            }
+        }
+        self.entry()
+    }
+}

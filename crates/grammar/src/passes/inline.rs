@@ -1,0 +1,65 @@
+//! Rules that only rename: their uses become what they stand for.
+
+use super::rebuild::{Draft, drop_unreachable, rebuild};
+use crate::grammar::{Grammar, Node, NodeId, RuleId};
+
+/// Uses of a rule that is only another rule, a lexeme, a token or nothing become that. A root that is a rule used
+/// nowhere else becomes the body of that rule.
+pub fn inline_renames(grammar: &Grammar) -> Grammar {
+    let stands_for = renames(grammar);
+    let mut grammar = grammar.clone();
+    for node in &mut grammar.nodes {
+        if let Node::Rule(rule) = node {
+            *rule = stands_for[rule.0 as usize];
+        }
+    }
+    let mut grammar = drop_unreachable(&rebuild(&grammar, false, inlined));
+    if let Node::Rule(rule) = *grammar.node(grammar.root) {
+        let uses = |(at, node): (usize, &Node)| at != grammar.root.0 as usize && *node == Node::Rule(rule);
+        // A node for the rule may be shared by the root and others.
+        let shared = grammar.nodes.iter().enumerate().any(uses) || holds(&grammar, grammar.root);
+        if !shared {
+            grammar.root = grammar.rule(rule).body;
+            return drop_unreachable(&grammar);
+        }
+    }
+    grammar
+}
+
+/// For every rule the rule at the end of its renames. Rules that rename each other in a ring keep their names.
+fn renames(grammar: &Grammar) -> Vec<RuleId> {
+    let mut ends: Vec<Option<RuleId>> = vec![None; grammar.rules.len()];
+    for start in 0..grammar.rules.len() as u32 {
+        let mut path = Vec::new();
+        let mut at = RuleId(start);
+        let end = loop {
+            if let Some(end) = ends[at.0 as usize] {
+                break end;
+            }
+            // Until its end is known, a rule on the path ends in itself, which breaks a ring.
+            ends[at.0 as usize] = Some(at);
+            path.push(at);
+            match *grammar.node(grammar.rule(at).body) {
+                Node::Rule(next) => at = next,
+                _ => break at,
+            }
+        };
+        for rule in path {
+            ends[rule.0 as usize] = Some(end);
+        }
+    }
+    ends.into_iter().map(|end| end.expect("every rule has been visited")).collect()
+}
+
+fn holds(grammar: &Grammar, child: NodeId) -> bool {
+    grammar.nodes.iter().any(|node| super::rebuild::children(grammar, node).contains(&child))
+        || grammar.rules.iter().any(|rule| rule.body == child)
+}
+
+/// A node, or what it is another name for.
+pub(super) fn inlined(draft: &mut Draft, node: Node) -> NodeId {
+    match node {
+        Node::Rule(rule) => draft.renamed(rule).unwrap_or_else(|| draft.node(node)),
+        _ => draft.node(node),
+    }
+}

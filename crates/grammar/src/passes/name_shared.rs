@@ -1,0 +1,91 @@
+//! A rule for every larger part that is used more than once, so that a grammar is a tree between its rules.
+//!
+//! Without this a grammar of shared nodes could print as a text of exponential length.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::rebuild::{children, rebuild};
+use crate::grammar::{Grammar, Node, NodeId, RuleId};
+
+/// A part of fewer nodes is not worth a rule.
+const MIN_SIZE: u32 = 6;
+
+/// Nodes that are used more than once get a rule of their own; where a rule has such a node as its body, that rule is
+/// used instead. The grammar must have equal nodes shared.
+pub fn name_shared(grammar: &Grammar) -> Grammar {
+    let mut uses = vec![0u32; grammar.nodes.len()];
+    uses[grammar.root.0 as usize] += 1;
+    for node in &grammar.nodes {
+        for child in children(grammar, node) {
+            uses[child.0 as usize] += 1;
+        }
+    }
+    let mut bodies: FxHashMap<NodeId, RuleId> = FxHashMap::default();
+    for (index, rule) in grammar.rules.iter().enumerate() {
+        bodies.entry(rule.body).or_insert(RuleId(index as u32));
+    }
+    // Which nodes are named, children first: a named one counts as one node in what it is part of.
+    let mut sizes = vec![1u32; grammar.nodes.len()];
+    let mut named: Vec<NodeId> = Vec::new();
+    for id in in_order(grammar) {
+        let index = id.0 as usize;
+        let parts = children(grammar, grammar.node(id));
+        let size = parts.iter().fold(1, |sum: u32, child| sum.saturating_add(sizes[child.0 as usize]));
+        let wanted = if bodies.contains_key(&id) { 1 } else { 2 };
+        let is_named = size >= MIN_SIZE && uses[index] >= wanted;
+        sizes[index] = if is_named { 1 } else { size };
+        if is_named {
+            named.push(id);
+        }
+    }
+    if named.is_empty() {
+        return grammar.clone();
+    }
+    let mut grammar = grammar.clone();
+    let mut names: FxHashSet<String> = grammar.rules.iter().map(|rule| rule.name.clone()).collect();
+    let mut number = 0;
+    // The node that stands for a named one everywhere but as the body of rules.
+    let mut stands_for: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+    for id in named {
+        let rule = match bodies.get(&id) {
+            Some(&rule) => rule,
+            None => {
+                let name = loop {
+                    number += 1;
+                    let name = format!("part_{number}");
+                    if names.insert(name.clone()) {
+                        break name;
+                    }
+                };
+                grammar.rules.push(crate::grammar::Rule { name, body: id });
+                RuleId(grammar.rules.len() as u32 - 1)
+            }
+        };
+        grammar.nodes.push(Node::Rule(rule));
+        stands_for.insert(id, NodeId(grammar.nodes.len() as u32 - 1));
+    }
+    let other = |id: &mut NodeId| {
+        if let Some(&rule) = stands_for.get(id) {
+            *id = rule;
+        }
+    };
+    for node in &mut grammar.nodes {
+        match node {
+            Node::Sequence(parts) | Node::Choice(parts) => parts.iter_mut().for_each(other),
+            Node::Repeat { body, .. } | Node::Capture { body, .. } => other(body),
+            Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) | Node::Members(_) => {}
+        }
+    }
+    for members in &mut grammar.members {
+        members.known.iter_mut().for_each(|known| other(&mut known.value));
+        members.free.iter_mut().for_each(|free| other(&mut free.value));
+    }
+    other(&mut grammar.root);
+    rebuild(&grammar, true, |draft, node| draft.node(node))
+}
+
+/// All nodes, children first and in the order of the text where nothing else decides.
+fn in_order(grammar: &Grammar) -> Vec<NodeId> {
+    // The walk that makes grammars hands out ids in this order.
+    (0..grammar.nodes.len() as u32).map(NodeId).collect()
+}

@@ -1,0 +1,228 @@
+//! The walk under all passes: everything reachable from the root, made anew, children first.
+//!
+//! It has a stack of its own, and goes rule by rule: parts of a rule may be parts of rules that it uses, too. A rule that is
+//! not finished when another uses it is referred to by number.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ExprId, ExprSet};
+
+use crate::exprs;
+use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId, Surface};
+use crate::json_schema::common_exprs;
+
+/// A grammar under construction in which equal nodes are one.
+pub(super) struct Draft {
+    pub exprs: ExprSet,
+    pub nodes: Vec<Node>,
+    index: FxHashMap<Node, NodeId>,
+    pub rules: Vec<(String, Option<NodeId>)>,
+    pub members: Vec<Members>,
+    members_index: FxHashMap<Members, MembersId>,
+    /// Equal nodes become one.
+    shares: bool,
+}
+
+impl Draft {
+    pub(super) fn node(&mut self, node: Node) -> NodeId {
+        if self.shares {
+            if let Some(&known) = self.index.get(&node) {
+                return known;
+            }
+            self.index.insert(node.clone(), NodeId(self.nodes.len() as u32));
+        }
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    fn object(&mut self, members: Members) -> MembersId {
+        if let Some(&known) = self.members_index.get(&members).filter(|_| self.shares) {
+            return known;
+        }
+        let id = MembersId(self.members.len() as u32);
+        if self.shares {
+            self.members_index.insert(members.clone(), id);
+        }
+        self.members.push(members);
+        id
+    }
+
+    pub(super) fn get(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// What a rule that is finished stands for, where that needs no rule: another rule, or a single leaf.
+    pub(super) fn renamed(&self, rule: RuleId) -> Option<NodeId> {
+        let body = self.rules[rule.0 as usize].1?;
+        match self.get(body) {
+            Node::Lexeme(_) | Node::Token(_) => Some(body),
+            Node::Sequence(parts) if parts.is_empty() => Some(body),
+            Node::Rule(other) if *other != rule => Some(body),
+            _ => None,
+        }
+    }
+}
+
+/// All nodes directly below a node, rules not followed.
+pub(crate) fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
+    match node {
+        Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) => Vec::new(),
+        Node::Sequence(parts) | Node::Choice(parts) => parts.to_vec(),
+        Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![*body],
+        Node::Members(id) => {
+            let members = grammar.members(*id);
+            members.known.iter().map(|known| known.value).chain(members.free.as_ref().map(|free| free.value)).collect()
+        }
+    }
+}
+
+/// All expressions of a node.
+pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(ExprId)) {
+    match node {
+        Node::Lexeme(expr) => visit(*expr),
+        Node::Members(id) => {
+            let Members { known, free, surface, .. } = grammar.members(*id);
+            let Surface { empty, open, colon, item, close } = *surface;
+            [empty, open, colon, item, close].into_iter().for_each(&mut visit);
+            known.iter().for_each(|known| visit(known.key));
+            free.iter().for_each(|free| {
+                visit(free.key);
+                visit(free.taken_keys);
+            });
+        }
+        _ => {}
+    }
+}
+
+enum Step {
+    Enter(NodeId),
+    Leave(NodeId),
+}
+
+/// The rules that can be reached: as they are met from the root, and as they are finished, those that a rule uses before
+/// the rule, as far as recursion lets them.
+struct Order {
+    met: Vec<RuleId>,
+    finished: Vec<RuleId>,
+}
+
+fn rule_order(grammar: &Grammar) -> Order {
+    enum Visit {
+        Node(NodeId),
+        End(RuleId),
+    }
+    let mut order = Order { met: Vec::new(), finished: Vec::new() };
+    let mut seen = vec![false; grammar.nodes.len()];
+    let mut is_met = vec![false; grammar.rules.len()];
+    let mut work = vec![Visit::Node(grammar.root)];
+    while let Some(visit) = work.pop() {
+        let id = match visit {
+            Visit::Node(id) => id,
+            Visit::End(rule) => {
+                order.finished.push(rule);
+                continue;
+            }
+        };
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        let node = grammar.node(id);
+        work.extend(children(grammar, node).into_iter().rev().map(Visit::Node));
+        if let Node::Rule(rule) = node
+            && !std::mem::replace(&mut is_met[rule.0 as usize], true)
+        {
+            order.met.push(*rule);
+            work.extend([Visit::End(*rule), Visit::Node(grammar.rule(*rule).body)]);
+        }
+    }
+    order
+}
+
+/// Makes a grammar anew. `make` says what a node becomes whose children are made already; it may be called for a
+/// [`Node::Rule`] before that rule is finished.
+pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut Draft, Node) -> NodeId) -> Grammar {
+    let mut new_exprs = common_exprs();
+    let reached = reachable_nodes(grammar);
+    let mut roots = Vec::new();
+    for &node in &reached {
+        expressions(grammar, grammar.node(node), |expr| roots.push(expr));
+    }
+    let exprs = exprs::copy(&grammar.exprs, roots, &mut new_exprs);
+    let (nodes, index, rules, members, members_index) = Default::default();
+    let mut draft = Draft { exprs: new_exprs, nodes, index, rules, members, members_index, shares };
+    let mut made: Vec<Option<NodeId>> = vec![None; grammar.nodes.len()];
+    let Order { met, finished } = rule_order(grammar);
+    let new_rules: FxHashMap<RuleId, RuleId> = met.iter().zip(0..).map(|(&rule, new)| (rule, RuleId(new))).collect();
+    draft.rules.extend(met.iter().map(|&rule| (grammar.rule(rule).name.clone(), None)));
+    for unit in finished.iter().copied().map(Some).chain([None]) {
+        let start = unit.map_or(grammar.root, |rule| grammar.rule(rule).body);
+        let mut work = vec![Step::Enter(start)];
+        while let Some(step) = work.pop() {
+            let id = match step {
+                Step::Enter(id) if made[id.0 as usize].is_some() => continue,
+                Step::Enter(id) => {
+                    work.push(Step::Leave(id));
+                    work.extend(children(grammar, grammar.node(id)).into_iter().rev().map(Step::Enter));
+                    continue;
+                }
+                Step::Leave(id) => id,
+            };
+            if made[id.0 as usize].is_some() {
+                continue;
+            }
+            let child = |child: &NodeId| made[child.0 as usize].expect("children are made before their parents");
+            let node = match grammar.node(id) {
+                Node::Lexeme(expr) => Node::Lexeme(exprs[expr]),
+                Node::Token(pattern) => Node::Token(pattern.clone()),
+                Node::Sequence(parts) => Node::Sequence(parts.iter().map(child).collect()),
+                Node::Choice(parts) => Node::Choice(parts.iter().map(child).collect()),
+                Node::Repeat { body, min, max } => Node::Repeat { body: child(body), min: *min, max: *max },
+                Node::Capture { name, body } => Node::Capture { name: name.clone(), body: child(body) },
+                Node::Rule(rule) => Node::Rule(new_rules[rule]),
+                Node::Members(members) => {
+                    let members = grammar.members(*members).mapped(child, |expr| exprs[&expr]);
+                    Node::Members(draft.object(members))
+                }
+            };
+            made[id.0 as usize] = Some(make(&mut draft, node));
+        }
+        if let Some(rule) = unit {
+            draft.rules[new_rules[&rule].0 as usize].1 = made[start.0 as usize];
+        }
+    }
+    let root = made[grammar.root.0 as usize].expect("the walk ends with the root");
+    let rules = draft
+        .rules
+        .into_iter()
+        .map(|(name, body)| Rule { name, body: body.expect("every rule met is finished by the end of the walk") })
+        .collect();
+    let (exprs, nodes, members) = (draft.exprs, draft.nodes, draft.members);
+    Grammar { exprs, nodes, rules, members, root, report: grammar.report.clone() }
+}
+
+fn reachable_nodes(grammar: &Grammar) -> Vec<NodeId> {
+    let mut seen = vec![false; grammar.nodes.len()];
+    let mut work = vec![grammar.root];
+    let mut found = Vec::new();
+    while let Some(id) = work.pop() {
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        found.push(id);
+        let node = grammar.node(id);
+        work.extend(children(grammar, node));
+        if let Node::Rule(rule) = node {
+            work.push(grammar.rule(*rule).body);
+        }
+    }
+    found
+}
+
+/// Only what can be reached from the root.
+pub fn drop_unreachable(grammar: &Grammar) -> Grammar {
+    rebuild(grammar, false, |draft, node| draft.node(node))
+}
+
+/// Equal nodes become one, and equal objects.
+pub fn share_equal(grammar: &Grammar) -> Grammar {
+    rebuild(grammar, true, |draft, node| draft.node(node))
+}

@@ -1,0 +1,366 @@
+//! Grammars as JSON text: lists in which everything refers to earlier entries by number, checked when read.
+//!
+//! Expressions are made anew by their constructors, so a text cannot hold one that is not in normal form. Nodes may refer
+//! to later rules, but to earlier nodes only: a cycle that no rule breaks cannot be written down.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use stencilm_regex::{ByteSet, Expr, ExprId};
+
+use crate::builder::{GrammarBuilder, MAX_EXPRS};
+use crate::error::{ErrorKind, GrammarError};
+use crate::exprs;
+use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface, TokenPattern};
+use crate::objects::ObjectChecks;
+use crate::passes::{drop_unreachable, expressions};
+use crate::report::{Finding, Report};
+
+/// What a text must say it is.
+const FORMAT: &str = "stencilm-grammar";
+/// The version of the form described here.
+const VERSION: u32 = 1;
+/// Longest text accepted, in bytes.
+const MAX_BYTES: usize = 64 << 20;
+/// Most nodes, rules, members and names of any one list.
+const MAX_ENTRIES: usize = 4_000_000;
+
+/// An entry by its number.
+type Index = u32;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    format: String,
+    version: u32,
+    exprs: Vec<SavedExpr>,
+    nodes: Vec<SavedNode>,
+    rules: Vec<(String, Index)>,
+    members: Vec<SavedMembers>,
+    root: Index,
+    report: SavedReport,
+}
+
+/// Only these two are read of a text that may be of another version.
+#[derive(Deserialize)]
+struct Header {
+    format: Option<String>,
+    version: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedExpr {
+    Empty,
+    /// Ranges of bytes.
+    Bytes(Vec<(u8, u8)>),
+    Concat(Index, Index),
+    Or(Vec<Index>),
+    And(Vec<Index>),
+    Not(Index),
+    Repeat(Index, u32, Option<u32>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedNode {
+    Lexeme(Index),
+    Sequence(Vec<Index>),
+    Choice(Vec<Index>),
+    Repeat(Index, u32, Option<u32>),
+    Rule(Index),
+    Members(Index),
+    SpecialToken(String),
+    TokenIds { ranges: Vec<(u32, u32)>, negated: bool },
+    Capture(String, Index),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedMembers {
+    known: Vec<SavedKnown>,
+    free: Option<SavedFree>,
+    any_order: bool,
+    /// The expressions `empty`, `open`, `colon`, `item`, `close`.
+    surface: [Index; 5],
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedKnown {
+    name: String,
+    key: Index,
+    value: Index,
+    required: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedFree {
+    key: Index,
+    taken: Vec<String>,
+    taken_keys: Index,
+    value: Index,
+}
+
+/// Keyword, place, note.
+type Row = (String, String, String);
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedReport {
+    enforced: Vec<Row>,
+    annotations: Vec<Row>,
+    relaxed: Vec<Row>,
+}
+
+impl Grammar {
+    /// The grammar and its report as JSON text, which [`Grammar::deserialize_json`] reads.
+    pub fn serialize_json(&self) -> String {
+        serde_json::to_string(&saved(&drop_unreachable(self))).expect("strings and numbers always have a JSON form")
+    }
+
+    /// The grammar that [`Grammar::serialize_json`] wrote. Nothing is taken on trust: every number is checked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Syntax`] for a text that is damaged, of another format or of another version,
+    /// [`ErrorKind::Limit`] for one that is too large, and what [`GrammarBuilder::finish`] refuses.
+    pub fn deserialize_json(text: &str) -> Result<Grammar, GrammarError> {
+        if text.len() > MAX_BYTES {
+            let message = format!("the text has {} bytes and at most {MAX_BYTES} are accepted", text.len());
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
+        let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+        if header.format.as_deref() != Some(FORMAT) {
+            let found = header.format.unwrap_or_default();
+            let message = format!(
+                "the format is {:?}, not \"{FORMAT}\"; give what Grammar.serialize_json wrote",
+                found.chars().take(40).collect::<String>()
+            );
+            return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message));
+        }
+        if header.version != Some(VERSION) {
+            let found = header.version.map_or("missing".into(), |version| version.to_string());
+            let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
+            return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message));
+        }
+        let saved: Saved = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+        loaded(saved)
+    }
+}
+
+fn damaged(error: &serde_json::Error) -> GrammarError {
+    let place = format!("line {}, column {}", error.line(), error.column());
+    GrammarError::new(ErrorKind::Syntax, place, format!("this is no serialized grammar: {error}; serialize it again"))
+}
+
+/// `grammar` holds only what can be reached, children before parents.
+fn saved(grammar: &Grammar) -> Saved {
+    let mut roots = Vec::new();
+    for node in &grammar.nodes {
+        expressions(grammar, node, |expr| roots.push(expr));
+    }
+    let reached = exprs::reachable(&grammar.exprs, roots);
+    let numbers: FxHashMap<ExprId, Index> = reached.iter().zip(0..).map(|(&id, number)| (id, number)).collect();
+    let number = |id: &ExprId| numbers[id];
+    let numbers_of = |ids: &[ExprId]| ids.iter().map(number).collect::<Vec<_>>();
+    let saved_exprs = reached.iter().map(|&id| match grammar.exprs.get(id) {
+        Expr::Nothing => SavedExpr::Bytes(Vec::new()),
+        Expr::Empty => SavedExpr::Empty,
+        Expr::Bytes(set) => SavedExpr::Bytes(set.ranges()),
+        Expr::Concat { head, tail } => SavedExpr::Concat(number(head), number(tail)),
+        Expr::Or(parts) => SavedExpr::Or(numbers_of(parts)),
+        Expr::And(parts) => SavedExpr::And(numbers_of(parts)),
+        Expr::Not(inner) => SavedExpr::Not(number(inner)),
+        Expr::Repeat { body, min, max } => SavedExpr::Repeat(number(body), *min, *max),
+    });
+    let places = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
+    let nodes = grammar.nodes.iter().map(|node| match node {
+        Node::Lexeme(expr) => SavedNode::Lexeme(number(expr)),
+        Node::Sequence(parts) => SavedNode::Sequence(places(parts)),
+        Node::Choice(parts) => SavedNode::Choice(places(parts)),
+        Node::Repeat { body, min, max } => SavedNode::Repeat(body.0, *min, *max),
+        Node::Rule(rule) => SavedNode::Rule(rule.0),
+        Node::Members(members) => SavedNode::Members(members.0),
+        Node::Token(pattern) => match &**pattern {
+            TokenPattern::Special(name) => SavedNode::SpecialToken(name.to_string()),
+            TokenPattern::Ids { ranges, negated } => SavedNode::TokenIds { ranges: ranges.to_vec(), negated: *negated },
+        },
+        Node::Capture { name, body } => SavedNode::Capture(name.to_string(), body.0),
+    });
+    let members = grammar.members.iter().map(|members| {
+        let Surface { empty, open, colon, item, close } = members.surface;
+        let known = members.known.iter().map(|known| SavedKnown {
+            name: known.name.clone(),
+            key: number(&known.key),
+            value: known.value.0,
+            required: known.required,
+        });
+        let free = members.free.as_ref().map(|free| SavedFree {
+            key: number(&free.key),
+            taken: free.taken.iter().map(ToString::to_string).collect(),
+            taken_keys: number(&free.taken_keys),
+            value: free.value.0,
+        });
+        let surface = [empty, open, colon, item, close].map(|expr| number(&expr));
+        SavedMembers { known: known.collect(), free, any_order: members.any_order, surface }
+    });
+    let rows = |findings: &[Finding]| {
+        findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
+    };
+    let Report { enforced, annotations, relaxed } = grammar.report();
+    Saved {
+        format: FORMAT.into(),
+        version: VERSION,
+        exprs: saved_exprs.collect(),
+        nodes: nodes.collect(),
+        rules: grammar.rules.iter().map(|rule| (rule.name.clone(), rule.body.0)).collect(),
+        members: members.collect(),
+        root: grammar.root.0,
+        report: SavedReport { enforced: rows(enforced), annotations: rows(annotations), relaxed: rows(relaxed) },
+    }
+}
+
+/// A list whose entries refer to those of a list made so far.
+struct Made<T>(&'static str, Vec<T>);
+
+impl<T: Copy> Made<T> {
+    fn get(&self, index: Index, list: &str, at: usize) -> Result<T, GrammarError> {
+        self.1.get(index as usize).copied().ok_or_else(|| {
+            let message = format!(
+                "it refers to number {index} of `{}`, of which {} come before it; serialize the grammar again",
+                self.0,
+                self.1.len()
+            );
+            GrammarError::new(ErrorKind::Syntax, format!("#/{list}/{at}"), message)
+        })
+    }
+
+    fn all(&self, indices: &[Index], list: &str, at: usize) -> Result<Vec<T>, GrammarError> {
+        indices.iter().map(|&index| self.get(index, list, at)).collect()
+    }
+}
+
+fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
+    let lists = [saved.nodes.len(), saved.rules.len(), saved.members.len()];
+    if saved.exprs.len() > MAX_EXPRS || lists.into_iter().any(|length| length > MAX_ENTRIES) {
+        let message = format!("it has more than {MAX_EXPRS} expressions, or another list is too long; split it");
+        return Err(GrammarError::new(ErrorKind::Limit, "", message));
+    }
+    let mut builder = GrammarBuilder::default();
+    let exprs = load_exprs(&mut builder, &saved.exprs)?;
+    let rules: Vec<RuleId> = saved.rules.iter().map(|(name, _)| builder.declare_rule(name.clone())).collect();
+    let rules = Made("rules", rules);
+    // Objects refer to nodes and nodes to objects; both to earlier ones only, so an object is made where it is used.
+    let mut members: Vec<Option<SavedMembers>> = saved.members.into_iter().map(Some).collect();
+    let mut checks = ObjectChecks::default();
+    let mut made: FxHashMap<Index, NodeId> = FxHashMap::default();
+    let mut nodes = Made("nodes", Vec::with_capacity(saved.nodes.len()));
+    for (at, node) in saved.nodes.into_iter().enumerate() {
+        let list = "nodes";
+        let id = match node {
+            SavedNode::Lexeme(expr) => builder.lexeme(exprs.get(expr, list, at)?),
+            SavedNode::Sequence(parts) => builder.sequence(&nodes.all(&parts, list, at)?),
+            SavedNode::Choice(parts) => builder.choice(&nodes.all(&parts, list, at)?),
+            SavedNode::Repeat(body, min, max) => builder.repeat(nodes.get(body, list, at)?, min, max),
+            SavedNode::Rule(rule) => builder.node(Node::Rule(rules.get(rule, list, at)?)),
+            SavedNode::SpecialToken(name) => builder.special_token(name),
+            SavedNode::TokenIds { ranges, negated } => {
+                if let Some((first, last)) = ranges.iter().find(|(first, last)| last < first) {
+                    let message =
+                        format!("the range of tokens {first}-{last} is reversed; serialize the grammar again");
+                    return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
+                }
+                builder.token_ids(&ranges, negated)
+            }
+            SavedNode::Capture(name, body) => builder.capture(name, nodes.get(body, list, at)?),
+            SavedNode::Members(index) => match (made.get(&index), members.get_mut(index as usize)) {
+                (Some(&known), _) => builder.node(builder.get(known).clone()),
+                (None, Some(members)) => {
+                    let members = members.take().expect("an object that was not made has not been taken");
+                    let members = load_members(&builder, &mut checks, &exprs, &nodes, members, index as usize)?;
+                    let id = builder.object(members);
+                    made.insert(index, id);
+                    id
+                }
+                (None, None) => {
+                    let message = format!("it refers to number {index} of `members`, which has fewer");
+                    return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
+                }
+            },
+        };
+        nodes.1.push(id);
+    }
+    for (at, (&rule, (_, body))) in rules.1.iter().zip(&saved.rules).enumerate() {
+        builder.define_rule(rule, nodes.get(*body, "rules", at)?);
+    }
+    let root = nodes.get(saved.root, "root", 0)?;
+    let findings = |rows: Vec<Row>| {
+        rows.into_iter().map(|(keyword, place, note)| Finding { keyword, place, note }).collect::<Vec<_>>()
+    };
+    let SavedReport { enforced, annotations, relaxed } = saved.report;
+    let report =
+        Report { enforced: findings(enforced), annotations: findings(annotations), relaxed: findings(relaxed) };
+    builder.finish(root, report)
+}
+
+fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<ExprId>, GrammarError> {
+    let mut made = Made("exprs", Vec::with_capacity(saved.len()));
+    for (at, expr) in saved.iter().enumerate() {
+        let list = "exprs";
+        let exprs = &mut builder.exprs;
+        let id = match expr {
+            SavedExpr::Empty => ExprId::EMPTY,
+            SavedExpr::Bytes(ranges) => {
+                let sets = ranges.iter().map(|&(first, last)| ByteSet::range(first, last));
+                exprs.bytes(sets.fold(ByteSet::EMPTY, |all, set| all.union(&set)))
+            }
+            SavedExpr::Concat(head, tail) => exprs.concat(made.get(*head, list, at)?, made.get(*tail, list, at)?),
+            SavedExpr::Or(parts) => exprs.or(&made.all(parts, list, at)?),
+            SavedExpr::And(parts) => exprs.and(&made.all(parts, list, at)?),
+            SavedExpr::Not(inner) => exprs.not(made.get(*inner, list, at)?),
+            SavedExpr::Repeat(body, min, max) => exprs.repeat(made.get(*body, list, at)?, *min, *max),
+        };
+        // Concatenation copies what it begins with, so few entries could ask for very many expressions.
+        if exprs.own_len() > MAX_EXPRS {
+            let message = format!("the grammar has more than {MAX_EXPRS} parts of regular expressions; split it");
+            return Err(GrammarError::new(ErrorKind::Limit, format!("#/exprs/{at}"), message));
+        }
+        made.1.push(id);
+    }
+    Ok(made)
+}
+
+fn load_members(
+    builder: &GrammarBuilder,
+    checks: &mut ObjectChecks,
+    exprs: &Made<ExprId>,
+    nodes: &Made<NodeId>,
+    saved: SavedMembers,
+    at: usize,
+) -> Result<Members, GrammarError> {
+    let list = "members";
+    let mut known = Vec::with_capacity(saved.known.len());
+    for SavedKnown { name, key, value, required } in saved.known {
+        let (key, value) = (exprs.get(key, list, at)?, nodes.get(value, list, at)?);
+        known.push(KnownMember { name, key, value, required });
+    }
+    let free = match saved.free {
+        None => None,
+        Some(SavedFree { key, taken, taken_keys, value }) => {
+            let key = exprs.get(key, list, at)?;
+            let mut taken: Vec<Box<str>> = taken.into_iter().map(Box::from).collect();
+            taken.sort_unstable();
+            let (taken_keys, value) = (exprs.get(taken_keys, list, at)?, nodes.get(value, list, at)?);
+            Some(FreeMembers { key, taken: taken.into(), taken_keys, value })
+        }
+    };
+    let [empty, open, colon, item, close] = saved.surface;
+    let expr = |index| exprs.get(index, list, at);
+    let surface =
+        Surface { empty: expr(empty)?, open: expr(open)?, colon: expr(colon)?, item: expr(item)?, close: expr(close)? };
+    let members = Members { known, free, any_order: saved.any_order, surface };
+    checks
+        .check(&builder.exprs, &members)
+        .map_err(|error| GrammarError { place: format!("#/members/{at}"), ..error })?;
+    Ok(members)
+}

@@ -1,0 +1,180 @@
+//! Random texts: the passes change no language, and what prints reads back.
+
+use proptest::prelude::*;
+use stencilm_grammar::passes::{drop_unreachable, inline_renames, join_lexemes, name_shared, normalised, share_equal};
+use stencilm_grammar::{Grammar, GrammarBuilder, Node, NodeId, Report};
+
+use crate::recogniser::{TOKEN, matches};
+
+/// A rule body; leaves refer to rules by number.
+#[derive(Clone, Debug)]
+enum Body {
+    Text(&'static str),
+    Class(u8, u8),
+    Wide,
+    Token,
+    Call(usize),
+    Sequence(Vec<Body>),
+    Choice(Vec<Body>),
+    Repeat(Box<Body>, u32, Option<u32>),
+    Capture(Box<Body>),
+    Without(Box<Body>),
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let leaf = prop_oneof![
+        prop::sample::select(vec!["", "a", "b", "ab", "aa", "cab"]).prop_map(Body::Text),
+        (b'a'..=b'c', 0u8..2).prop_map(|(first, more)| Body::Class(first, first + more)),
+        Just(Body::Wide),
+        Just(Body::Token),
+        (0usize..4).prop_map(Body::Call),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Body::Sequence),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Body::Choice),
+            (inner.clone(), 0u32..3, prop::option::of(0u32..3)).prop_map(|(body, min, more)| Body::Repeat(
+                body.into(),
+                min,
+                more.map(|more| min + more)
+            )),
+            inner.clone().prop_map(|body| Body::Capture(body.into())),
+            inner.prop_map(|body| Body::Without(body.into())),
+        ]
+    })
+}
+
+fn build(builder: &mut GrammarBuilder, rules: &[stencilm_grammar::RuleId], body: &Body) -> NodeId {
+    match body {
+        Body::Text(text) => {
+            let expr = builder.exprs.literal(text.as_bytes());
+            builder.lexeme(expr)
+        }
+        Body::Class(first, last) => {
+            let expr = builder.exprs.bytes(stencilm_regex::ByteSet::range(*first, *last));
+            builder.lexeme(expr)
+        }
+        Body::Wide => {
+            let byte = builder.exprs.bytes(stencilm_regex::ByteSet::range(b'A', 0xf0));
+            let expr = builder.exprs.repeat(byte, 0, None);
+            builder.lexeme(expr)
+        }
+        Body::Token => builder.token_ids(&[(1, 2)], false),
+        Body::Call(rule) => builder.node(Node::Rule(rules[*rule % rules.len()])),
+        Body::Sequence(parts) => {
+            let parts: Vec<_> = parts.iter().map(|part| build(builder, rules, part)).collect();
+            builder.sequence(&parts)
+        }
+        Body::Choice(parts) => {
+            let parts: Vec<_> = parts.iter().map(|part| build(builder, rules, part)).collect();
+            builder.choice(&parts)
+        }
+        Body::Repeat(body, min, max) => {
+            let body = build(builder, rules, body);
+            builder.repeat(body, *min, *max)
+        }
+        Body::Capture(body) => {
+            let body = build(builder, rules, body);
+            builder.capture("c d", body)
+        }
+        Body::Without(body) => {
+            // Any text of three bytes at most that the lexeme, where it is one, does not match.
+            let node = build(builder, rules, body);
+            let inner = match body.as_ref() {
+                Body::Text(text) => builder.exprs.literal(text.as_bytes()),
+                _ => return node,
+            };
+            let not = builder.exprs.not(inner);
+            let byte = builder.exprs.bytes(stencilm_regex::ByteSet::range(b'a', b'c'));
+            let short = builder.exprs.repeat(byte, 0, Some(3));
+            let expr = builder.exprs.and(&[not, short]);
+            builder.lexeme(expr)
+        }
+    }
+}
+
+/// The body of each rule holds that of the one before it as a node, so that nodes lie within rules that they use.
+fn assemble(bodies: &[Body]) -> Option<Grammar> {
+    let mut builder = GrammarBuilder::default();
+    let rules: Vec<_> = (0..bodies.len()).map(|rule| builder.declare_rule(format!("r {rule}"))).collect();
+    let mut before = None;
+    for (&rule, body) in rules.iter().zip(bodies) {
+        let mut body = build(&mut builder, &rules, body);
+        if let Some(before) = before {
+            body = builder.choice(&[body, before]);
+        }
+        before = Some(body);
+        builder.define_rule(rule, body);
+    }
+    let root = builder.node(Node::Rule(rules[0]));
+    builder.finish(root, Report::default()).ok()
+}
+
+/// All texts of up to three letters, and some with tokens or wide bytes.
+fn texts() -> Vec<Vec<u8>> {
+    let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut at = 0;
+    while at < texts.len() {
+        let text = texts[at].clone();
+        at += 1;
+        if text.len() < 3 {
+            texts.extend([b'a', b'b', b'c'].map(|byte| [&text[..], &[byte]].concat()));
+        }
+    }
+    let others: Vec<Vec<u8>> = texts
+        .iter()
+        .filter(|text| text.len() < 3)
+        .flat_map(|text| {
+            [TOKEN, b'Q', 0xe9]
+                .into_iter()
+                .flat_map(move |byte| (0..=text.len()).map(move |at| [&text[..at], &[byte], &text[at..]].concat()))
+        })
+        .collect();
+    texts.extend(others);
+    texts
+}
+
+fn language(grammar: &Grammar) -> Vec<bool> {
+    texts().iter().map(|text| matches(grammar, text)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn passes_keep_the_language(bodies in prop::collection::vec(body(), 1..4)) {
+        let Some(grammar) = assemble(&bodies) else { return Ok(()) };
+        let expected = language(&grammar);
+        let shared = share_equal(&grammar);
+        let cases = [
+            ("drop_unreachable", drop_unreachable(&grammar)),
+            ("inline_renames", inline_renames(&grammar)),
+            ("share_equal", shared.clone()),
+            ("join_lexemes", join_lexemes(&grammar)),
+            ("name_shared", name_shared(&shared)),
+            ("normalised", normalised(&grammar)),
+        ];
+        for (pass, result) in cases {
+            prop_assert!(language(&result) == expected, "{} changed\n{}\nto\n{}", pass, grammar, result);
+        }
+    }
+
+    #[test]
+    fn prints_read_back(bodies in prop::collection::vec(body(), 1..4)) {
+        let Some(grammar) = assemble(&bodies) else { return Ok(()) };
+        let printed = grammar.to_string();
+        let again = Grammar::from_ebnf(&printed, "root").map_err(|error| TestCaseError::fail(format!("{error}\n{printed}")))?;
+        prop_assert_eq!(again.to_string(), printed.clone());
+        prop_assert!(language(&again) == language(&grammar), "{}", printed);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "[a-c\"\\\\|()*+?{}0-9,&~@%<>\\[\\]/#:;=. \n-]{0,60}") {
+        let _ = Grammar::from_ebnf(&text, "root");
+        if let Ok(grammar) = Grammar::from_ebnf(&format!("root ::= {text}"), "root") {
+            let printed = grammar.to_string();
+            let again = Grammar::from_ebnf(&printed, "root").map_err(|error| TestCaseError::fail(format!("{error}\n{printed}")))?;
+            prop_assert_eq!(again.to_string(), printed);
+        }
+    }
+}
