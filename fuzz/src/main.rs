@@ -20,8 +20,8 @@ use stencilm_fuzz::choices::random_bytes;
 use stencilm_fuzz::minimize::minimize;
 use stencilm_fuzz::{Counts, fuzz_one, shown};
 
-/// A case that takes longer has found work without a bound.
-const MAX_CASE: Duration = Duration::from_secs(60);
+/// A case that takes longer has found work without a bound, also on a machine that is busy with other work.
+const MAX_CASE: Duration = Duration::from_secs(300);
 
 /// A case that takes longer counts as endless while it is made small.
 const SLOW: Duration = Duration::from_secs(2);
