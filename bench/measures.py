@@ -12,6 +12,7 @@ import hashlib
 import json
 import resource
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -193,9 +194,12 @@ def batch(case: Case, shared: Path, first: bool) -> Numbers:
         matchers.append(matcher)
     masks = np.zeros((256, len(bench.mask)), dtype=np.int32)
     filler = stencilm.BatchGrammarMatcher(max_threads=2)
-    times = [
-        clock.timed(filler.batch_fill_next_token_bitmask, matchers, masks)[0] for _ in range(200)
-    ]
+    times = []
+    for _ in range(200):
+        # The plain clock: the time of the other threads counts.
+        start = time.perf_counter_ns()
+        filler.batch_fill_next_token_bitmask(matchers, masks)
+        times.append((time.perf_counter_ns() - start) / 1000)
     return clock.summary("fill first", times[:1]) | clock.summary("fill", times[1:])
 
 
