@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lexicon::Row;
 use crate::machine::{ForkId, FrameId, Machine};
-use crate::mask::Filled;
+use crate::mask::Finished;
 use crate::stacks::{Entry, NIL, SetId, Stacks};
 use crate::tokenset;
 
@@ -34,21 +34,32 @@ enum KeptTokens {
 }
 
 impl KeptMask {
-    fn new(words: &[u32], filled: &Filled) -> KeptMask {
-        let allowed: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        let differing = filled.row.as_ref().map(|row| {
-            let differing: Vec<u32> = words.iter().zip(row.inside.words()).map(|(a, b)| a ^ b).collect();
-            (row.clone(), differing)
-        });
-        let count = |words: &[u32]| words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        let tokens = match differing {
-            _ if allowed <= MAX_LISTED => KeptTokens::Listed(listed(words)),
-            Some((row, differing)) if count(&differing) <= MAX_LISTED => {
-                KeptTokens::Patched { row, flipped: listed(&differing) }
+    fn new(words: &[u32], draft: &Finished) -> KeptMask {
+        let mut flipped = draft.flipped.clone();
+        flipped.sort_unstable();
+        // A token that was turned over twice is as it was.
+        let mut kept: Vec<u32> = Vec::with_capacity(flipped.len());
+        for token in flipped {
+            if kept.last() == Some(&token) {
+                kept.pop();
+            } else {
+                kept.push(token);
             }
-            _ => KeptTokens::Words(words.into()),
+        }
+        let allowed = match &draft.row {
+            _ if draft.joined => words.iter().map(|word| word.count_ones() as usize).sum(),
+            None => kept.len(),
+            Some(row) => {
+                let added = kept.iter().filter(|&&token| tokenset::get(words, token)).count();
+                row.count + added - (kept.len() - added)
+            }
         };
-        KeptMask { tokens, allowed, doubtful: filled.doubtful[..].into() }
+        let tokens = match &draft.row {
+            _ if draft.joined || kept.len() > MAX_LISTED => KeptTokens::Words(words.into()),
+            Some(row) => KeptTokens::Patched { row: row.clone(), flipped: kept.into() },
+            None => KeptTokens::Listed(kept.into()),
+        };
+        KeptMask { tokens, allowed, doubtful: draft.doubtful[..].into() }
     }
 
     /// The tokens that must be decided anew for every sequence, because they may end a key seen before.
@@ -77,19 +88,6 @@ impl KeptMask {
             &self.tokens;
         (numbers.len() + self.doubtful.len()) * 4
     }
-}
-
-/// The numbers of the bits that are set.
-fn listed(words: &[u32]) -> Box<[u32]> {
-    let mut listed = Vec::new();
-    for (index, &word) in words.iter().enumerate() {
-        let mut rest = word;
-        while rest != 0 {
-            listed.push(index as u32 * 32 + rest.trailing_zeros());
-            rest &= rest - 1;
-        }
-    }
-    listed.into()
 }
 
 /// A node of the tree of looks.
@@ -145,7 +143,8 @@ impl Names {
             if machine.remembers_members(frame) {
                 let state = stacks.members(entry.register);
                 self.description.push(u64::from(state.next) << 32 | u64::from(state.known));
-                self.description.push(u64::from(state.seen != NIL));
+                let begun = u64::from(state.text != NIL) << 1 | u64::from(state.seen != NIL);
+                self.description.push(u64::from(state.name) << 32 | begun);
             } else {
                 self.description.push(u64::from(machine.saturated_count(frame, entry.register, self.horizon)));
             }
@@ -192,9 +191,9 @@ impl MaskCache {
         configuration: SetId,
         reads: &[SetId],
         words: &[u32],
-        filled: &Filled,
+        draft: &Finished,
     ) -> usize {
-        let kept = Arc::new(KeptMask::new(words, filled));
+        let kept = Arc::new(KeptMask::new(words, draft));
         if self.bytes > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
             *self = MaskCache::new(self.budget, self.horizon as usize);

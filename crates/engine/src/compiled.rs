@@ -9,7 +9,7 @@ use crate::captures;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
 use crate::machine::Machine;
-use crate::run::{Doubt, Place, Run};
+use crate::run::{Doubt, Run};
 use crate::stacks::{SetId, Stacks};
 use crate::token_edges::TokenEdges;
 use crate::tokenset;
@@ -117,14 +117,8 @@ impl Layout {
         let mut machine = lock(&self.machine);
         let mut lexicon = lock(&self.lexicon);
         lexicon.begin();
-        let mut run = Run {
-            machine: &mut machine,
-            lexicon: &mut lexicon,
-            stacks,
-            recording: true,
-            doubt: Doubt::default(),
-            scratch: Vec::new(),
-        };
+        let mut run =
+            Run { machine: &mut machine, lexicon: &mut lexicon, stacks, recording: true, doubt: Doubt::default() };
         operation(&mut run)
     }
 
@@ -147,18 +141,18 @@ impl Layout {
                 }
                 None => {
                     run.stacks.watch();
-                    let filled = run.fill_mask(&self.vocabulary, saturated, mask);
+                    let finished = run.fill_mask(&self.vocabulary, saturated, mask);
                     let reads = run.stacks.unwatch();
-                    let filled = filled?;
-                    let allowed = masks.keep(run.machine, run.stacks, saturated, &reads, mask, &filled);
-                    doubtful = filled.doubtful;
+                    let finished = finished?;
+                    let allowed = masks.keep(run.machine, run.stacks, saturated, &reads, mask, &finished);
+                    doubtful = finished.doubtful;
                     allowed
                 }
             };
             run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
             for token in doubtful {
                 let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                if !run.survives(Place::Many(configuration), bytes)? && tokenset::get(mask, token) {
+                if !run.survives(configuration, bytes)? && tokenset::get(mask, token) {
                     for &same in self.vocabulary.same_bytes(token).iter().chain([&token]) {
                         if !run.has_token_edge(configuration, same) {
                             tokenset::clear(mask, same);

@@ -6,13 +6,15 @@
 //! the nodes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Node, NodeId};
-use stencilm_regex::{ExprId, Tag};
+use stencilm_grammar::{MembersId, Node, NodeId};
+use stencilm_regex::{ExprId, StateId};
 
 use crate::error::EngineError;
+use crate::fork::{Automaton, Blanks, Fork, Ways};
 use crate::left::{Region, Rest};
-use crate::lexicon::{DfaId, Lexicon};
-use crate::machine::{Fork, Frame, FrameId, Machine, Phase, Register};
+use crate::lexicon::Lexicon;
+use crate::machine::{Continuation, Frame, FrameId, Machine, Phase, Register};
+use crate::names::Filter;
 
 /// So many frames may be written into the continuations of one fork.
 const MAX_PUSHES: usize = 4_000_000;
@@ -29,11 +31,11 @@ const MAX_CONTINUATION: usize = 100;
 /// Places still to look at, each with the frames that follow it, and the lexemes and tokens found.
 #[derive(Default, Clone)]
 struct Search {
-    work: Vec<(Frame, Ways)>,
-    seen: FxHashSet<(Frame, Ways)>,
+    work: Vec<(Frame, Steps)>,
+    seen: FxHashSet<(Frame, Steps)>,
     places: FxHashSet<Frame>,
-    cases: Vec<(ExprId, Ways)>,
-    tokens: Vec<(NodeId, Ways)>,
+    cases: Vec<(ExprId, Steps)>,
+    tokens: Vec<(NodeId, Steps)>,
     /// Whether every node is read from the left corner, not only the left-recursive ones.
     whole: bool,
     /// The frames written so far.
@@ -41,10 +43,10 @@ struct Search {
 }
 
 /// Frames to push, the bottom one first.
-type Ways = Vec<(FrameId, Register)>;
+type Steps = Vec<(FrameId, Register)>;
 
 impl Search {
-    fn add(&mut self, frame: Frame, continuation: Ways) {
+    fn add(&mut self, frame: Frame, continuation: Steps) {
         if self.seen.insert((frame, continuation.clone())) {
             self.pushes += continuation.len() + 1;
             self.places.insert(frame);
@@ -59,29 +61,22 @@ impl Search {
 }
 
 impl Machine {
-    /// Lays out the fork of a frame in a phase.
-    pub(crate) fn lay_out(&mut self, lexicon: &mut Lexicon, frame: FrameId, phase: Phase) -> Result<Fork, EngineError> {
-        let mut search = Search::default();
-        let mut fork = Fork {
-            dfa: DfaId(0),
-            continuations: Vec::new(),
-            tokens: Vec::new(),
-            nullable: false,
-            free_tag: None,
-            taken_tag: None,
-            members: None,
-            known_count: 0,
-            any_order: false,
-            frame,
-        };
-        let (blanks, frame) = match self.frames[frame.0 as usize] {
+    /// The forks of a frame: one, or for the keys of an object one for each way to read them.
+    pub(crate) fn lay_out(
+        &mut self,
+        lexicon: &mut Lexicon,
+        whole: FrameId,
+        phase: Phase,
+    ) -> Result<Vec<Fork>, EngineError> {
+        let (blanks, frame) = match self.frames[whole.0 as usize] {
             Frame::Spaced { blanks, then } => (Some(blanks), then),
-            _ => (None, frame),
+            _ => (None, whole),
         };
-        let (mut free_key, mut taken_keys) = (None, None);
+        let mut search = Search::default();
+        let mut nullable = false;
         match (self.frames[frame.0 as usize], phase) {
             (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
-                fork.nullable = may_end;
+                nullable = may_end;
                 let Node::Repeat { body, min, max } = *self.grammar.node(node) else {
                     unreachable!("only a repetition has this phase");
                 };
@@ -91,59 +86,108 @@ impl Machine {
                     search.add(Frame::Node(body), again.into_iter().collect());
                 }
             }
-            (Frame::Key(id), Phase::Members { next, known }) => {
-                let grammar = self.grammar.clone();
-                let members = grammar.members(id);
-                fork.known_count = members.known.len() as u32;
-                fork.any_order = members.any_order;
-                fork.members = Some(id);
-                let after = self.frame_id(Frame::AfterValue(id));
-                for index in self.possible_members(members, next, known) {
-                    let known = &members.known[index];
-                    let member = self.frame_id(Frame::Member { members: id, value: known.value });
-                    let register = Register::Known(index as u32);
-                    search.cases.push((known.key, vec![(after, register), (member, Register::Value(0))]));
-                }
-                if let Some(free) = members.free.as_ref().filter(|_| self.free_is_possible(members, next)) {
-                    let member = self.frame_id(Frame::Member { members: id, value: free.value });
-                    free_key = Some(free.key);
-                    search.cases.push((free.key, vec![(after, Register::Free), (member, Register::Value(0))]));
-                    taken_keys = Some(free.taken_keys).filter(|&keys| keys != ExprId::NOTHING);
-                }
+            (Frame::Key(id), Phase::Key { next, known }) => {
+                return self.key_forks(lexicon, whole, blanks, id, (next, known));
             }
             (Frame::Member { members, value }, _) => {
                 let value = self.frame_id(Frame::Node(value));
                 let colon = self.grammar.members(members).surface.colon;
                 search.cases.push((colon, vec![(value, Register::Value(0))]));
             }
-            (Frame::AfterValue(id), Phase::Members { next, known }) => {
-                let grammar = self.grammar.clone();
-                let members = grammar.members(id);
-                let more = !self.possible_members(members, next, known).is_empty()
-                    || (members.free.is_some() && self.free_is_possible(members, next));
+            (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
+                let surface = self.grammar.members(id).surface;
                 if more {
                     let key = self.frame_id(Frame::Key(id));
-                    search.cases.push((members.surface.item, vec![(key, Register::Same)]));
+                    search.cases.push((surface.item, vec![(key, Register::Same)]));
                 }
-                let missing = members.known.iter().enumerate().any(|(index, member)| {
-                    let seen =
-                        if members.any_order { self.known_contains(known, index) } else { index < next as usize };
-                    member.required && !seen
-                });
-                if !missing {
-                    search.cases.push((members.surface.close, Vec::new()));
+                if may_close {
+                    search.cases.push((surface.close, Vec::new()));
                 }
             }
             (place, _) => {
-                fork.nullable = self.is_nullable(place);
+                nullable = self.is_nullable(place);
                 search.add(place, Vec::new());
             }
         }
         self.search(&mut search)?;
+        let mut tokens: Vec<(NodeId, Continuation)> =
+            search.tokens.into_iter().map(|(token, continuation)| (token, continuation.into())).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        let fork = self.fork_of_cases(lexicon, whole, blanks, search.cases)?;
+        Ok(vec![Fork { nullable, tokens, ..fork }])
+    }
+
+    /// The forks of a key: the plainly spelled known ones, those spelled in several ways, and the free ones. They are
+    /// apart because the first are the schema's own, and the last are the same for every object.
+    fn key_forks(
+        &mut self,
+        lexicon: &mut Lexicon,
+        frame: FrameId,
+        blanks: Option<Blanks>,
+        id: MembersId,
+        (next, known): (u32, u32),
+    ) -> Result<Vec<Fork>, EngineError> {
+        let facts = self.object(id);
+        let grammar = self.grammar.clone();
+        let members = grammar.members(id);
+        let last = members.known.len() as u32;
+        let (filter, free_may_come) = if members.any_order {
+            (Filter::Unseen(self.known_set(known).into()), true)
+        } else {
+            let required = facts.next_required[next as usize];
+            let filter = match last {
+                0 => Filter::Range { from: 1, to: 0 },
+                _ => Filter::Range { from: next, to: required.min(last - 1) },
+            };
+            (filter, required == last)
+        };
+        let after = self.frame_id(Frame::AfterValue(id));
+        let mut forks = Vec::new();
+        if let Some(free) = members.free.as_ref().filter(|_| free_may_come) {
+            let member = self.frame_id(Frame::Member { members: id, value: free.value });
+            let case = (free.key, vec![(after, Register::Free), (member, Register::Value(0))]);
+            let fork = self.fork_of_cases(lexicon, frame, blanks, vec![case])?;
+            forks.push(Fork { free: true, has_taken: !free.taken.is_empty(), members: Some(id), ..fork });
+        }
+        let mut others = Vec::new();
+        for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {
+            let known = &members.known[index as usize];
+            let member = self.frame_id(Frame::Member { members: id, value: known.value });
+            others.push((known.key, vec![(after, Register::Known(index)), (member, Register::Value(0))]));
+        }
+        if !others.is_empty() {
+            let fork = self.fork_of_cases(lexicon, frame, blanks, others)?;
+            forks.push(Fork { members: Some(id), ..fork });
+        }
+        forks.push(Fork {
+            automaton: Automaton::Names(facts.names.clone(), filter),
+            blanks,
+            ways: Ways::Known(id),
+            tokens: Vec::new(),
+            nullable: false,
+            free: false,
+            has_taken: false,
+            members: Some(id),
+            frame,
+            also: None,
+        });
+        Ok(forks)
+    }
+
+    /// The fork of these lexemes, each with the frames that follow it.
+    fn fork_of_cases(
+        &mut self,
+        lexicon: &mut Lexicon,
+        frame: FrameId,
+        mut blanks: Option<Blanks>,
+        cases: Vec<(ExprId, Vec<(FrameId, Register)>)>,
+    ) -> Result<Fork, EngineError> {
         let mut exprs: Vec<ExprId> = Vec::new();
+        let mut ways: Vec<Vec<Continuation>> = Vec::new();
         let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
-        for (lexeme, mut continuation) in search.cases {
-            let mut expr = self.lexeme(lexicon, blanks, lexeme);
+        for (lexeme, mut continuation) in cases {
+            let mut expr = self.lexeme(lexicon, lexeme);
             if let Some((top, _)) = continuation.last_mut()
                 && self.takes_blanks(*top)
                 && let Some((head, blanks)) = lexicon.split_blanks(expr)
@@ -153,33 +197,41 @@ impl Machine {
             }
             let tag = *tags.entry(expr).or_insert_with(|| {
                 exprs.push(expr);
-                fork.continuations.push(Vec::new());
+                ways.push(Vec::new());
                 exprs.len() - 1
             });
-            if free_key == Some(lexeme) {
-                fork.free_tag = Some(tag as Tag);
-            }
-            fork.continuations[tag].push(continuation.into());
+            ways[tag].push(continuation.into());
         }
-        for ways in &mut fork.continuations {
+        for ways in &mut ways {
             ways.sort_unstable();
             ways.dedup();
         }
-        fork.tokens = search.tokens.into_iter().map(|(token, continuation)| (token, continuation.into())).collect();
-        fork.tokens.sort_unstable();
-        fork.tokens.dedup();
-        if let Some(keys) = taken_keys {
-            // With a single known name this is that member's own lexeme, which has a tag already.
-            let expr = self.lexeme(lexicon, blanks, keys);
-            let tag = *tags.entry(expr).or_insert_with(|| {
-                exprs.push(expr);
-                fork.continuations.push(Vec::new());
-                exprs.len() - 1
-            });
-            fork.taken_tag = Some(tag as Tag);
+        let mut dfa = lexicon.dfa(&exprs)?;
+        if let Some(before) = blanks {
+            let mut apart = true;
+            for byte in before.set.iter() {
+                apart &= lexicon.step(dfa, StateId::START, byte)?.0 == StateId::DEAD;
+            }
+            if !apart {
+                // Blanks of its own begin a lexeme: only one automaton for both can tell how many there may be.
+                let before = lexicon.blanks(before.set, before.max);
+                exprs.iter_mut().for_each(|expr| *expr = lexicon.concat(before, *expr));
+                dfa = lexicon.dfa(&exprs)?;
+                blanks = None;
+            }
         }
-        fork.dfa = lexicon.dfa(&exprs)?;
-        Ok(fork)
+        Ok(Fork {
+            automaton: Automaton::Dfa(dfa),
+            blanks,
+            ways: Ways::Listed(ways),
+            tokens: Vec::new(),
+            nullable: false,
+            free: false,
+            has_taken: false,
+            members: None,
+            frame,
+            also: None,
+        })
     }
 
     /// Follows every way to a first lexeme that reads at least one byte.
@@ -199,7 +251,7 @@ impl Machine {
     }
 
     /// Adds what one place begins with.
-    fn visit(&mut self, search: &mut Search, place: Frame, continuation: Ways) {
+    fn visit(&mut self, search: &mut Search, place: Frame, continuation: Steps) {
         let grammar = self.grammar.clone();
         match place {
             Frame::Lexeme(expr) => search.cases.push((expr, continuation)),
@@ -256,7 +308,7 @@ impl Machine {
     }
 
     /// Adds what may come first of all in a node that is read from the left corner: what its region begins with.
-    fn visit_corners(&mut self, search: &mut Search, goal: NodeId, continuation: &Ways) {
+    fn visit_corners(&mut self, search: &mut Search, goal: NodeId, continuation: &Steps) {
         let whole = search.whole;
         let region = self.left.region(goal, whole);
         let complete = region.completing(goal, &self.left);
@@ -277,7 +329,7 @@ impl Machine {
 
     /// Adds what may come first behind a complete corner: the rest of a node that it begins, and then that node is a
     /// complete corner.
-    fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: &Ways) {
+    fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: &Steps) {
         let region = self.left.region(goal, whole);
         let complete = region.completing(goal, &self.left);
         for node in region.complete_with(corner, &self.left) {
@@ -302,7 +354,7 @@ impl Machine {
     }
 
     /// The continuation with the rest of a node behind its first child.
-    fn with_rest(&mut self, mut continuation: Ways, node: NodeId, rest: Rest) -> Ways {
+    fn with_rest(&mut self, mut continuation: Steps, node: NodeId, rest: Rest) -> Steps {
         match rest {
             Rest::Nothing => {}
             Rest::Parts(from) => {

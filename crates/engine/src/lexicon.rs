@@ -9,11 +9,14 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::common_exprs;
-use stencilm_regex::{Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag};
+use stencilm_regex::{
+    ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId, Tag,
+};
 
+use crate::fork::{Blanks, IN_BLANKS};
 use crate::json_text;
 use crate::tokens::Tokens;
-use crate::tokenset::TokenSet;
+use crate::tokenset::{self, TokenSet};
 use crate::trie::Trie;
 
 /// An automaton of one [`Lexicon`].
@@ -28,14 +31,22 @@ const WIDE_BYTES: u16 = 40;
 /// where something can follow, a direct walk is cheaper than the suffixes are to store.
 const MAX_EXITS: usize = 40_000;
 
+/// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
+const MIN_AGREEMENT: u32 = 4;
+
 /// Tokens from one wide lexeme state.
 pub struct Row {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
     /// one in the trie.
     pub inside: TokenSet,
+    /// How many they are.
+    pub count: usize,
     /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
-    /// keep.
-    pub exits: Option<Vec<Exits>>,
+    /// keep. Rows of similar lexemes share them.
+    pub exits: Option<Arc<Vec<Exits>>>,
+    /// Tokens that do not leave this lexeme although the exits say so, each with the suffix that it would leave with. Not
+    /// empty only where there is a single residual.
+    stays: FxHashSet<(u32, u32)>,
     /// All sets of residuals that match together somewhere.
     pub endings: Vec<Box<[u32]>>,
     /// Nodes of the vocabulary's trie at which some residual matches; none where the exits are not kept.
@@ -70,6 +81,7 @@ pub struct Lexicon {
     rows: FxHashMap<Box<[ExprId]>, Arc<Row>>,
     rows_bytes: usize,
     saturation: Saturation,
+    relaxation: Relaxation,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
     measured: (usize, usize),
     limits: Limits,
@@ -86,6 +98,7 @@ impl Lexicon {
             rows: FxHashMap::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
+            relaxation: Relaxation::default(),
             measured: (0, 0),
             limits,
         }
@@ -126,8 +139,14 @@ impl Lexicon {
         self.deriver.exprs.concat(head, tail)
     }
 
+    /// At most so many blanks.
+    pub fn blanks(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
+        let blank = self.deriver.exprs.bytes(set);
+        self.deriver.exprs.repeat(blank, 0, max)
+    }
+
     /// An expression that ends in optional blanks as what comes before them, which is not empty, and the blanks.
-    pub fn split_blanks(&mut self, expr: ExprId) -> Option<(ExprId, ExprId)> {
+    pub fn split_blanks(&mut self, expr: ExprId) -> Option<(ExprId, Blanks)> {
         let exprs = &mut self.deriver.exprs;
         let mut spine = Vec::new();
         let mut rest = expr;
@@ -135,13 +154,13 @@ impl Lexicon {
             spine.push(head);
             rest = tail;
         }
-        let Expr::Repeat { body, min: 0, .. } = *exprs.get(rest) else { return None };
-        let Expr::Bytes(set) = exprs.get(body) else { return None };
-        if !set.iter().all(|byte| b" \t\r\n".contains(&byte)) {
+        let Expr::Repeat { body, min: 0, max } = *exprs.get(rest) else { return None };
+        let Expr::Bytes(set) = *exprs.get(body) else { return None };
+        if !set.iter().all(|byte| b" \t\r\n".contains(&byte)) || max.is_some_and(|max| max >= IN_BLANKS) {
             return None;
         }
         let head = exprs.concat_all(&spine);
-        (!exprs.is_nullable(head)).then_some((head, rest))
+        (!exprs.is_nullable(head)).then_some((head, Blanks { set, max }))
     }
 
     /// The automaton of these expressions; the tag of an expression is its position.
@@ -154,12 +173,6 @@ impl Lexicon {
         self.dfas.push(dfa);
         self.dfa_index.insert(exprs.into(), id);
         Ok(id)
-    }
-
-    /// The state after one byte.
-    #[inline]
-    pub fn next(&mut self, dfa: DfaId, state: StateId, byte: u8) -> Result<StateId, LimitExceeded> {
-        self.dfas[dfa.0 as usize].next(&mut self.deriver, state, byte)
     }
 
     /// The state after one byte, and whether anything matches there.
@@ -194,33 +207,18 @@ impl Lexicon {
         self.dfas[dfa.0 as usize].residuals(state)
     }
 
-    /// A lexeme of which this state is nearly the whole: a free key beside a few known ones is nearly a free key, and
-    /// `text & ~words` is nearly `text`. Gives the automaton of the whole and the tag that it stands for.
-    pub fn nearly(
-        &mut self,
-        dfa: DfaId,
-        state: StateId,
-        free: Option<Tag>,
-    ) -> Result<Option<(DfaId, Tag)>, LimitExceeded> {
-        let residuals = self.dfas[dfa.0 as usize].residuals(state);
-        if let Some(&(tag, residual)) = residuals.iter().find(|&&(tag, _)| Some(tag) == free)
-            && residuals.len() > 1
-        {
-            return Ok(Some((self.dfa(&[residual])?, tag)));
-        }
+    /// A larger language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a repetition
+    /// with a greatest count nearly the same without.
+    fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
         let exprs = &mut self.deriver.exprs;
-        let mut found = None;
-        for &(tag, residual) in self.dfas[dfa.0 as usize].residuals(state) {
-            let Expr::And(parts) = exprs.get(residual) else { continue };
-            let kept: Vec<ExprId> =
-                parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
-            if kept.len() < parts.len() && found.replace((tag, kept)).is_some() {
-                return Ok(None);
-            }
+        let relaxed = self.relaxation.apply(exprs, residual);
+        if relaxed != residual {
+            return Some(relaxed);
         }
-        let Some((tag, kept)) = found else { return Ok(None) };
-        let whole = exprs.and(&kept);
-        Ok(Some((self.dfa(&[whole])?, tag)))
+        let Expr::And(parts) = exprs.get(residual) else { return None };
+        let kept: Vec<ExprId> =
+            parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
+        (kept.len() < parts.len() && !kept.is_empty()).then(|| exprs.and(&kept))
     }
 
     /// The row of a state.
@@ -237,13 +235,102 @@ impl Lexicon {
         let row = match self.rows.get(&distinct[..]) {
             Some(known) => known.clone(),
             None => {
-                let row = Arc::new(self.compute_row(vocabulary, &distinct)?);
+                let row = match (&distinct[..], self.base_of(distinct[0])) {
+                    (&[residual], Some(base)) => self.row_near(vocabulary, residual, base)?,
+                    _ => None,
+                };
+                let row = match row {
+                    Some(row) => Arc::new(row),
+                    None => Arc::new(self.compute_row(vocabulary, &distinct)?),
+                };
                 self.rows_bytes += row.memory_bytes();
                 self.rows.insert(distinct.into(), row.clone());
                 row
             }
         };
         Ok(RowHere { row, tags })
+    }
+
+    /// The row of a residual from that of a larger language: both are walked together, and no further than they may
+    /// differ. `None` where the larger one keeps no exits, or nothing is gained.
+    fn row_near(&mut self, vocabulary: &Tokens, residual: ExprId, base: ExprId) -> Result<Option<Row>, LimitExceeded> {
+        let agreement = self.relaxation.agreement(&self.deriver.exprs, residual);
+        if agreement < MIN_AGREEMENT
+            && agreement < u32::MAX
+            && self.relaxation.apply(&mut self.deriver.exprs, residual) == base
+        {
+            return Ok(None);
+        }
+        let (own, whole) = (self.dfa(&[residual])?, self.dfa(&[base])?);
+        if self.dfas[whole.0 as usize].is_dead_at_start() {
+            return Ok(None);
+        }
+        let RowHere { row: larger, .. } = self.row(vocabulary, whole, StateId::START)?;
+        let Some(exits) = &larger.exits else { return Ok(None) };
+        let trie = vocabulary.trie();
+        let mut inside = larger.inside.clone();
+        let mut count = larger.count;
+        // Nodes at which only the larger one ends.
+        let mut not_here: Vec<u32> = Vec::new();
+        let mut dead: Vec<u32> = Vec::new();
+        trie.walk(
+            (StateId::START, StateId::START),
+            |(state, other), byte, node| {
+                let (other, other_ends) = self.step(whole, other, byte)?;
+                if other == StateId::DEAD {
+                    return Ok(None);
+                }
+                let (state, ends) =
+                    if state == StateId::DEAD { (StateId::DEAD, false) } else { self.step(own, state, byte)? };
+                if other_ends && !ends {
+                    not_here.push(node as u32);
+                }
+                if state != StateId::DEAD && self.agree(own, state, whole, other, trie.height(node)) {
+                    return Ok(None);
+                }
+                Ok::<_, LimitExceeded>(Some((state, other)))
+            },
+            |token, (state, _)| {
+                if state == StateId::DEAD {
+                    dead.push(token);
+                }
+            },
+        )?;
+        for token in dead {
+            tokenset::clear(inside.words_mut(), token);
+            count -= 1;
+        }
+        let mut stays: FxHashSet<(u32, u32)> = larger.stays.clone();
+        let mut ends = larger.ends.clone();
+        let mut escaped_ends = larger.escaped_ends.clone();
+        for &node in &not_here {
+            let node = node as usize;
+            let depth = trie.depth(node);
+            let own = trie.entry_at(node);
+            for token in trie.entries_below(node).filter(|&token| Some(token) != own) {
+                let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+                let suffixes = exits.first().map(|exits| &exits.suffixes);
+                let entry = suffixes.and_then(|trie| trie.entry_at(trie.find(&bytes[depth..])?));
+                stays.extend(entry.map(|entry| (entry, token)));
+            }
+        }
+        if !not_here.is_empty() {
+            ends.retain(|node| not_here.binary_search(node).is_err());
+            escaped_ends.retain(|(node, _)| not_here.binary_search(node).is_err());
+        }
+        let (exits, endings) = (larger.exits.clone(), larger.endings.clone());
+        Ok(Some(Row { inside, count, exits, stays, endings, ends, escaped_ends }))
+    }
+
+    /// Whether a state and one of a larger language read the same strings of at most `height` bytes.
+    fn agree(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId, height: u8) -> bool {
+        let (&[(_, residual)], &[(_, larger)]) = (self.residuals(own, state), self.residuals(whole, other)) else {
+            return false;
+        };
+        residual == larger
+            || (self.relaxation.apply(&mut self.deriver.exprs, residual) == larger
+                && self.relaxation.agreement(&self.deriver.exprs, residual) >= u32::from(height)
+                && height < u8::MAX)
     }
 
     fn compute_row(&mut self, vocabulary: &Tokens, exprs: &[ExprId]) -> Result<Row, LimitExceeded> {
@@ -286,15 +373,17 @@ impl Lexicon {
             let mut exits: Vec<Exits> =
                 leaving.into_iter().map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect();
             exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
-            exits
+            Arc::new(exits)
         });
+        let count = inside.len();
+        let stays = FxHashSet::default();
         let way = |node: u32| {
             let token = trie.entries_below(node as usize).next().expect("every node leads to a token");
             let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
             &bytes[..trie.depth(node as usize)]
         };
         if exits.is_none() {
-            return Ok(Row { inside, exits, endings, ends: Vec::new(), escaped_ends: Vec::new() });
+            return Ok(Row { inside, count, exits, stays, endings, ends: Vec::new(), escaped_ends: Vec::new() });
         }
         let ends: Vec<u32> = ends.into_iter().map(|(node, _)| node).collect();
         let escaped_ends = ends
@@ -302,7 +391,7 @@ impl Lexicon {
             .filter(|&&node| way(node).contains(&b'\\'))
             .map(|&node| (node, json_text::value_of(&[b"\"", way(node)].concat()).into()))
             .collect();
-        Ok(Row { inside, exits, endings, ends, escaped_ends })
+        Ok(Row { inside, count, exits, stays, endings, ends, escaped_ends })
     }
 }
 
@@ -328,13 +417,19 @@ impl Row {
         let exits: usize = self
             .exits
             .iter()
-            .flatten()
+            .flat_map(|exits| exits.iter())
             .map(|exits| {
                 let tokens: usize = exits.tokens.iter().map(|tokens| tokens.len() * 4 + 24).sum();
                 exits.suffixes.memory_bytes() + tokens
             })
             .sum();
-        self.inside.words().len() * 4 + exits + self.ends.len() * 4 + self.escaped_ends.len() * 32
+        let ends = self.ends.len() * 4 + self.escaped_ends.len() * 32;
+        self.inside.words().len() * 4 + exits + ends + self.stays.len() * 16
+    }
+
+    /// Whether a token leaves the lexeme with a suffix, as the exits say.
+    pub fn leaves(&self, suffix: u32, token: u32) -> bool {
+        self.stays.is_empty() || !self.stays.contains(&(suffix, token))
     }
 
     /// Adds the tokens inside the lexeme to a mask.

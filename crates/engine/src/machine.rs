@@ -6,15 +6,18 @@
 //! object seen so far are not part of the machine but *registers* beside the frame, so that a list of a billion items
 //! has three forks.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Grammar, Members, MembersId, Node, NodeId};
+use stencilm_grammar::{Grammar, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, Tag};
 
 use crate::error::EngineError;
+use crate::fork::{Blanks, Fork, Ways};
 use crate::left::{LeftGraph, Rest};
-use crate::lexicon::{DfaId, Lexicon};
+use crate::lexicon::Lexicon;
+use crate::names::Names;
 use crate::token_edges::TokenEdges;
 
 /// A place in the grammar that can wait on a stack.
@@ -47,10 +50,9 @@ pub(crate) enum Frame {
         /// Whether the goal is complete when the corner is.
         nullable: bool,
     },
-    /// Blanks, then another frame: one automaton reads both, so that blanks do not make a second thread. The expression
-    /// is one of the lexicon's.
+    /// Blanks, then another frame: one thread reads both, and counts the blanks.
     Spaced {
-        blanks: ExprId,
+        blanks: Blanks,
         then: FrameId,
     },
 }
@@ -67,12 +69,19 @@ pub enum Phase {
         /// Not all rounds are done.
         may_go_on: bool,
     },
-    /// An object: see [`crate::stacks::MembersState`].
-    Members {
+    /// Before a key of an object: see [`crate::stacks::MembersState`].
+    Key {
         /// The first known member that may still come.
         next: u32,
         /// The known members seen.
         known: u32,
+    },
+    /// Behind a member of an object.
+    AfterValue {
+        /// Whether another member may come.
+        more: bool,
+        /// Whether all that is required was seen.
+        may_close: bool,
     },
 }
 
@@ -105,28 +114,13 @@ pub struct ForkId(pub u32);
 /// Frames to push, the bottom one first.
 pub type Continuation = Box<[(FrameId, Register)]>;
 
-/// The lexemes that may come first at a frame.
-pub struct Fork {
-    /// All of them in one automaton.
-    pub dfa: DfaId,
-    /// What follows a lexeme, by its tag.
-    pub continuations: Vec<Vec<Continuation>>,
-    /// Single tokens that may come in place of a lexeme: the token node and what follows it.
-    pub tokens: Vec<(NodeId, Continuation)>,
-    /// Whether the frame may also match nothing.
-    pub nullable: bool,
-    /// The tag of the lexeme whose text must be remembered: a free key of an object.
-    pub free_tag: Option<Tag>,
-    /// The tag of the names that a free key must not have.
-    pub taken_tag: Option<Tag>,
-    /// The object whose key comes here.
-    pub members: Option<MembersId>,
-    /// How many known members the object of a key has; else 0.
-    pub known_count: u32,
-    /// Whether the members of that object come in any order.
-    pub any_order: bool,
-    /// The frame that it starts.
-    pub frame: FrameId,
+/// What is known of an object beforehand.
+pub(crate) struct ObjectFacts {
+    pub names: Arc<Names>,
+    /// For every known member the first required one from it on; their number where there is none.
+    pub next_required: Box<[u32]>,
+    /// Bits of the required members.
+    required: Box<[u64]>,
 }
 
 /// The lazily laid out machine of one grammar.
@@ -143,6 +137,7 @@ pub struct Machine {
     fork_index: FxHashMap<(FrameId, Phase), ForkId>,
     known_sets: Vec<Box<[u64]>>,
     known_index: FxHashMap<Box<[u64]>, u32>,
+    objects: FxHashMap<MembersId, Arc<ObjectFacts>>,
     lexemes: FxHashMap<ExprId, ExprId>,
 }
 
@@ -159,6 +154,7 @@ impl Machine {
             fork_index: FxHashMap::default(),
             known_sets: vec![Box::default()],
             known_index: FxHashMap::from_iter([(Box::default(), 0)]),
+            objects: FxHashMap::default(),
             lexemes: FxHashMap::default(),
             grammar,
         };
@@ -172,12 +168,10 @@ impl Machine {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let forks: usize = self
-            .forks
-            .iter()
-            .map(|fork| 96 + fork.continuations.iter().map(|c| 24 + c.len() * 40).sum::<usize>())
-            .sum();
-        self.left.memory_bytes() + self.frames.len() * 64 + forks + self.fork_index.len() * 32 + self.lexemes.len() * 16
+        let forks: usize = self.forks.iter().map(|fork| fork.memory_bytes()).sum();
+        let objects: usize = self.objects.values().map(|facts| 64 + facts.names.memory_bytes()).sum();
+        let tables = self.frames.len() * 64 + self.fork_index.len() * 32 + self.lexemes.len() * 16;
+        self.left.memory_bytes() + tables + forks + objects
     }
 
     /// A fork.
@@ -205,7 +199,7 @@ impl Machine {
     }
 
     /// What a register says at this frame. `members` looks an object's register up.
-    pub fn phase(&self, frame: FrameId, register: u32, members: impl Fn(u32) -> (u32, u32)) -> Phase {
+    pub fn phase(&mut self, frame: FrameId, register: u32, members: impl Fn(u32) -> (u32, u32)) -> Phase {
         match self.frames[self.unspaced(frame).0 as usize] {
             Frame::Node(node) => match *self.grammar.node(node) {
                 Node::Repeat { body, min, max } => Phase::Repeat {
@@ -214,9 +208,28 @@ impl Machine {
                 },
                 _ => Phase::Plain,
             },
-            Frame::Key(_) | Frame::AfterValue(_) => {
+            Frame::Key(_) => {
                 let (next, known) = members(register);
-                Phase::Members { next, known }
+                Phase::Key { next, known }
+            }
+            Frame::AfterValue(id) => {
+                let (next, known) = members(register);
+                let facts = self.object(id);
+                let object = self.grammar.members(id);
+                let may_close = if object.any_order {
+                    let seen = &self.known_sets[known as usize];
+                    facts.required.iter().enumerate().all(|(at, word)| word & !seen.get(at).unwrap_or(&0) == 0)
+                } else {
+                    facts.next_required[next as usize] as usize == object.known.len()
+                };
+                let known_left = if object.any_order {
+                    let seen: u32 = self.known_sets[known as usize].iter().map(|word| word.count_ones()).sum();
+                    (seen as usize) < object.known.len()
+                } else {
+                    (next as usize) < object.known.len()
+                };
+                let more = known_left || (object.free.is_some() && (object.any_order || may_close));
+                Phase::AfterValue { more, may_close }
             }
             Frame::Rest { .. }
             | Frame::Lexeme(_)
@@ -224,6 +237,26 @@ impl Machine {
             | Frame::Member { .. }
             | Frame::Spaced { .. } => Phase::Plain,
         }
+    }
+
+    /// What is known of an object, the first time found out.
+    pub(crate) fn object(&mut self, id: MembersId) -> Arc<ObjectFacts> {
+        if let Some(known) = self.objects.get(&id) {
+            return known.clone();
+        }
+        let members = self.grammar.members(id);
+        let count = members.known.len();
+        let mut next_required = vec![count as u32; count + 1];
+        let mut required = vec![0; count.div_ceil(64)];
+        for (index, member) in members.known.iter().enumerate().rev() {
+            next_required[index] = if member.required { index as u32 } else { next_required[index + 1] };
+            required[index / 64] |= u64::from(member.required) << (index % 64);
+        }
+        let names = Arc::new(Names::new(&self.grammar, members));
+        let facts = ObjectFacts { names, next_required: next_required.into(), required: required.into() };
+        let facts = Arc::new(facts);
+        self.objects.insert(id, facts.clone());
+        facts
     }
 
     /// Whether a free key of the object must not have this value.
@@ -267,8 +300,9 @@ impl Machine {
         id
     }
 
-    pub(crate) fn known_contains(&self, set: u32, member: usize) -> bool {
-        self.known_sets[set as usize].get(member / 64).is_some_and(|word| word & (1 << (member % 64)) != 0)
+    /// A set of known members as bits.
+    pub(crate) fn known_set(&self, set: u32) -> &[u64] {
+        &self.known_sets[set as usize]
     }
 
     /// The number of a frame. Places that are only another name for a node have the node's.
@@ -309,7 +343,7 @@ impl Machine {
         self.absorbed[self.unspaced(frame).0 as usize]
     }
 
-    /// The fork of a frame in a phase.
+    /// The first fork of a frame in a phase; the others are linked to it. `None` where nothing can come.
     ///
     /// # Errors
     /// Limits: too many ways to begin, or lexemes that are too large.
@@ -317,17 +351,46 @@ impl Machine {
         if let Some(&known) = self.fork_index.get(&(frame, phase)) {
             return Ok(known);
         }
-        let fork = self.lay_out(lexicon, frame, phase)?;
-        let id = ForkId(self.forks.len() as u32);
-        self.forks.push(Arc::new(fork));
+        let mut also = None;
+        for mut fork in self.lay_out(lexicon, frame, phase)? {
+            fork.also = also;
+            also = Some(ForkId(self.forks.len() as u32));
+            self.forks.push(Arc::new(fork));
+        }
+        let id = also.expect("a frame has at least one fork");
         self.fork_index.insert((frame, phase), id);
         Ok(id)
     }
 
-    /// A lexeme of the grammar as the lexicon knows it, behind blanks where there are some.
-    pub(crate) fn lexeme(&mut self, lexicon: &mut Lexicon, blanks: Option<ExprId>, lexeme: ExprId) -> ExprId {
-        let own = *self.lexemes.entry(lexeme).or_insert_with(|| lexicon.import(self.grammar.exprs(), lexeme));
-        blanks.map_or(own, |blanks| lexicon.concat(blanks, own))
+    /// What follows a lexeme of a fork: alternatives.
+    pub fn continuations<'a>(&mut self, fork: &'a Fork, tag: Tag) -> Cow<'a, [Continuation]> {
+        match &fork.ways {
+            Ways::Listed(ways) => Cow::Borrowed(&ways[tag as usize]),
+            Ways::Known(id) => {
+                let Some(known) = self.grammar.members(*id).known.get(tag as usize) else { return Cow::default() };
+                let value = known.value;
+                let after = self.frame_id(Frame::AfterValue(*id));
+                let member = self.frame_id(Frame::Member { members: *id, value });
+                let frames: Continuation = [(after, Register::Known(tag)), (member, Register::Value(0))].into();
+                Cow::Owned(vec![frames])
+            }
+        }
+    }
+
+    /// The names of an object.
+    pub fn names(&mut self, id: MembersId) -> Arc<Names> {
+        self.object(id).names.clone()
+    }
+
+    /// How many known members an object has, and whether they come in any order.
+    pub fn known_members(&self, id: MembersId) -> (u32, bool) {
+        let members = self.grammar.members(id);
+        (members.known.len() as u32, members.any_order)
+    }
+
+    /// A lexeme of the grammar as the lexicon knows it.
+    pub(crate) fn lexeme(&mut self, lexicon: &mut Lexicon, lexeme: ExprId) -> ExprId {
+        *self.lexemes.entry(lexeme).or_insert_with(|| lexicon.import(self.grammar.exprs(), lexeme))
     }
 
     /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a
@@ -352,20 +415,6 @@ impl Machine {
             Frame::Lexeme(_) | Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
-    }
-
-    pub(crate) fn possible_members(&self, members: &Members, next: u32, known: u32) -> Vec<usize> {
-        if members.any_order {
-            return (0..members.known.len()).filter(|&member| !self.known_contains(known, member)).collect();
-        }
-        let from = next as usize;
-        let required = members.known[from..].iter().position(|member| member.required);
-        let to = required.map_or(members.known.len(), |offset| from + offset + 1);
-        (from..to).collect()
-    }
-
-    pub(crate) fn free_is_possible(&self, members: &Members, next: u32) -> bool {
-        members.any_order || members.known[next as usize..].iter().all(|member| !member.required)
     }
 
     pub(crate) fn is_nullable(&self, frame: Frame) -> bool {

@@ -2,11 +2,12 @@
 //!
 //! A thread is *wide* when many bytes lead on, as in a string body. Its lexeme's row (see `lexicon.rs`) holds
 //! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
-//! lexeme. All other threads are walked together from the root of the trie, which ends after a few steps nearly
-//! everywhere. Threads are alternatives, so the mask is the union.
+//! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
+//! Threads are alternatives, so the mask is the union.
 //!
 //! All this takes every free key of an object for a new one, so that a mask does not depend on which keys were seen. The
-//! tokens for which that may be wrong are *doubtful*; they are few, and decided one by one at the end.
+//! tokens for which that may be wrong are *doubtful*; they are few, and decided one by one at the end. Names that no free
+//! key may have are known beforehand: the tokens that complete one are found by walking the names, and left out.
 //! [`crate::naive::mask`] is the slow twin.
 
 use std::sync::Arc;
@@ -14,49 +15,77 @@ use std::sync::Arc;
 use stencilm_regex::StateId;
 
 use crate::error::EngineError;
+use crate::fork::{Fork, IN_BLANKS};
 use crate::json_text;
-use crate::lexicon::{DfaId, Row, RowHere};
-use crate::machine::{Fork, ForkId};
-use crate::run::{Doubt, Place, Run, offers_tokens, state_of};
+use crate::lexicon::{Row, RowHere};
+use crate::machine::ForkId;
+use crate::run::{Doubt, Run, offers_tokens};
 use crate::stacks::{Entry, NIL, SetId};
 use crate::tokens::Tokens;
 use crate::tokenset;
+use crate::trie::Trie;
 use crate::walk::Walk;
 
-/// What is to know of a mask that was filled.
-pub(crate) struct Filled {
+/// How a mask was made: a row, and the tokens in which it differs.
+pub(crate) struct Finished {
+    /// The row that the mask began with; `None` for an empty one.
+    pub row: Option<Arc<Row>>,
+    /// The tokens turned over since, in any order; one that was turned back is in it twice.
+    pub flipped: Vec<u32>,
+    /// Whether another row was added, so that `flipped` does not tell all.
+    pub joined: bool,
     /// Tokens for which taking keys for new ones may be wrong.
     pub doubtful: Vec<u32>,
-    /// A row that the mask is made of.
-    pub row: Option<Arc<Row>>,
 }
 
 /// A mask in the making.
 struct Draft<'a> {
     vocabulary: &'a Tokens,
     mask: &'a mut [u32],
-    /// Tokens for which taking keys for new ones may be wrong.
-    doubtful: Vec<u32>,
-    /// The row of the last wide thread.
     row: Option<Arc<Row>>,
-    /// Whether the walk of the narrow threads begins within a key, which may hold escapes already.
-    within_key: bool,
+    flipped: Vec<u32>,
+    joined: bool,
+    doubtful: Vec<u32>,
+}
+
+impl Draft<'_> {
+    /// An empty mask.
+    fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32]) -> Draft<'a> {
+        Draft { vocabulary, mask, row: None, flipped: Vec::new(), joined: false, doubtful: Vec::new() }
+    }
+
+    fn allow(&mut self, token: u32) {
+        if !tokenset::get(self.mask, token) {
+            tokenset::set(self.mask, token);
+            self.flipped.push(token);
+        }
+    }
+
+    /// Adds the tokens inside a lexeme.
+    fn add_row(&mut self, row: &Arc<Row>) {
+        if self.row.is_none() && self.flipped.is_empty() {
+            self.mask.copy_from_slice(row.inside.words());
+            self.row = Some(row.clone());
+        } else {
+            row.add_inside(self.mask);
+            self.joined = true;
+        }
+    }
 }
 
 impl Run<'_> {
-    /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Gives the tokens that
-    /// are doubtful because they end a key behind another key of the same token or state; those that end the key which
-    /// is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
+    /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Tells the
+    /// tokens that are doubtful because they end a key behind another key of the same token or state; those that end the
+    /// key which is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
     pub fn fill_mask(
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
         mask: &mut [u32],
-    ) -> Result<Filled, EngineError> {
-        mask.fill(0);
+    ) -> Result<Finished, EngineError> {
         self.recording = false;
+        let mut draft = Draft::new(vocabulary, mask);
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
-        let mut draft = Draft { vocabulary, mask, doubtful: Vec::new(), row: None, within_key: false };
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -66,175 +95,164 @@ impl Run<'_> {
                 single.extend(fork.tokens.iter().map(|&(node, _)| node));
                 continue;
             }
-            let wide = self.lexicon.is_wide(fork.dfa, state_of(thread))?;
-            if !wide || !self.add_wide(thread, &fork, &mut draft)? {
-                narrow.push(thread);
-                draft.within_key |= fork.free_tag.is_some() && state_of(thread) != StateId::START;
+            let row = self.row_of(vocabulary, thread, &fork)?;
+            match row {
+                Some(here) if draft.row.is_none() => self.add_wide(thread, &fork, &here, &mut draft)?,
+                _ => narrow.push((thread, fork, row)),
             }
         }
-        if let Some(place) = self.place(&mut narrow) {
-            let mut walk = Walk::new(self);
-            let start = walk.spot(place, Doubt::default());
-            let mut reached = Vec::new();
-            vocabulary.trie().walk(
-                start,
-                |spot, byte, _| walk.step(spot, byte),
-                |token, spot| reached.push((token, spot)),
-            )?;
-            for (token, spot) in reached {
-                tokenset::set(draft.mask, token);
-                draft.note(token, walk.doubt(spot));
+        if draft.row.is_none() {
+            draft.mask.fill(0);
+        }
+        let mut plain = Vec::new();
+        for (thread, fork, row) in narrow {
+            match row {
+                Some(here) => self.add_wide(thread, &fork, &here, &mut draft)?,
+                None if fork.free => self.add_free(thread, &fork, &mut draft)?,
+                None => plain.push(thread),
             }
         }
+        Walk::new(self).over(vocabulary.trie(), &plain, Doubt::default(), |token, doubt| {
+            draft.allow(token);
+            draft.note(token, doubt, false);
+        })?;
         for (first, others) in vocabulary.duplicates() {
             if tokenset::get(draft.mask, *first) {
-                others.iter().for_each(|&other| tokenset::set(draft.mask, other));
+                others.iter().for_each(|&other| draft.allow(other));
             }
         }
         // Last, because a single token is not its like: another id that spells the same is not meant.
         for node in single {
-            self.machine.tokens.ids(node).add_to(draft.mask);
+            self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
         self.recording = true;
-        Ok(Filled { doubtful: draft.doubtful, row: draft.row })
+        let Draft { row, flipped, joined, doubtful, .. } = draft;
+        Ok(Finished { row, flipped, joined, doubtful })
     }
 
-    /// Adds the tokens of one wide thread, unless its lexeme is left too often for a row to pay.
-    fn add_wide(&mut self, thread: Entry, fork: &Arc<Fork>, draft: &mut Draft<'_>) -> Result<bool, EngineError> {
-        // `text & ~words` takes the row of `text`, and a walk of the few places where the two differ.
-        let nearly = self.lexicon.nearly(fork.dfa, state_of(thread), fork.free_tag)?;
-        let (dfa, state) = nearly.map_or((fork.dfa, state_of(thread)), |(whole, _)| (whole, StateId::START));
-        let RowHere { row, mut tags } = self.lexicon.row(draft.vocabulary, dfa, state)?;
-        let mut decided = Vec::new();
-        if let Some((whole, tag)) = nearly {
-            tags = vec![vec![tag]];
-            decided = self.differences(thread, fork, whole, tag, draft)?;
+    /// The row of a thread, if it is wide and its lexeme is not left too often for a row to pay.
+    fn row_of(&mut self, vocabulary: &Tokens, thread: Entry, fork: &Fork) -> Result<Option<RowHere>, EngineError> {
+        let Some(dfa) = fork.dfa().filter(|_| thread.state & IN_BLANKS == 0) else { return Ok(None) };
+        if !self.lexicon.is_wide(dfa, StateId(thread.state))? {
+            return Ok(None);
         }
-        if row.exits.is_none() && self.anything_follows(thread, fork, &row, &tags)? {
-            return Ok(false);
+        let here = self.lexicon.row(vocabulary, dfa, StateId(thread.state))?;
+        if here.row.exits.is_none() && self.anything_follows(thread, fork, &here)? {
+            return Ok(None);
         }
-        let before: Vec<bool> = decided.iter().map(|&(token, _)| tokenset::get(draft.mask, token)).collect();
-        row.add_inside(draft.mask);
-        self.add_exits(thread, fork, &row, &tags, draft)?;
-        for ((token, allowed), before) in decided.into_iter().zip(before) {
-            if before || allowed {
-                tokenset::set(draft.mask, token);
-            } else {
-                tokenset::clear(draft.mask, token);
-            }
-        }
-        draft.row = Some(row);
-        Ok(true)
+        Ok(Some(here))
     }
 
-    /// Adds the tokens that go on behind the lexeme of a wide thread.
-    fn add_exits(
+    /// Adds the tokens of one wide thread.
+    fn add_wide(
         &mut self,
         thread: Entry,
-        fork: &Arc<Fork>,
-        row: &Row,
-        tags: &[Vec<u32>],
+        fork: &Fork,
+        here: &RowHere,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
-        for exits in row.exits.iter().flatten() {
+        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, fork)?;
+        let elsewhere: Vec<bool> = taken
+            .iter()
+            .map(|&token| (draft.row.is_some() || !draft.flipped.is_empty()) && tokenset::get(draft.mask, token))
+            .collect();
+        draft.add_row(&here.row);
+        for (&token, elsewhere) in taken.iter().zip(elsewhere) {
+            if !elsewhere && tokenset::get(draft.mask, token) {
+                tokenset::clear(draft.mask, token);
+                draft.flipped.push(token);
+            }
+        }
+        for exits in here.row.exits.iter().flat_map(|exits| exits.iter()) {
             let mut threads = Vec::new();
             for &residual in &exits.residuals {
-                for &tag in &tags[residual as usize] {
+                for &tag in &here.tags[residual as usize] {
                     self.follow(fork, tag, thread, &mut threads)?;
                 }
             }
-            let Some(place) = self.place(&mut threads) else { continue };
-            let mut walk = Walk::new(self);
-            let start = walk.spot(place, Doubt::default());
-            let mut reached = Vec::new();
-            exits.suffixes.walk(
-                start,
-                |spot, byte, _| walk.step(spot, byte),
-                |suffix, spot| reached.push((suffix, spot)),
-            )?;
-            for (suffix, spot) in reached {
+            let doubt = Doubt { later: true, ..Doubt::default() };
+            Walk::new(self).over(&exits.suffixes, &threads, doubt, |suffix, doubt| {
                 for &token in &exits.tokens[suffix as usize] {
-                    tokenset::set(draft.mask, token);
-                    draft.note(token, walk.doubt(spot));
+                    if here.row.leaves(suffix, token) && !taken.contains(&token) {
+                        draft.allow(token);
+                        draft.note(token, doubt, false);
+                    }
                 }
-            }
+            })?;
         }
         Ok(())
     }
 
+    /// Adds the tokens of one narrow thread that reads a free key.
+    fn add_free(&mut self, thread: Entry, fork: &Fork, draft: &mut Draft<'_>) -> Result<(), EngineError> {
+        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, fork)?;
+        // A key that has begun may hold escapes already.
+        let within = thread.state & IN_BLANKS == 0 && thread.state != StateId::START.0;
+        Walk::new(self).over(draft.vocabulary.trie(), &[thread], Doubt::default(), |token, doubt| {
+            if !taken.contains(&token) {
+                draft.allow(token);
+                draft.note(token, doubt, within);
+            }
+        })
+    }
+
     /// Whether any byte can come behind the lexeme of a wide thread, wherever it ends.
-    fn anything_follows(
-        &mut self,
-        thread: Entry,
-        fork: &Arc<Fork>,
-        row: &Row,
-        tags: &[Vec<u32>],
-    ) -> Result<bool, EngineError> {
+    fn anything_follows(&mut self, thread: Entry, fork: &Fork, here: &RowHere) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
-        for &residual in row.endings.iter().flatten() {
-            for &tag in &tags[residual as usize] {
+        for &residual in here.row.endings.iter().flatten() {
+            for &tag in &here.tags[residual as usize] {
                 self.follow(fork, tag, thread, &mut threads)?;
             }
         }
         Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM))
     }
 
-    /// The tokens for which a thread may differ from the lexeme that its own is nearly the whole of, each with whether
-    /// the thread allows it: both are walked together, and where they have become equal the walk goes no further.
-    fn differences(
+    /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not
+    /// have, ascending. Where the key is free text, all of them are wrong.
+    fn tokens_of_taken_names(
         &mut self,
+        vocabulary: &Tokens,
         thread: Entry,
-        fork: &Arc<Fork>,
-        whole: DfaId,
-        tag: u32,
-        draft: &mut Draft<'_>,
-    ) -> Result<Vec<(u32, bool)>, EngineError> {
-        let mut walk = Walk::new(self);
-        let start = walk.spot(Place::One(thread), Doubt::default());
-        let (mut reached, mut refused) = (Vec::new(), Vec::new());
-        let trie = draft.vocabulary.trie();
+        fork: &Fork,
+    ) -> Result<TakenTokens, EngineError> {
+        let Some(members) = fork.members.filter(|_| fork.free && fork.has_taken) else {
+            return Ok(TakenTokens::default());
+        };
+        let names = self.machine.names(members);
+        let begun = thread.state & IN_BLANKS == 0;
+        let memory = self.stacks.members(thread.register);
+        let start = match (begun, memory.text) {
+            (true, NIL) => StateId::START.0,
+            (true, _) => memory.name,
+            (false, _) => thread.state,
+        };
+        if start == StateId::DEAD.0 {
+            return Ok(TakenTokens::default());
+        }
+        let trie: &Trie = vocabulary.trie();
+        let mut tokens = Vec::new();
         trie.walk(
-            (Some(start), StateId::START, false),
-            |(spot, state, apart), byte, node| {
-                let lexicon = &mut *walk.run.lexicon;
-                let state = lexicon.next(whole, state, byte)?;
-                if let Some(spot) = spot
-                    && !apart
-                    && spot.context == start.context
+            start,
+            |state, byte, node| {
+                if state & IN_BLANKS != 0
+                    && let Some(blanks) = fork.blanks
+                    && blanks.set.contains(byte)
                 {
-                    let next = lexicon.next(fork.dfa, StateId(spot.state), byte)?;
-                    let equal = match (lexicon.residuals(fork.dfa, next), lexicon.residuals(whole, state)) {
-                        ([(own, residual)], [(_, other)]) => *own == tag && residual == other,
-                        _ => false,
-                    };
-                    if equal {
-                        return Ok(None);
-                    }
+                    let more = blanks.max.is_none_or(|max| state & !IN_BLANKS < max);
+                    return Ok::<_, EngineError>(more.then_some(state + u32::from(blanks.max.is_some())));
                 }
-                let spot = match spot {
-                    Some(spot) => walk.step(spot, byte)?,
-                    None => None,
-                };
-                // Where the whole lexeme ends and this one may not, they differ in what follows for all that is below.
-                let apart = apart || !walk.run.lexicon.accepts(whole, state).is_empty();
-                if spot.is_none() && (apart || state == StateId::DEAD) {
-                    if apart {
-                        refused.extend(trie.entries_below(node));
-                    }
+                let from = if state & IN_BLANKS != 0 { StateId::START } else { StateId(state) };
+                let next = names.next(from, byte);
+                if names.is_name(next) {
+                    tokens.extend(trie.entries_below(node));
                     return Ok(None);
                 }
-                Ok::<_, EngineError>(Some((spot, state, apart)))
+                Ok((next != StateId::DEAD).then_some(next.0))
             },
-            |token, (spot, ..)| reached.push((token, spot)),
+            |_, _| {},
         )?;
-        let mut decided: Vec<(u32, bool)> = refused.into_iter().map(|token| (token, false)).collect();
-        for (token, spot) in reached {
-            decided.push((token, spot.is_some()));
-            if let Some(spot) = spot {
-                draft.note(token, walk.doubt(spot));
-            }
-        }
-        Ok(decided)
+        tokens.sort_unstable();
+        Ok(TakenTokens(tokens))
     }
 
     /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
@@ -250,17 +268,17 @@ impl Run<'_> {
             if thread == Entry::BOTTOM {
                 continue;
             }
-            let fork = self.machine.fork(ForkId(thread.head)).clone();
-            let (Some(free), Some(members)) = (fork.free_tag, fork.members) else { continue };
-            let state = state_of(thread);
-            let memory = self.stacks.members(thread.register);
-            let alive = self.lexicon.residuals(fork.dfa, state).iter().any(|&(tag, _)| tag == free);
-            let nothing_to_repeat = memory.seen == NIL && fork.taken_tag.is_none();
-            if !alive || nothing_to_repeat || !self.lexicon.is_wide(fork.dfa, state)? {
+            let fork = self.machine.fork(ForkId(thread.head));
+            if !fork.free || thread.state & IN_BLANKS != 0 {
                 continue;
             }
-            let nearly = self.lexicon.nearly(fork.dfa, state, fork.free_tag)?;
-            let (dfa, state) = nearly.map_or((fork.dfa, state), |(whole, _)| (whole, StateId::START));
+            let fork = fork.clone();
+            let (Some(dfa), Some(members)) = (fork.dfa(), fork.members) else { continue };
+            let state = StateId(thread.state);
+            let memory = self.stacks.members(thread.register);
+            if (memory.seen == NIL && !fork.has_taken) || !self.lexicon.is_wide(dfa, state)? {
+                continue;
+            }
             let RowHere { row, .. } = self.lexicon.row(vocabulary, dfa, state)?;
             if row.exits.is_none() {
                 // Then the thread was walked like a narrow one, and the doubtful tokens are known from there.
@@ -302,11 +320,25 @@ impl Run<'_> {
 }
 
 impl Draft<'_> {
-    /// Notes a token whose keys may not be new.
-    fn note(&mut self, token: u32, doubt: Doubt) {
+    /// Notes a token whose keys may not be new. `within` says that the first of them had begun before the token.
+    fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
         let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
-        if doubt.seen || (doubt.taken && (self.within_key || escapes())) {
+        if doubt.seen || doubt.whole || (doubt.taken && (within || escapes())) {
             self.doubtful.push(token);
         }
+    }
+}
+
+/// Tokens, ascending.
+#[derive(Default)]
+struct TakenTokens(Vec<u32>);
+
+impl TakenTokens {
+    fn contains(&self, token: &u32) -> bool {
+        !self.0.is_empty() && self.0.binary_search(token).is_ok()
+    }
+
+    fn iter(&self) -> std::slice::Iter<'_, u32> {
+        self.0.iter()
     }
 }

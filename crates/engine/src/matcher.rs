@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::captures::{Record, captures};
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
-use crate::run::{Place, Run};
+use crate::run::Run;
 use crate::stacks::{Mark, SetId, Stacks};
 use crate::tokenset;
 
@@ -263,7 +263,7 @@ impl GrammarMatcher {
         }
         let compiled = self.compiled.clone();
         let Some(bytes) = compiled.vocabulary().token_bytes(id) else { return Ok(false) };
-        self.probe(|run| run.survives(Place::Many(now.configuration), bytes))
+        self.probe(|run| run.survives(now.configuration, bytes))
     }
 
     /// How many tokens may come next, stop tokens included.

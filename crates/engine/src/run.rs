@@ -4,14 +4,13 @@
 //! lexemes that may follow are in the configuration too, and the end of the text is a thread of its own
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
-use std::sync::Arc;
-
-use stencilm_regex::StateId;
+use stencilm_regex::{StateId, Tag};
 
 use crate::error::EngineError;
+use crate::fork::{Fork, IN_BLANKS};
 use crate::json_text;
 use crate::lexicon::Lexicon;
-use crate::machine::{Continuation, Fork, ForkId, FrameId, Machine, Register};
+use crate::machine::{Continuation, ForkId, FrameId, Machine, Register};
 use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
 
 /// So many bytes the stacks of one matcher may hold.
@@ -22,8 +21,13 @@ const MAX_STACK_BYTES: usize = 256 << 20;
 pub(crate) struct Doubt {
     /// Its object has seen free keys.
     pub seen: bool,
-    /// Some names are not free: wrong if the key was written with escapes, else the automaton knows.
+    /// Its object has names that are not free. Those that are spelled plainly are known beforehand, except where the
+    /// whole key lies within one token.
     pub taken: bool,
+    /// The whole key lies within the token.
+    pub whole: bool,
+    /// Not of the key, but of the thread that this is said of: it began within the token.
+    pub later: bool,
 }
 
 /// A key that was not recorded.
@@ -39,25 +43,11 @@ pub(crate) struct Run<'a> {
     pub recording: bool,
     /// Set when a key was taken for a new one.
     pub doubt: Doubt,
-    /// Room for the threads of a step.
-    pub scratch: Vec<Entry>,
-}
-
-/// Where a walk is: nearly always at one thread, which needs no set of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
-    One(Entry),
-    Many(SetId),
 }
 
 /// Whether a thread stands for the single tokens that may come at its fork.
 pub(crate) fn offers_tokens(thread: Entry) -> bool {
     thread.state == StateId::DEAD.0 && thread != Entry::BOTTOM
-}
-
-/// The automaton state of a thread.
-pub(crate) fn state_of(thread: Entry) -> StateId {
-    StateId(thread.state)
 }
 
 impl Run<'_> {
@@ -93,19 +83,20 @@ impl Run<'_> {
                     let state = stacks.members(register);
                     (state.next, state.known)
                 });
-                let fork = self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?;
-                let thread =
-                    Entry { head: fork.0, register: frame.register, state: StateId::START.0, below: frame.below };
-                let fork = self.machine.fork(fork);
-                if !fork.continuations.is_empty() {
-                    threads.push(thread);
-                }
-                // Stands for "a single token may come here": no byte leads on from the dead state.
-                if !fork.tokens.is_empty() {
-                    threads.push(Entry { state: StateId::DEAD.0, ..thread });
-                }
-                if fork.nullable && !work.contains(&frame.below) {
-                    work.push(frame.below);
+                let mut next = Some(self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?);
+                while let Some(id) = next {
+                    let fork = self.machine.fork(id);
+                    if fork.has_lexemes() {
+                        threads.push(Entry { head: id.0, state: fork.start(), ..frame });
+                    }
+                    // Stands for "a single token may come here": no byte leads on from the dead state.
+                    if !fork.tokens.is_empty() {
+                        threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
+                    }
+                    if fork.nullable && !work.contains(&frame.below) {
+                        work.push(frame.below);
+                    }
+                    next = fork.also;
                 }
             }
         }
@@ -117,72 +108,51 @@ impl Run<'_> {
 
     /// A configuration with the same mask, common to all that differ only in counts far from their bounds.
     pub fn saturated(&mut self, configuration: SetId) -> Result<SetId, EngineError> {
-        let mut threads = std::mem::take(&mut self.scratch);
-        threads.clear();
-        threads.extend_from_slice(self.stacks.entries(configuration));
-        let mut changed = false;
-        for thread in &mut threads {
-            if *thread != Entry::BOTTOM && !offers_tokens(*thread) {
-                let dfa = self.machine.fork(ForkId(thread.head)).dfa;
-                let state = self.lexicon.saturated(dfa, state_of(*thread))?;
-                changed |= state != state_of(*thread);
-                thread.state = state.0;
-            }
-        }
-        let saturated = if changed { self.stacks.configuration(&mut threads) } else { configuration };
-        self.scratch = threads;
-        Ok(saturated)
-    }
-
-    /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
-    pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
-        let mut threads = std::mem::take(&mut self.scratch);
-        threads.clear();
+        let mut changed = Vec::new();
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
-            self.step_thread(thread, byte, &mut threads)?;
+            if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_BLANKS != 0 {
+                continue;
+            }
+            let Some(dfa) = self.machine.fork(ForkId(thread.head)).dfa() else { continue };
+            let state = self.lexicon.saturated(dfa, StateId(thread.state))?.0;
+            if state != thread.state {
+                if changed.is_empty() {
+                    changed.extend_from_slice(self.stacks.entries(configuration));
+                }
+                changed[index].state = state;
+            }
         }
-        let next = self.stacks.configuration(&mut threads);
-        self.scratch = threads;
-        Ok(next)
+        Ok(if changed.is_empty() { configuration } else { self.stacks.configuration(&mut changed) })
     }
 
-    /// The place after one byte, `None` where nothing can go on.
-    #[inline]
-    pub fn step_place(&mut self, place: Place, byte: u8) -> Result<Option<Place>, EngineError> {
-        match place {
-            Place::One(thread) => {
-                if thread == Entry::BOTTOM {
-                    return Ok(None);
-                }
-                let fork = self.machine.fork(ForkId(thread.head));
-                let (dfa, records) = (fork.dfa, self.recording && fork.free_tag.is_some());
-                let next = self.lexicon.next(dfa, state_of(thread), byte)?;
-                if next == StateId::DEAD {
-                    return Ok(None);
-                }
-                if !records && self.lexicon.accepts(dfa, next).is_empty() {
-                    return Ok(Some(Place::One(Entry { state: next.0, ..thread })));
-                }
-                let mut threads = std::mem::take(&mut self.scratch);
-                threads.clear();
-                self.step_thread(thread, byte, &mut threads)?;
-                let place = self.place(&mut threads);
-                self.scratch = threads;
-                Ok(place)
+    /// The threads after several bytes; none where nothing can go on.
+    fn read(&mut self, configuration: SetId, bytes: &[u8]) -> Result<Vec<Entry>, EngineError> {
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        let mut next = Vec::with_capacity(threads.len() + 2);
+        for &byte in bytes {
+            next.clear();
+            for &thread in &threads {
+                self.step_thread(thread, byte, &mut next)?;
             }
-            Place::Many(configuration) => {
-                let mut threads = std::mem::take(&mut self.scratch);
-                threads.clear();
-                for index in 0..self.stacks.entries(configuration).len() {
-                    let thread = self.stacks.entries(configuration)[index];
-                    self.step_thread(thread, byte, &mut threads)?;
-                }
-                let place = self.place(&mut threads);
-                self.scratch = threads;
-                Ok(place)
+            std::mem::swap(&mut threads, &mut next);
+            if threads.is_empty() {
+                break;
             }
+            self.stacks.join(&mut threads);
         }
+        Ok(threads)
+    }
+
+    /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can go on.
+    pub fn run(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
+        let mut threads = self.read(configuration, bytes)?;
+        Ok(self.stacks.configuration(&mut threads))
+    }
+
+    /// Whether anything can follow these bytes.
+    pub fn survives(&mut self, configuration: SetId, bytes: &[u8]) -> Result<bool, EngineError> {
+        Ok(!self.read(configuration, bytes)?.is_empty())
     }
 
     /// Whether a single token that the grammar asks for may be this one.
@@ -223,50 +193,38 @@ impl Run<'_> {
         Ok(self.stacks.configuration(&mut threads))
     }
 
-    /// The place of these threads.
-    pub fn place(&mut self, threads: &mut Vec<Entry>) -> Option<Place> {
-        match threads[..] {
-            [] => None,
-            [thread] => Some(Place::One(thread)),
-            _ => Some(Place::Many(self.stacks.configuration(threads))),
-        }
-    }
-
     /// Adds what one thread becomes after one byte.
     fn step_thread(&mut self, thread: Entry, byte: u8, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
-        if thread == Entry::BOTTOM {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(());
         }
-        let fork = ForkId(thread.head);
-        let dfa = self.machine.fork(fork).dfa;
-        let next = self.lexicon.next(dfa, state_of(thread), byte)?;
-        if next == StateId::DEAD {
+        let fork = self.machine.fork(ForkId(thread.head)).clone();
+        let (state, accepts) = fork.step(self.lexicon, thread.state, byte)?;
+        if state == StateId::DEAD.0 {
             return Ok(());
         }
-        let mut moved = Entry { state: next.0, ..thread };
-        if self.recording
-            && let Some(free) = self.machine.fork(fork).free_tag
-        {
-            let alive = self.lexicon.residuals(dfa, next).iter().any(|&(tag, _)| tag == free);
+        let mut moved = Entry { state, ..thread };
+        if self.recording && fork.free && state & IN_BLANKS == 0 {
             let old = self.stacks.members(thread.register);
-            let text = if alive { self.stacks.append(old.text, u32::from(byte)) } else { NIL };
-            moved.register = self.stacks.intern_members(MembersState { text, ..old });
+            let text = self.stacks.append(old.text, u32::from(byte));
+            let name = match fork.members.filter(|_| fork.has_taken) {
+                Some(id) => {
+                    let before = if old.text == NIL { StateId::START } else { StateId(old.name) };
+                    self.machine.names(id).next(before, byte).0
+                }
+                None => 0,
+            };
+            moved.register = self.stacks.intern_members(MembersState { text, name, ..old });
         }
-        if self.lexicon.accepts(dfa, next).is_empty() {
+        if !accepts {
             threads.push(moved);
             return Ok(());
         }
-        if self.lexicon.goes_on(dfa, next)? {
+        if fork.goes_on(self.lexicon, state)? {
             threads.push(moved);
         }
-        let fork = self.machine.fork(fork).clone();
-        let accepts = self.lexicon.accepts(dfa, next);
-        let taken = fork.taken_tag.is_some_and(|taken| accepts.contains(&taken));
-        for index in 0..accepts.len() {
-            let tag = self.lexicon.accepts(dfa, next)[index];
-            if taken && Some(tag) == fork.free_tag {
-                continue;
-            }
+        for index in 0..fork.accepts(self.lexicon, state).len() {
+            let tag = fork.accepts(self.lexicon, state)[index];
             self.follow(&fork, tag, moved, threads)?;
         }
         Ok(())
@@ -275,12 +233,12 @@ impl Run<'_> {
     /// Adds the threads that go on behind a lexeme which has matched.
     pub fn follow(
         &mut self,
-        fork: &Arc<Fork>,
-        tag: u32,
+        fork: &Fork,
+        tag: Tag,
         thread: Entry,
         threads: &mut Vec<Entry>,
     ) -> Result<(), EngineError> {
-        for continuation in &fork.continuations[tag as usize] {
+        for continuation in self.machine.continuations(fork, tag).iter() {
             if let Some(stack) = self.push(fork, continuation, thread) {
                 self.start(stack, threads)?;
             }
@@ -298,32 +256,34 @@ impl Run<'_> {
                 Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
                 Register::Known(member) => {
                     let old = self.stacks.members(thread.register);
-                    let state = if fork.any_order {
-                        MembersState { known: self.machine.known_with(old.known, member), text: NIL, ..old }
+                    let any_order = fork.members.is_some_and(|id| self.machine.known_members(id).1);
+                    let state = if any_order {
+                        MembersState { known: self.machine.known_with(old.known, member), text: NIL, name: 0, ..old }
                     } else {
-                        MembersState { next: member + 1, text: NIL, ..old }
+                        MembersState { next: member + 1, text: NIL, name: 0, ..old }
                     };
                     self.stacks.intern_members(state)
                 }
                 Register::Free => {
                     let old = self.stacks.members(thread.register);
+                    let object = fork.members?;
                     let key = if self.recording {
                         let written = self.stacks.text(old.text);
                         let value = json_text::value_of(&written);
                         let key = self.stacks.intern_text(&value);
-                        let taken = fork.members.is_some_and(|members| self.machine.is_taken(members, &value));
-                        if taken || self.stacks.list(old.seen).any(|seen| seen == key) {
+                        if self.machine.is_taken(object, &value) || self.stacks.list(old.seen).any(|seen| seen == key) {
                             return None;
                         }
                         key
                     } else {
                         self.doubt.seen |= old.seen != NIL;
-                        self.doubt.taken |= fork.taken_tag.is_some();
+                        self.doubt.taken |= fork.has_taken;
                         UNKNOWN_TEXT
                     };
                     let seen = self.stacks.append(old.seen, key);
-                    let next = if fork.any_order { old.next } else { fork.known_count };
-                    self.stacks.intern_members(MembersState { next, seen, text: NIL, ..old })
+                    let (known_count, any_order) = self.machine.known_members(object);
+                    let next = if any_order { old.next } else { known_count };
+                    self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, ..old })
                 }
             };
             if let Some(absorbed) = self.machine.absorbed(frame) {
@@ -332,28 +292,5 @@ impl Run<'_> {
             stack = self.stacks.push(frame.0, value, stack);
         }
         Some(stack)
-    }
-
-    /// The configuration after several bytes.
-    pub fn run(&mut self, mut configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
-        for &byte in bytes {
-            if configuration == SetId::EMPTY {
-                break;
-            }
-            configuration = self.step(configuration, byte)?;
-        }
-        Ok(configuration)
-    }
-
-    /// Whether anything can follow these bytes: as [`Run::run`], without making a set for every step.
-    pub fn survives(&mut self, place: Place, bytes: &[u8]) -> Result<bool, EngineError> {
-        let mut place = place;
-        for &byte in bytes {
-            match self.step_place(place, byte)? {
-                Some(next) => place = next,
-                None => return Ok(false),
-            }
-        }
-        Ok(true)
     }
 }

@@ -50,6 +50,8 @@ pub struct MembersState {
     pub seen: u32,
     /// The key that is being written, as a text; 0 outside of free keys.
     pub text: u32,
+    /// The state of the object's names after that text.
+    pub name: u32,
 }
 
 /// A list cell: an element and the list before it. Texts are lists of bytes, `seen` is a list of texts.
@@ -209,23 +211,29 @@ impl Stacks {
         }
     }
 
-    /// The configuration of these threads: sorted, and threads that differ only in what lies below joined to one.
-    pub fn configuration(&mut self, threads: &mut Vec<Entry>) -> SetId {
-        if threads.len() > 1 {
-            threads.sort_unstable();
-            threads.dedup();
-            let mut kept = 0;
-            for index in 1..threads.len() {
-                let (entry, last) = (threads[index], threads[kept]);
-                if (entry.head, entry.register, entry.state) == (last.head, last.register, last.state) {
-                    threads[kept].below = self.union(last.below, entry.below);
-                } else {
-                    kept += 1;
-                    threads[kept] = entry;
-                }
-            }
-            threads.truncate(kept + 1);
+    /// Sorts threads, and joins those that differ only in what lies below to one.
+    pub fn join(&mut self, threads: &mut Vec<Entry>) {
+        if threads.len() < 2 {
+            return;
         }
+        threads.sort_unstable();
+        threads.dedup();
+        let mut kept = 0;
+        for index in 1..threads.len() {
+            let (entry, last) = (threads[index], threads[kept]);
+            if (entry.head, entry.register, entry.state) == (last.head, last.register, last.state) {
+                threads[kept].below = self.union(last.below, entry.below);
+            } else {
+                kept += 1;
+                threads[kept] = entry;
+            }
+        }
+        threads.truncate(kept + 1);
+    }
+
+    /// The configuration of these threads.
+    pub fn configuration(&mut self, threads: &mut Vec<Entry>) -> SetId {
+        self.join(threads);
         self.intern(threads)
     }
 

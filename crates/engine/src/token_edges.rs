@@ -5,7 +5,6 @@ use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};
 
 use crate::error::EngineError;
 use crate::tokens::Tokens;
-use crate::tokenset;
 
 /// So many names are proposed in place of one that no special token has.
 const PROPOSED_NAMES: usize = 3;
@@ -41,9 +40,9 @@ impl IdSet {
         behind > 0 && id <= self.ranges[behind - 1].1
     }
 
-    /// Adds the ids to a mask.
-    pub fn add_to(&self, mask: &mut [u32]) {
-        self.ranges.iter().for_each(|&(from, to)| (from..=to).for_each(|id| tokenset::set(mask, id)));
+    /// The ids, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ranges.iter().flat_map(|&(from, to)| from..=to)
     }
 }
 
@@ -137,6 +136,7 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokenset;
 
     #[test]
     fn ranges_are_joined_and_asked() {
@@ -145,7 +145,7 @@ mod tests {
         let inside: Vec<u32> = (0..20).filter(|&id| set.contains(id)).collect();
         assert_eq!(inside, [1, 2, 3, 7, 8, 9, 10, 11, 12]);
         let mut mask = [0];
-        set.add_to(&mut mask);
+        set.iter().for_each(|id| tokenset::set(&mut mask, id));
         assert_eq!(mask, [0b1_1111_1000_1110]);
     }
 

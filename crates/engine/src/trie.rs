@@ -20,6 +20,8 @@ struct Node {
 #[derive(Clone, Default)]
 pub struct Trie {
     nodes: Vec<Node>,
+    /// How many bytes the longest string below each node has beyond it, 255 for more.
+    heights: Vec<u8>,
     max_depth: usize,
 }
 
@@ -55,7 +57,21 @@ impl Trie {
         }
         close(&mut nodes, &mut path, 0);
         nodes.shrink_to_fit();
-        Trie { nodes, max_depth }
+        let mut heights = vec![0u8; nodes.len()];
+        let mut path: Vec<usize> = Vec::new();
+        for (index, node) in nodes.iter().enumerate() {
+            let depth = (node.byte_and_depth >> 8) as usize;
+            path.truncate(depth - 1);
+            for (above, &ancestor) in path.iter().rev().enumerate() {
+                let height = u8::try_from(above + 1).unwrap_or(u8::MAX);
+                if heights[ancestor] >= height {
+                    break;
+                }
+                heights[ancestor] = height;
+            }
+            path.push(index);
+        }
+        Trie { nodes, heights, max_depth }
     }
 
     /// How many nodes the trie has, without the root.
@@ -75,7 +91,13 @@ impl Trie {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.len() * size_of::<Node>()
+        self.nodes.len() * (size_of::<Node>() + 1)
+    }
+
+    /// How many bytes the longest string below a node has beyond it; 255 where it has more.
+    #[inline]
+    pub fn height(&self, node: usize) -> u8 {
+        self.heights[node]
     }
 
     /// Walks every string that an automaton can read, from the state `start`.
@@ -100,6 +122,36 @@ impl Trie {
             states[depth] = state;
             if node.entry & ENDS != 0 {
                 entry(node.entry ^ ENDS, state);
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// As [`Trie::walk`], over the nodes from one to before another, which lie below `depth` in `states`. `step` is also
+    /// told whether the node has children. `states` must have a place for every depth.
+    #[inline(always)]
+    pub fn walk_part<E>(
+        &self,
+        (first, end): (usize, usize),
+        depth: usize,
+        start: u32,
+        states: &mut [u32],
+        mut step: impl FnMut(u32, u8, usize, bool) -> Result<Option<u32>, E>,
+        mut entry: impl FnMut(u32),
+    ) -> Result<(), E> {
+        states[depth] = start;
+        let mut index = first;
+        while index < end {
+            let node = self.nodes[index];
+            let depth = (node.byte_and_depth >> 8) as usize;
+            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index, node.size > 1)? else {
+                index += node.size as usize;
+                continue;
+            };
+            states[depth] = state;
+            if node.entry & ENDS != 0 {
+                entry(node.entry ^ ENDS);
             }
             index += 1;
         }
@@ -161,6 +213,18 @@ impl Trie {
     pub fn entry_at(&self, node: usize) -> Option<u32> {
         let entry = self.nodes[node].entry;
         (entry & ENDS != 0).then_some(entry ^ ENDS)
+    }
+
+    /// The first child of a node, and the node behind its last one.
+    #[inline]
+    pub fn children(&self, node: usize) -> (usize, usize) {
+        (node + 1, node + self.nodes[node].size as usize)
+    }
+
+    /// How many nodes lie below this node, itself included.
+    #[inline]
+    pub fn size(&self, node: usize) -> usize {
+        self.nodes[node].size as usize
     }
 
     /// The byte that leads into this node.

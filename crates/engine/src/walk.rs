@@ -1,99 +1,196 @@
-//! Places of a walk through the trie as two small numbers, so that a step in known territory is a few loads.
+//! Which strings of a trie can be read from a thread, each alternative on its own.
 //!
-//! Nearly everywhere a walk is at one thread, of which only the automaton state changes from byte to byte. What does not
-//! change is kept once as a *context*; a spot is a context and a state. Only where a lexeme ends, or where several threads
-//! are alive, the general step runs.
+//! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete the threads
+//! that follow it are walked apart, each over the subtree below that place: the union of what they read is what the
+//! grammar allows, so no set of threads is ever made on the way. What does not change along a lexeme is kept once as a
+//! *context*; a *spot* is a context and a state.
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::EngineError;
-use crate::lexicon::DfaId;
+use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::machine::ForkId;
-use crate::run::{Doubt, Place, Run};
-use crate::stacks::{Entry, SetId};
+use crate::run::{Doubt, Run};
+use crate::stacks::Entry;
+use crate::trie::Trie;
 
 /// Where a walk is, as numbers of one [`Walk`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Spot {
-    /// Which context.
-    pub context: u32,
-    /// One thread: its automaton state. Several: their set.
-    pub state: u32,
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Spot {
+    context: u32,
+    state: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Context {
-    /// The thread without its state; `None` for a set of threads.
-    thread: Option<Entry>,
-    /// Its automaton.
-    dfa: DfaId,
-    /// Whether it may have been wrong to take the keys on the way for new ones.
+    /// The thread without its state.
+    thread: Entry,
+    fork: Arc<Fork>,
     doubt: Doubt,
 }
 
-/// The contexts of one walk.
+/// The spots behind the lexemes that are complete at a spot, as a part of the followers, and the doubt that they share.
+#[derive(Clone, Copy)]
+struct Behind {
+    start: u32,
+    end: u32,
+    doubt: Doubt,
+}
+
+/// A part of a trie that is still to be walked: the nodes from one to before another, which lie below this depth.
+struct Job {
+    nodes: (usize, usize),
+    depth: usize,
+    spot: Spot,
+}
+
+/// The contexts of one walk; it may go over several tries.
 pub(crate) struct Walk<'r, 'a> {
     pub run: &'r mut Run<'a>,
     contexts: Vec<Context>,
-    index: FxHashMap<Context, u32>,
+    index: FxHashMap<(Entry, Doubt), u32>,
+    behind: FxHashMap<Spot, Behind>,
+    followers: Vec<Spot>,
+    jobs: Vec<Job>,
+    done: FxHashSet<(u32, Spot)>,
+    states: Vec<u32>,
 }
 
 impl<'r, 'a> Walk<'r, 'a> {
     /// A walk that has not begun.
     pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
-        Walk { run, contexts: Vec::new(), index: FxHashMap::default() }
+        Walk {
+            run,
+            contexts: Vec::new(),
+            index: FxHashMap::default(),
+            behind: FxHashMap::default(),
+            followers: Vec::new(),
+            jobs: Vec::new(),
+            done: FxHashSet::default(),
+            states: Vec::new(),
+        }
     }
 
-    /// A place as a spot.
-    pub fn spot(&mut self, place: Place, doubt: Doubt) -> Spot {
-        let (context, state) = match place {
-            // Behind the end nothing follows: the dead state of any automaton.
-            Place::One(Entry::BOTTOM) => (Context { thread: Some(Entry::BOTTOM), dfa: DfaId(0), doubt }, 0),
-            Place::One(thread) => {
-                let dfa = self.run.machine.fork(ForkId(thread.head)).dfa;
-                let state = crate::run::state_of(thread).0;
-                (Context { thread: Some(Entry { state: 0, ..thread }), dfa, doubt }, state)
-            }
-            Place::Many(set) => (Context { thread: None, dfa: DfaId(0), doubt }, set.0),
-        };
+    fn spot(&mut self, thread: Entry, doubt: Doubt) -> Spot {
+        let bare = Entry { state: 0, ..thread };
         let next = self.contexts.len() as u32;
-        let context = *self.index.entry(context).or_insert_with(|| {
-            self.contexts.push(context);
-            next
-        });
-        Spot { context, state }
+        let context = *self.index.entry((bare, doubt)).or_insert(next);
+        if context == next {
+            let fork = self.run.machine.fork(ForkId(thread.head)).clone();
+            self.contexts.push(Context { thread: bare, fork, doubt });
+        }
+        Spot { context, state: thread.state }
     }
 
-    /// Whether it may have been wrong to take the keys on the way to this spot for new ones.
-    pub fn doubt(&self, spot: Spot) -> Doubt {
-        self.contexts[spot.context as usize].doubt
-    }
-
-    /// The spot after one byte, `None` where nothing can go on.
-    #[inline]
-    pub fn step(&mut self, spot: Spot, byte: u8) -> Result<Option<Spot>, EngineError> {
-        let context = self.contexts[spot.context as usize];
-        if context.thread.is_some() {
-            let (state, ends) = self.run.lexicon.step(context.dfa, stencilm_regex::StateId(spot.state), byte)?;
-            if state == stencilm_regex::StateId::DEAD {
-                return Ok(None);
-            }
-            if !ends {
-                return Ok(Some(Spot { state: state.0, ..spot }));
+    /// Calls `reached` for the entry of every string of the trie that the threads can read, once or more; with whether
+    /// it may have been wrong to take the keys on the way for new ones. `doubt` is what is known of that before.
+    pub fn over(
+        &mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        self.states.resize(self.states.len().max(trie.max_depth() + 1), 0);
+        self.done.clear();
+        for &thread in threads {
+            if thread != Entry::BOTTOM {
+                let spot = self.spot(thread, doubt);
+                self.jobs.push(Job { nodes: (0, trie.len()), depth: 0, spot });
             }
         }
-        self.step_on(context, spot, byte)
+        let mut ends: Vec<(u32, u32)> = Vec::new();
+        while let Some(job) = self.jobs.pop() {
+            let context = &self.contexts[job.spot.context as usize];
+            let (fork, doubt) = (context.fork.clone(), context.doubt);
+            let lexicon = &mut *self.run.lexicon;
+            // Blanks and names take the general step, everything else is a table.
+            let dfa = match fork.automaton {
+                Automaton::Dfa(dfa) if job.spot.state & IN_BLANKS == 0 => Some(dfa),
+                _ => None,
+            };
+            let visit = |entry| reached(entry, doubt);
+            match dfa {
+                Some(dfa) => trie.walk_part(
+                    job.nodes,
+                    job.depth,
+                    job.spot.state,
+                    &mut self.states,
+                    |state, byte, node, has_children| {
+                        let (next, accepts) = lexicon.step(dfa, stencilm_regex::StateId(state), byte)?;
+                        if accepts && (has_children || fork.free) {
+                            ends.push((node as u32, next.0));
+                        }
+                        Ok::<_, EngineError>((next.0 != 0).then_some(next.0))
+                    },
+                    visit,
+                )?,
+                None => trie.walk_part(
+                    job.nodes,
+                    job.depth,
+                    job.spot.state,
+                    &mut self.states,
+                    |state, byte, node, has_children| {
+                        let (next, accepts) = fork.step(lexicon, state, byte)?;
+                        if accepts && (has_children || fork.free) {
+                            ends.push((node as u32, next));
+                        }
+                        Ok::<_, EngineError>((next != 0).then_some(next))
+                    },
+                    visit,
+                )?,
+            }
+            for (node, state) in ends.drain(..) {
+                let Behind { start, end, doubt } = self.behind(Spot { state, ..job.spot })?;
+                // What ends with the key itself is as doubtful as what goes on behind it.
+                if fork.free
+                    && let Some(entry) = trie.entry_at(node as usize)
+                {
+                    reached(entry, doubt);
+                }
+                for index in start..end {
+                    let spot = self.followers[index as usize];
+                    if self.done.insert((node, spot)) {
+                        let nodes = trie.children(node as usize);
+                        self.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
-    #[inline(never)]
-    fn step_on(&mut self, context: Context, spot: Spot, byte: u8) -> Result<Option<Spot>, EngineError> {
-        let place = match context.thread {
-            Some(thread) => Place::One(Entry { state: spot.state, ..thread }),
-            None => Place::Many(SetId(spot.state)),
+    /// The spots behind the lexemes that are complete at this one.
+    fn behind(&mut self, spot: Spot) -> Result<Behind, EngineError> {
+        if let Some(&known) = self.behind.get(&spot) {
+            return Ok(known);
+        }
+        let context = &self.contexts[spot.context as usize];
+        let (fork, thread) = (context.fork.clone(), Entry { state: spot.state, ..context.thread });
+        let before = context.doubt;
+        self.run.doubt = Doubt::default();
+        let mut threads = Vec::new();
+        for index in 0..fork.accepts(self.run.lexicon, spot.state).len() {
+            let tag = fork.accepts(self.run.lexicon, spot.state)[index];
+            self.run.follow(&fork, tag, thread, &mut threads)?;
+        }
+        let Doubt { seen, taken, .. } = self.run.doubt;
+        let doubt = Doubt {
+            seen: before.seen || seen,
+            taken: before.taken || taken,
+            whole: before.whole || (before.later && (seen || taken)),
+            later: true,
         };
-        self.run.doubt = context.doubt;
-        let next = self.run.step_place(place, byte)?;
-        let doubt = self.run.doubt;
-        Ok(next.map(|place| self.spot(place, doubt)))
+        let start = self.followers.len() as u32;
+        for thread in threads {
+            if thread != Entry::BOTTOM {
+                let spot = self.spot(thread, doubt);
+                self.followers.push(spot);
+            }
+        }
+        let behind = Behind { start, end: self.followers.len() as u32, doubt };
+        self.behind.insert(spot, behind);
+        Ok(behind)
     }
 }

@@ -20,6 +20,6 @@ pub use derivative::{Derivatives, Deriver};
 pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
 pub use limits::{LimitExceeded, Limits};
-pub use saturate::Saturation;
+pub use saturate::{Relaxation, Saturation};
 pub use shortest::Shortest;
 pub use syntax::{Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_pattern};

@@ -66,6 +66,84 @@ impl Saturation {
     }
 }
 
+/// Expressions without their greatest counts, and for how many bytes nobody can tell.
+#[derive(Clone, Default)]
+pub struct Relaxation {
+    done: FxHashMap<ExprId, ExprId>,
+    agreement: FxHashMap<ExprId, u32>,
+}
+
+impl Relaxation {
+    /// The expression in which no repetition has a greatest count, except below an intersection or complement.
+    pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
+        if let Some(&known) = self.done.get(&root) {
+            return known;
+        }
+        for id in unknown_parts(exprs, root, &self.done) {
+            let relaxed = match exprs.get(id).clone() {
+                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) => id,
+                Expr::Concat { head, tail } => exprs.concat(self.done[&head], self.done[&tail]),
+                Expr::Or(parts) => {
+                    let parts: Vec<ExprId> = parts.iter().map(|part| self.done[part]).collect();
+                    exprs.or(&parts)
+                }
+                Expr::Repeat { body, max: Some(0 | 1), .. } => {
+                    let optional = exprs.optional(self.done[&body]);
+                    if exprs.is_nullable(id) { optional } else { self.done[&body] }
+                }
+                Expr::Repeat { body, min, .. } => exprs.repeat(self.done[&body], min, None),
+            };
+            self.done.insert(id, relaxed);
+        }
+        self.done[&root]
+    }
+
+    /// So many bytes, at least, an expression and its relaxed form read alike: for every string of at most that length,
+    /// both can go on or neither, and both match or neither. `u32::MAX` where they are the same.
+    pub fn agreement(&mut self, exprs: &ExprSet, root: ExprId) -> u32 {
+        if let Some(&known) = self.agreement.get(&root) {
+            return known;
+        }
+        for id in unknown_parts(exprs, root, &self.agreement) {
+            let agreement = match exprs.get(id) {
+                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) => u32::MAX,
+                Expr::Concat { head, tail } => {
+                    let behind = self.agreement[tail].saturating_add(exprs.shortest_at_least(*head));
+                    self.agreement[head].min(behind)
+                }
+                Expr::Or(parts) => parts.iter().map(|part| self.agreement[part]).min().unwrap_or(u32::MAX),
+                Expr::Repeat { body, max, .. } => match max {
+                    None | Some(0 | 1) => self.agreement[body],
+                    Some(max) => self.agreement[body].min(exprs.shortest_at_least(*body).saturating_mul(*max)),
+                },
+            };
+            self.agreement.insert(id, agreement);
+        }
+        self.agreement[&root]
+    }
+}
+
+/// The parts of an expression that are not known yet, inner ones first; not those below an intersection or complement.
+fn unknown_parts<T>(exprs: &ExprSet, root: ExprId, known: &FxHashMap<ExprId, T>) -> Vec<ExprId> {
+    let mut found = Vec::new();
+    let mut seen = rustc_hash::FxHashSet::default();
+    let mut work = vec![(root, false)];
+    while let Some((id, finished)) = work.pop() {
+        if finished {
+            found.push(id);
+            continue;
+        }
+        if known.contains_key(&id) || !seen.insert(id) {
+            continue;
+        }
+        work.push((id, true));
+        if !matches!(exprs.get(id), Expr::And(_) | Expr::Not(_)) {
+            exprs.for_each_child(id, |child| work.push((child, false)));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

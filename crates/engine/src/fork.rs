@@ -1,0 +1,133 @@
+//! A fork: what may come first at a frame, read by one automaton, and what follows it.
+
+use std::sync::Arc;
+
+use stencilm_grammar::{MembersId, NodeId};
+use stencilm_regex::{ByteSet, LimitExceeded, StateId, Tag};
+
+use crate::lexicon::{DfaId, Lexicon};
+use crate::machine::{Continuation, ForkId, FrameId};
+use crate::names::{Filter, Names};
+
+/// What reads the lexemes of a fork.
+#[derive(Clone)]
+pub enum Automaton {
+    /// All lexemes in one automaton of the lexicon.
+    Dfa(DfaId),
+    /// The plainly spelled known keys of an object, as far as they may come.
+    Names(Arc<Names>, Filter),
+}
+
+/// What follows the lexemes of a fork.
+pub(crate) enum Ways {
+    /// By tag.
+    Listed(Vec<Vec<Continuation>>),
+    /// A tag is a known member of this object.
+    Known(MembersId),
+}
+
+/// Blanks in front of a lexeme that does not begin with one: they are counted in the state itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Blanks {
+    /// The bytes.
+    pub set: ByteSet,
+    /// How many at most.
+    pub max: Option<u32>,
+}
+
+/// Set in the state of a thread that is before or in the blanks of its fork; the rest is their number.
+pub const IN_BLANKS: u32 = 1 << 30;
+
+/// Some of the lexemes that may come first at a frame.
+pub struct Fork {
+    /// All of them in one automaton.
+    pub automaton: Automaton,
+    /// Blanks that may come before them.
+    pub blanks: Option<Blanks>,
+    pub(crate) ways: Ways,
+    /// Single tokens that may come in place of a lexeme: the token node and what follows it.
+    pub tokens: Vec<(NodeId, Continuation)>,
+    /// Whether the frame may also match nothing.
+    pub nullable: bool,
+    /// Whether it reads the free keys of an object, whose text must be remembered.
+    pub free: bool,
+    /// Whether the object of the free keys has names that they must not have.
+    pub has_taken: bool,
+    /// The object whose key comes here.
+    pub members: Option<MembersId>,
+    /// The frame that it starts.
+    pub frame: FrameId,
+    /// The next fork of the same frame.
+    pub also: Option<ForkId>,
+}
+
+impl Fork {
+    /// Whether there is any lexeme, not only single tokens.
+    pub fn has_lexemes(&self) -> bool {
+        match &self.ways {
+            Ways::Listed(ways) => !ways.is_empty(),
+            Ways::Known(_) => true,
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let ways = match &self.ways {
+            Ways::Listed(ways) => ways.iter().flatten().map(|way| 24 + way.len() * 20).sum(),
+            Ways::Known(_) => 0,
+        };
+        size_of::<Fork>() + ways + self.tokens.len() * 48
+    }
+
+    /// The state of a thread that starts here.
+    pub fn start(&self) -> u32 {
+        if self.blanks.is_some() { IN_BLANKS } else { StateId::START.0 }
+    }
+
+    /// The automaton in the lexicon, unless names are read.
+    pub fn dfa(&self) -> Option<DfaId> {
+        match self.automaton {
+            Automaton::Dfa(dfa) => Some(dfa),
+            Automaton::Names(..) => None,
+        }
+    }
+
+    /// The state after one byte, and whether a lexeme is complete there.
+    #[inline]
+    pub fn step(&self, lexicon: &mut Lexicon, state: u32, byte: u8) -> Result<(u32, bool), LimitExceeded> {
+        let mut from = state;
+        if state & IN_BLANKS != 0 {
+            if let Some(blanks) = self.blanks.filter(|blanks| blanks.set.contains(byte)) {
+                let next = match blanks.max {
+                    None => state,
+                    Some(max) if state & !IN_BLANKS < max => state + 1,
+                    Some(_) => StateId::DEAD.0,
+                };
+                return Ok((next, false));
+            }
+            from = StateId::START.0;
+        }
+        let (next, accepts) = match &self.automaton {
+            Automaton::Dfa(dfa) => lexicon.step(*dfa, StateId(from), byte)?,
+            Automaton::Names(names, filter) => names.step(filter, StateId(from), byte),
+        };
+        Ok((next.0, accepts))
+    }
+
+    /// The lexemes that are complete in this state, by tag.
+    pub fn accepts<'a>(&'a self, lexicon: &'a Lexicon, state: u32) -> &'a [Tag] {
+        match &self.automaton {
+            _ if state & IN_BLANKS != 0 => &[],
+            Automaton::Dfa(dfa) => lexicon.accepts(*dfa, StateId(state)),
+            Automaton::Names(names, _) => names.accepts(StateId(state)),
+        }
+    }
+
+    /// Whether any byte leads on from a state in which a lexeme is complete.
+    pub fn goes_on(&self, lexicon: &mut Lexicon, state: u32) -> Result<bool, LimitExceeded> {
+        match &self.automaton {
+            Automaton::Dfa(dfa) => lexicon.goes_on(*dfa, StateId(state)),
+            Automaton::Names(names, filter) => Ok(names.goes_on(filter, StateId(state))),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The names of one object as a trie, so that an object with hundreds of known keys needs no automaton of its own.
+//!
+//! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
+//! one trie serves an object from its first member to its last.
+
+use stencilm_grammar::{Grammar, Members};
+use stencilm_regex::{Expr, ExprId, ExprSet, StateId, Tag};
+
+use crate::trie::Trie;
+
+/// The tag of a name that a free key must not have and that is no member either, or is one whose key has other
+/// spellings too and is read by an automaton.
+const ONLY_TAKEN: Tag = Tag::MAX;
+
+/// Which known members may come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Filter {
+    /// Those from one to another, both included.
+    Range {
+        /// The first.
+        from: Tag,
+        /// The last.
+        to: Tag,
+    },
+    /// Those that are not in this set of bits.
+    Unseen(Box<[u64]>),
+}
+
+impl Filter {
+    /// Whether this member may come.
+    pub fn allows(&self, tag: Tag) -> bool {
+        match self {
+            Filter::Range { from, to } => (*from..=*to).contains(&tag),
+            Filter::Unseen(seen) => {
+                tag != ONLY_TAKEN && !seen.get(tag as usize / 64).is_some_and(|word| word & (1 << (tag % 64)) != 0)
+            }
+        }
+    }
+}
+
+/// The plainly spelled names of one object, quotes included.
+pub struct Names {
+    trie: Trie,
+    /// The members by entry of the trie.
+    tags: Vec<Tag>,
+    /// The least and the greatest member below every node; the least is above the greatest where there is none.
+    bounds: Vec<(Tag, Tag)>,
+    /// Known members whose keys have more than the plain spelling.
+    pub others: Vec<u32>,
+}
+
+impl Names {
+    /// The names of an object of this grammar.
+    pub fn new(grammar: &Grammar, members: &Members) -> Names {
+        let mut spelled: Vec<(Vec<u8>, Tag)> = Vec::with_capacity(members.known.len());
+        let mut others = Vec::new();
+        for (index, known) in members.known.iter().enumerate() {
+            match literal(grammar.exprs(), known.key) {
+                Some(text) => spelled.push((text, index as Tag)),
+                None => others.push(index as u32),
+            }
+        }
+        if let Some(free) = &members.free {
+            let plain = |name: &str| name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+            let taken = free.taken.iter().filter(|name| plain(name));
+            spelled.extend(taken.map(|name| ([b"\"", name.as_bytes(), b"\""].concat(), ONLY_TAKEN)));
+        }
+        // Of a member and a taken name that are spelled alike the member comes first and stays.
+        spelled.sort_unstable();
+        spelled.dedup_by(|b, a| a.0 == b.0);
+        let entries = spelled.iter().enumerate().map(|(entry, (text, _))| (&text[..], entry as u32));
+        let trie = Trie::from_sorted(entries);
+        let tags: Vec<Tag> = spelled.iter().map(|&(_, tag)| tag).collect();
+        let mut bounds = vec![(Tag::MAX, 0); trie.len()];
+        let mut path: Vec<usize> = Vec::new();
+        for node in 0..trie.len() {
+            path.truncate(trie.depth(node) - 1);
+            path.push(node);
+            let Some(entry) = trie.entry_at(node) else { continue };
+            let tag = tags[entry as usize];
+            if tag != ONLY_TAKEN {
+                for &above in &path {
+                    let (least, greatest) = &mut bounds[above];
+                    (*least, *greatest) = ((*least).min(tag), (*greatest).max(tag));
+                }
+            }
+        }
+        Names { trie, tags, bounds, others }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8
+    }
+
+    /// The state after one byte, whichever names may come.
+    #[inline]
+    pub fn next(&self, state: StateId, byte: u8) -> StateId {
+        let (mut child, end) = match state.0 {
+            0 => return StateId::DEAD,
+            1 => (0, self.trie.len()),
+            _ => self.trie.children(state.0 as usize - 2),
+        };
+        while child < end {
+            if self.trie.byte(child) == byte {
+                return StateId(child as u32 + 2);
+            }
+            child += self.trie.size(child);
+        }
+        StateId::DEAD
+    }
+
+    /// The state after one byte where only some names may come, and whether one of them is complete there.
+    #[inline]
+    pub fn step(&self, filter: &Filter, state: StateId, byte: u8) -> (StateId, bool) {
+        let next = self.next(state, byte);
+        if next == StateId::DEAD || !self.is_alive(filter, next) {
+            return (StateId::DEAD, false);
+        }
+        (next, self.accepts(next).iter().any(|&tag| filter.allows(tag)))
+    }
+
+    /// The member whose name was read.
+    #[inline]
+    pub fn accepts(&self, state: StateId) -> &[Tag] {
+        if state.0 < 2 {
+            return &[];
+        }
+        match self.trie.entry_at(state.0 as usize - 2) {
+            Some(entry) => &self.tags[entry as usize..][..1],
+            None => &[],
+        }
+    }
+
+    /// Whether one of the names was read to its end.
+    #[inline]
+    pub fn is_name(&self, state: StateId) -> bool {
+        state.0 >= 2 && self.trie.entry_at(state.0 as usize - 2).is_some()
+    }
+
+    /// Whether a name that may come goes on behind this one.
+    pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
+        let (mut child, end) = self.trie.children(state.0 as usize - 2);
+        while child < end {
+            if self.is_alive(filter, StateId(child as u32 + 2)) {
+                return true;
+            }
+            child += self.trie.size(child);
+        }
+        false
+    }
+
+    fn is_alive(&self, filter: &Filter, state: StateId) -> bool {
+        let node = state.0 as usize - 2;
+        let (least, greatest) = self.bounds[node];
+        if least > greatest {
+            return false;
+        }
+        if let Filter::Range { from, to } = *filter {
+            if greatest < from || least > to {
+                return false;
+            }
+            if least >= from && least <= to || greatest >= from && greatest <= to {
+                return true;
+            }
+        }
+        self.trie.entries_below(node).any(|entry| filter.allows(self.tags[entry as usize]))
+    }
+}
+
+/// The only string that an expression matches, if it is a chain of single bytes.
+fn literal(exprs: &ExprSet, expr: ExprId) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut rest = expr;
+    loop {
+        match *exprs.get(rest) {
+            Expr::Concat { head, tail } => {
+                let Expr::Bytes(set) = exprs.get(head) else { return None };
+                text.push(set.single()?);
+                rest = tail;
+            }
+            Expr::Bytes(ref set) => {
+                text.push(set.single()?);
+                return Some(text);
+            }
+            _ => return None,
+        }
+    }
+}
