@@ -195,10 +195,8 @@ impl Maker {
             taken.push("bc".into());
         }
         taken.sort_unstable();
-        let plain_keys: Vec<ExprId> = taken.iter().map(|name| self.key(name, false)).collect();
-        let taken_keys = self.builder.exprs.or(&plain_keys);
         let value = self.node(choices, depth.saturating_sub(1));
-        FreeMembers { key, taken: taken.into(), taken_keys, value }
+        FreeMembers { key, taken: taken.into(), value }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

@@ -255,10 +255,7 @@ impl Lexicon {
     /// differ. `None` where the larger one keeps no exits, or nothing is gained.
     fn row_near(&mut self, vocabulary: &Tokens, residual: ExprId, base: ExprId) -> Result<Option<Row>, LimitExceeded> {
         let agreement = self.relaxation.agreement(&self.deriver.exprs, residual);
-        if agreement < MIN_AGREEMENT
-            && agreement < u32::MAX
-            && self.relaxation.apply(&mut self.deriver.exprs, residual) == base
-        {
+        if agreement < MIN_AGREEMENT && self.relaxation.apply(&mut self.deriver.exprs, residual) == base {
             return Ok(None);
         }
         let (own, whole) = (self.dfa(&[residual])?, self.dfa(&[base])?);

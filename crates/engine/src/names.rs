@@ -32,7 +32,7 @@ impl Filter {
         match self {
             Filter::Range { from, to } => (*from..=*to).contains(&tag),
             Filter::Unseen(seen) => {
-                tag != ONLY_TAKEN && !seen.get(tag as usize / 64).is_some_and(|word| word & (1 << (tag % 64)) != 0)
+                tag != ONLY_TAKEN && seen.get(tag as usize / 64).is_none_or(|word| word & (1 << (tag % 64)) == 0)
             }
         }
     }

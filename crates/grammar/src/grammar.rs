@@ -124,8 +124,6 @@ pub struct FreeMembers {
     pub key: ExprId,
     /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
     pub taken: Box<[Box<str>]>,
-    /// Any of the taken names in at least its plainest spelling, quotes included; other spellings are told by value.
-    pub taken_keys: ExprId,
     /// What the value matches.
     pub value: NodeId,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::matcher;
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
 use stencilm_grammar::{FreeMembers, Grammar, GrammarBuilder, Members, Report, Surface};
-use stencilm_regex::{ByteSet, ExprId};
+use stencilm_regex::ByteSet;
 
 fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
     let mut all: Vec<Option<String>> = tokens.iter().map(|token| Some((*token).to_owned())).collect();
@@ -36,8 +36,7 @@ fn free_object(taken: Option<&str>) -> Grammar {
     let one = exprs.literal(b"1");
     let value = builder.lexeme(one);
     let surface = Surface { empty, open, colon, item, close };
-    let taken_keys = taken.map_or(ExprId::NOTHING, |name| builder.exprs.literal(format!("\"{name}\"").as_bytes()));
-    let free = FreeMembers { key, taken: taken.into_iter().map(Box::from).collect(), taken_keys, value };
+    let free = FreeMembers { key, taken: taken.into_iter().map(Box::from).collect(), value };
     let members = Members { known: vec![], free: Some(free), any_order: false, surface };
     let root = builder.object(members);
     builder.finish(root, Report::default()).expect("an object matches")

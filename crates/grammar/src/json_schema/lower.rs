@@ -344,10 +344,9 @@ impl<'a> Lowering<'a> {
         } else {
             let names: Vec<&str> = merged.known.keys().copied().collect();
             let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
-            let taken_keys = self.strings.literals(&mut self.builder.exprs, &names);
             let mut taken: Box<[Box<str>]> = names.into_iter().map(Box::from).collect();
             taken.sort_unstable();
-            Some(FreeMembers { key, taken, taken_keys, value: self.value(&merged.free, depth + 1)? })
+            Some(FreeMembers { key, taken, value: self.value(&merged.free, depth + 1)? })
         };
         let members = Members { known, free, any_order: self.options.any_order, surface };
         let branch = if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) };
