@@ -8,7 +8,7 @@ use stencilm_regex::{ByteSet, StateId};
 use crate::error::{EngineError, MatcherError};
 use crate::machine::ForkId;
 use crate::matcher::GrammarMatcher;
-use crate::run::{Place, Run, state_of};
+use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 
 /// A forced text is looked for so far ahead, in bytes: a grammar may force a billion of them.
@@ -201,12 +201,12 @@ impl Run<'_> {
         let mut possible = ByteSet::EMPTY;
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
-            if thread == Entry::BOTTOM {
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
                 continue;
             }
-            let dfa = self.machine.fork(ForkId(thread.head)).dfa;
+            let fork = self.machine.fork(ForkId(thread.head)).clone();
             for byte in 0..=u8::MAX {
-                if self.lexicon.next(dfa, state_of(thread), byte)? != StateId::DEAD {
+                if fork.step(self.lexicon, thread.state, byte)?.0 != StateId::DEAD.0 {
                     possible.insert(byte);
                 }
             }
@@ -216,9 +216,9 @@ impl Run<'_> {
 
     /// The byte that must come next, and the configuration behind it; `None` where several may come, or none must.
     fn only_byte(&mut self, configuration: SetId) -> Result<Option<(u8, SetId)>, EngineError> {
-        // A thread in the dead state stands for tokens that are asked for by name: no byte leads there.
-        let offers_tokens = |thread: &Entry| *thread != Entry::BOTTOM && state_of(*thread) == StateId::DEAD;
-        if self.stacks.has_bottom(configuration) || self.stacks.entries(configuration).iter().any(offers_tokens) {
+        if self.stacks.has_bottom(configuration)
+            || self.stacks.entries(configuration).iter().any(|&thread| offers_tokens(thread))
+        {
             return Ok(None);
         }
         let mut only = None;
@@ -235,7 +235,7 @@ impl Run<'_> {
     fn expected(&mut self, configuration: SetId) -> Result<Expected, EngineError> {
         let mut bytes = ByteSet::EMPTY;
         for byte in self.possible_bytes(configuration)?.iter() {
-            if self.survives(Place::Many(configuration), &[byte])? {
+            if self.survives(configuration, &[byte])? {
                 bytes.insert(byte);
             }
         }

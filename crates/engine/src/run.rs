@@ -4,6 +4,7 @@
 //! lexemes that may follow are in the configuration too, and the end of the text is a thread of its own
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
+use rustc_hash::FxHashSet;
 use stencilm_regex::{StateId, Tag};
 
 use crate::error::EngineError;
@@ -15,6 +16,9 @@ use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
 
 /// So many bytes the stacks of one matcher may hold.
 const MAX_STACK_BYTES: usize = 256 << 20;
+
+/// So many stacks are compared one by one.
+const FEW_STACKS: usize = 16;
 
 /// Why it may have been wrong to take a key for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -67,6 +71,7 @@ impl Run<'_> {
     /// Adds the threads that start at a stack: its frames, and what lies below those that may match nothing.
     fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         let mut work = vec![stack];
+        let mut known = FxHashSet::default();
         let mut done = 0;
         while done < work.len() {
             let set = work[done];
@@ -93,7 +98,9 @@ impl Run<'_> {
                     if !fork.tokens.is_empty() {
                         threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
                     }
-                    if fork.nullable && !work.contains(&frame.below) {
+                    // Nearly always there is nothing below that is reached twice, and no set to be made.
+                    let again = |work: &[SetId]| work.len() < FEW_STACKS && work.contains(&frame.below);
+                    if fork.nullable && !again(&work) && (work.len() < FEW_STACKS || known.insert(frame.below)) {
                         work.push(frame.below);
                     }
                     next = fork.also;
@@ -148,6 +155,11 @@ impl Run<'_> {
     pub fn run(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
         let mut threads = self.read(configuration, bytes)?;
         Ok(self.stacks.configuration(&mut threads))
+    }
+
+    /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
+    pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
+        self.run(configuration, &[byte])
     }
 
     /// Whether anything can follow these bytes.

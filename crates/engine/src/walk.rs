@@ -2,8 +2,11 @@
 //!
 //! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete the threads
 //! that follow it are walked apart, each over the subtree below that place: the union of what they read is what the
-//! grammar allows, so no set of threads is ever made on the way. What does not change along a lexeme is kept once as a
+//! grammar allows, so no set of threads is made on the way. What does not change along a lexeme is kept once as a
 //! *context*; a *spot* is a context and a state.
+//!
+//! A grammar may be so ambiguous that one text can be read in exponentially many ways, which differ in their stacks. Then
+//! the walk begins anew with all threads together in sets, where equal tops are joined.
 
 use std::sync::Arc;
 
@@ -13,8 +16,11 @@ use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::machine::ForkId;
 use crate::run::{Doubt, Run};
-use crate::stacks::Entry;
+use crate::stacks::{Entry, SetId};
 use crate::trie::Trie;
+
+/// A walk with more contexts than this goes over to sets.
+const MAX_CONTEXTS: usize = 400;
 
 /// Where a walk is, as numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -92,6 +98,21 @@ impl<'r, 'a> Walk<'r, 'a> {
         doubt: Doubt,
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
+        if self.apart(trie, threads, doubt, &mut reached)? {
+            Ok(())
+        } else {
+            self.together(trie, threads, doubt, reached)
+        }
+    }
+
+    /// Walks every alternative on its own; gives up, saying so, where they are too many.
+    fn apart(
+        &mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        doubt: Doubt,
+        reached: &mut impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
         self.states.resize(self.states.len().max(trie.max_depth() + 1), 0);
         self.done.clear();
         for &thread in threads {
@@ -151,6 +172,10 @@ impl<'r, 'a> Walk<'r, 'a> {
                 }
                 for index in start..end {
                     let spot = self.followers[index as usize];
+                    if self.contexts.len() > MAX_CONTEXTS {
+                        self.jobs.clear();
+                        return Ok(false);
+                    }
                     if self.done.insert((node, spot)) {
                         let nodes = trie.children(node as usize);
                         self.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
@@ -158,7 +183,32 @@ impl<'r, 'a> Walk<'r, 'a> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Walks all threads together.
+    fn together(
+        &mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        let run = &mut *self.run;
+        let start = run.stacks.configuration(&mut threads.to_vec());
+        trie.walk(
+            (start, doubt),
+            |(set, doubt), byte, _| {
+                run.doubt = Doubt::default();
+                let next = run.step(set, byte)?;
+                let Doubt { seen, taken, .. } = run.doubt;
+                // Which key it was that ended is not known here: taken to lie whole within the token.
+                let whole = doubt.whole || seen || taken;
+                let doubt = Doubt { seen: doubt.seen || seen, taken: doubt.taken || taken, whole, later: true };
+                Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, doubt)))
+            },
+            |entry, (_, doubt)| reached(entry, doubt),
+        )
     }
 
     /// The spots behind the lexemes that are complete at this one.
@@ -182,6 +232,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             whole: before.whole || (before.later && (seen || taken)),
             later: true,
         };
+        self.run.stacks.join(&mut threads);
         let start = self.followers.len() as u32;
         for thread in threads {
             if thread != Entry::BOTTOM {
