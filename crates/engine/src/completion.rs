@@ -3,7 +3,7 @@
 //! One lexeme after the other, always the one with which the rest takes the fewest bytes (`costs.rs`). What is chosen is
 //! then read for real, so that the result is right whatever the estimate.
 
-use std::collections::hash_map;
+use std::collections::hash_map::Entry::Vacant;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ExprId, LimitExceeded, Shortest};
@@ -12,7 +12,7 @@ use crate::costs::{Costs, NEVER};
 use crate::error::{EngineError, MatcherError};
 use crate::machine::ForkId;
 use crate::matcher::GrammarMatcher;
-use crate::run::{Run, state_of};
+use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 
 /// The search for one lexeme's text takes at most so many steps.
@@ -83,28 +83,24 @@ impl Run<'_> {
         // Only what waits is looked at: which keys an object has shows when the text is read.
         self.recording = false;
         for thread in self.stacks.entries(configuration).to_vec() {
-            if thread == Entry::BOTTOM {
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
                 continue;
             }
             let fork = self.machine.fork(ForkId(thread.head)).clone();
-            for (tag, lexeme) in self.lexicon.residuals(fork.dfa, state_of(thread)).to_vec() {
-                if fork.continuations[tag as usize].is_empty() {
-                    continue;
-                }
-                if let hash_map::Entry::Vacant(unknown) = lexemes.entry(lexeme) {
+            for (tag, lexeme) in self.lexemes(thread) {
+                if let Vacant(unknown) = lexemes.entry(lexeme) {
                     let deriver = self.lexicon.deriver();
                     // Longer ones than the budget are found to be too long by this bound, without being spelled.
                     let shortest = deriver.exprs.shortest_at_least(lexeme);
-                    let text = match shortest as usize > MAX_STEPS {
+                    unknown.insert(match shortest as usize > MAX_STEPS {
                         true => Some(Vec::new()),
                         false => Shortest::new(deriver, lexeme, 1, MAX_STEPS).next(deriver)?,
-                    };
-                    unknown.insert(text);
+                    });
                 }
                 let Some(text) = &lexemes[&lexeme] else { continue };
                 let bound = self.lexicon.deriver().exprs.shortest_at_least(lexeme);
                 let length = u64::from(bound).max(text.len() as u64);
-                for continuation in &fork.continuations[tag as usize] {
+                for continuation in self.machine.continuations(&fork, tag).iter() {
                     let Some(stack) = self.push(&fork, continuation, thread) else { continue };
                     let cost = costs.of_stack(self, stack)?.saturating_add(length);
                     let known = best.entry(lexeme).or_insert(NEVER);

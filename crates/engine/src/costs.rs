@@ -99,7 +99,9 @@ impl Costs {
         let members = grammar.members(id);
         let state = run.stacks.members(register);
         let seen = |index: usize| match members.any_order {
-            true => run.machine.known_contains(state.known, index),
+            true => {
+                run.machine.known_set(state.known).get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
+            }
             false => index < state.next as usize,
         };
         let [item, close] = [members.surface.item, members.surface.close].map(|expr| lexeme_cost(grammar, expr));
@@ -138,10 +140,10 @@ impl Costs {
             if fork.nullable {
                 ways.push((from, 0, Vec::new()));
             }
-            let first = run.lexicon.residuals(fork.dfa, StateId::START).to_vec();
+            let first = fork.dfa().map_or_else(Vec::new, |dfa| run.lexicon.residuals(dfa, StateId::START).to_vec());
             for (tag, lexeme) in first {
                 let lexeme = u64::from(run.lexicon.deriver().exprs.shortest_at_least(lexeme));
-                for continuation in &fork.continuations[tag as usize] {
+                for continuation in run.machine.continuations(&fork, tag).iter() {
                     let (mut cost, mut circles) = (lexeme, Vec::new());
                     for &(pushed, register) in continuation {
                         if let Frame::Left { nullable: false, .. } = run.machine.frame(pushed) {

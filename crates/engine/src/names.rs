@@ -150,6 +150,23 @@ impl Names {
         false
     }
 
+    /// The names that may come, as far as they are not read yet.
+    pub fn rests(&self, filter: &Filter, state: StateId) -> Vec<(Tag, Vec<u8>)> {
+        let (nodes, depth) = match state.0 {
+            0 => return Vec::new(),
+            1 => ((0, self.trie.len()), 0),
+            _ => (self.trie.children(state.0 as usize - 2), self.trie.depth(state.0 as usize - 2)),
+        };
+        let (mut rests, mut text) = (Vec::new(), Vec::new());
+        for node in nodes.0..nodes.1 {
+            text.truncate(self.trie.depth(node) - depth - 1);
+            text.push(self.trie.byte(node));
+            let tag = self.trie.entry_at(node).map(|entry| self.tags[entry as usize]);
+            rests.extend(tag.filter(|&tag| filter.allows(tag)).map(|tag| (tag, text.clone())));
+        }
+        rests
+    }
+
     fn is_alive(&self, filter: &Filter, state: StateId) -> bool {
         let node = state.0 as usize - 2;
         let (least, greatest) = self.bounds[node];

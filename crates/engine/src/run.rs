@@ -5,10 +5,10 @@
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{StateId, Tag};
+use stencilm_regex::{ExprId, StateId, Tag};
 
 use crate::error::EngineError;
-use crate::fork::{Fork, IN_BLANKS};
+use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::json_text;
 use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, ForkId, FrameId, Machine, Register};
@@ -256,6 +256,18 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The lexemes that a thread may still read, without blanks before them.
+    pub fn lexemes(&mut self, thread: Entry) -> Vec<(Tag, ExprId)> {
+        let state = if thread.state & IN_BLANKS != 0 { StateId::START } else { StateId(thread.state) };
+        match &self.machine.fork(ForkId(thread.head)).automaton {
+            Automaton::Dfa(dfa) => self.lexicon.residuals(*dfa, state).to_vec(),
+            Automaton::Names(names, filter) => {
+                let rests = names.rests(filter, state).into_iter();
+                rests.map(|(tag, rest)| (tag, self.lexicon.deriver().exprs.literal(&rest))).collect()
+            }
+        }
     }
 
     /// The stack with the frames of a continuation on top; `None` where a key would come a second time.
