@@ -1,11 +1,10 @@
 //! What may come next, for people: texts where few are possible, else patterns.
 
-use stencilm_regex::{ExprId, StateId};
+use stencilm_regex::ExprId;
 
 use crate::error::{EngineError, MatcherError};
-use crate::machine::ForkId;
 use crate::matcher::GrammarMatcher;
-use crate::run::{Run, state_of};
+use crate::run::{Run, offers_tokens};
 use crate::stacks::Entry;
 
 /// The texts of one lexeme are looked for in so many places.
@@ -38,13 +37,9 @@ impl GrammarMatcher {
         let mut candidates = self.probe(|run| {
             let mut lexemes: Vec<ExprId> = Vec::new();
             for thread in run.stacks.entries(configuration).to_vec() {
-                if thread == Entry::BOTTOM || state_of(thread) == StateId::DEAD {
-                    continue;
+                if thread != Entry::BOTTOM && !offers_tokens(thread) {
+                    lexemes.extend(run.lexemes(thread).into_iter().map(|(_, lexeme)| lexeme));
                 }
-                let fork = run.machine.fork(ForkId(thread.head)).clone();
-                let residuals = run.lexicon.residuals(fork.dfa, state_of(thread));
-                let followed = residuals.iter().filter(|(tag, _)| !fork.continuations[*tag as usize].is_empty());
-                lexemes.extend(followed.map(|&(_, lexeme)| lexeme));
             }
             lexemes.sort_unstable();
             lexemes.dedup();
