@@ -85,7 +85,7 @@ fn expr(exprs: &ExprSet, id: ExprId, depth: usize) -> String {
 
 fn bytes(set: &ByteSet) -> String {
     let name = |byte: u8| byte.escape_ascii().to_string();
-    let (sign, listed) = if set.len() > 128 { ("^", set.complement()) } else { ("", set.clone()) };
+    let (sign, listed) = if set.len() > 128 { ("^", set.complement()) } else { ("", *set) };
     let listed: Vec<u8> = listed.iter().collect();
     match (sign, listed.as_slice()) {
         ("", [byte]) => name(*byte),

@@ -110,7 +110,6 @@ impl Members {
         let free = self.free.as_ref().map(|free| FreeMembers {
             key: expr(free.key),
             taken: free.taken.clone(),
-            taken_keys: expr(free.taken_keys),
             value: node(&free.value),
         });
         let Surface { empty, open, colon, item, close } = self.surface;

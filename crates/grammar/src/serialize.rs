@@ -98,7 +98,6 @@ struct SavedKnown {
 struct SavedFree {
     key: Index,
     taken: Vec<String>,
-    taken_keys: Index,
     value: Index,
 }
 
@@ -198,7 +197,6 @@ fn saved(grammar: &Grammar) -> Saved {
         let free = members.free.as_ref().map(|free| SavedFree {
             key: number(&free.key),
             taken: free.taken.iter().map(ToString::to_string).collect(),
-            taken_keys: number(&free.taken_keys),
             value: free.value.0,
         });
         let surface = [empty, open, colon, item, close].map(|expr| number(&expr));
@@ -346,12 +344,12 @@ fn load_members(
     }
     let free = match saved.free {
         None => None,
-        Some(SavedFree { key, taken, taken_keys, value }) => {
+        Some(SavedFree { key, taken, value }) => {
             let key = exprs.get(key, list, at)?;
             let mut taken: Vec<Box<str>> = taken.into_iter().map(Box::from).collect();
             taken.sort_unstable();
-            let (taken_keys, value) = (exprs.get(taken_keys, list, at)?, nodes.get(value, list, at)?);
-            Some(FreeMembers { key, taken: taken.into(), taken_keys, value })
+            let value = nodes.get(value, list, at)?;
+            Some(FreeMembers { key, taken: taken.into(), value })
         }
     };
     let [empty, open, colon, item, close] = saved.surface;

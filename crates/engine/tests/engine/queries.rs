@@ -6,6 +6,7 @@ use stencilm_fuzz::choices::random_bytes;
 use stencilm_fuzz::grammars::random_grammar;
 use stencilm_fuzz::vocabularies::Tokens;
 use stencilm_fuzz::{Choices, notations};
+use stencilm_grammar::Node;
 
 use crate::common::matcher;
 
@@ -84,7 +85,10 @@ proptest! {
             prop_assert_eq!(verdict, byte_by_byte(&matcher, &text));
             let forced = matcher.forced_bytes().unwrap();
             let tried = forced_by_trying(&matcher);
-            prop_assert_eq!(&forced[..forced.len().min(50)], &tried[..]);
+            let forced = &forced[..forced.len().min(50)];
+            // Bytes tell nothing of the single tokens that may come in their place.
+            let single = matcher.compiled().grammar().nodes().iter().any(|node| matches!(node, Node::Token(_)));
+            prop_assert!(tried.starts_with(forced) && (single || forced == tried), "{:?} {:?}", forced, tried);
         }
 
         for id in 0..vocabulary.vocab_size() as u32 + 2 {

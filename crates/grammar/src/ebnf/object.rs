@@ -70,17 +70,13 @@ pub(super) fn members(
                 None => json_schema::quoted_any(&mut builder.exprs),
             };
             let mut names: Vec<&str> = match &object.taken {
-                Some((names, _)) => names.iter().map(String::as_str).collect(),
+                Some(names) => names.iter().map(String::as_str).collect(),
                 None => object.members.iter().map(|member| member.name.as_str()).collect(),
             };
             names.sort_unstable();
             names.dedup();
-            let taken_keys = match given(builder, object.taken.as_ref().and_then(|(_, keys)| *keys))? {
-                Some(keys) => keys,
-                None => json_schema::quoted_literals(&mut builder.exprs, &names),
-            };
             let taken = names.into_iter().map(Box::from).collect();
-            Some(FreeMembers { key, taken, taken_keys, value: nodes[value.index()] })
+            Some(FreeMembers { key, taken, value: nodes[value.index()] })
         }
     };
     let members = Members { known, free, any_order: object.any_order, surface };

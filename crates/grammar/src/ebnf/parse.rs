@@ -29,7 +29,6 @@ enum Entry {
     Surface(&'static str),
     Key(Slot),
     Value(Slot, Option<PartId>),
-    Taken(Vec<String>),
 }
 
 /// Whose key and value an entry gives.
@@ -460,7 +459,7 @@ impl Parser<'_> {
         let (place, word) = self.next()?;
         match &word {
             Word::Name(name) if name == "order" => {}
-            Word::Name(name) if name == "taken" => return self.taken(place),
+            Word::Name(name) if name == "taken" => return self.taken(),
             _ => {
                 self.ahead = Some((place, word));
                 return Ok(false);
@@ -482,18 +481,14 @@ impl Parser<'_> {
     }
 
     /// The names that other keys must not have; says whether the entry has ended with them.
-    fn taken(&mut self, place: usize) -> Result<bool, SyntaxError> {
+    fn taken(&mut self) -> Result<bool, SyntaxError> {
         let mut names = Vec::new();
         loop {
             match self.next()? {
                 (_, Word::Text(name)) => names.push(name),
                 (_, Word::Sign(';')) => {
-                    self.object().taken = Some((names, None));
+                    self.object().taken = Some(names);
                     return Ok(true);
-                }
-                (_, Word::Sign('=')) => {
-                    self.levels.push(Level::new(Opener::Entry(Entry::Taken(names)), place));
-                    return Ok(false);
                 }
                 (at, word) => {
                     let message = format!("{} stands among the taken names; end them with `;`", word.shown());
@@ -535,7 +530,6 @@ impl Parser<'_> {
                 self.object().members.push(Member { name, required, key, value: body });
             }
             Entry::Value(Slot::Others, key) => self.object().others = Some((key, body)),
-            Entry::Taken(names) => self.object().taken = Some((names, Some(body))),
             Entry::Surface(name) => {
                 let object = self.object();
                 let slot = match name {

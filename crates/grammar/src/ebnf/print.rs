@@ -214,13 +214,13 @@ fn object(members: &Members) -> Vec<Step> {
         steps.extend([Step::Owned(entry), Step::Text(" = "), Step::Expr(*key), Step::Text(" : ")]);
         steps.extend([Step::Node(*value, Place::Alternatives), Step::Text(";\n")]);
     }
-    if let Some(FreeMembers { key, taken, taken_keys, value }) = free {
+    if let Some(FreeMembers { key, taken, value }) = free {
         let mut entry = "  taken".to_string();
         for name in taken {
             entry.push(' ');
             escapes::write_text(&mut entry, name);
         }
-        steps.extend([Step::Owned(entry), Step::Text(" = "), Step::Expr(*taken_keys), Step::Text(";\n")]);
+        steps.extend([Step::Owned(entry), Step::Text(";\n")]);
         steps.extend([Step::Text("  others = "), Step::Expr(*key), Step::Text(" : ")]);
         steps.extend([Step::Node(*value, Place::Alternatives), Step::Text(";\n")]);
     }

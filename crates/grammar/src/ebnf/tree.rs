@@ -58,7 +58,7 @@ pub(super) struct Object {
     /// The key, where it is given, and the value.
     pub others: Option<(Option<PartId>, PartId)>,
     /// Names that other keys must not have, and how they are written where that is given.
-    pub taken: Option<(Vec<String>, Option<PartId>)>,
+    pub taken: Option<Vec<String>>,
 }
 
 #[derive(Debug)]

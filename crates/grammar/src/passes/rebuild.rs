@@ -84,10 +84,7 @@ pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(
             let Surface { empty, open, colon, item, close } = *surface;
             [empty, open, colon, item, close].into_iter().for_each(&mut visit);
             known.iter().for_each(|known| visit(known.key));
-            free.iter().for_each(|free| {
-                visit(free.key);
-                visit(free.taken_keys);
-            });
+            free.iter().for_each(|free| visit(free.key));
         }
         _ => {}
     }

@@ -85,7 +85,7 @@ fn objects() {
         string ::= "\"" [^"\\]* "\"""#;
     let printed = crate::grammar(text).to_string();
     assert_eq!(crate::grammar(&printed).to_string(), printed);
-    for piece in ["member \"name\" = ", "optional \"age\" = ", "taken \"age\" \"name\" = ", "others = "] {
+    for piece in ["member \"name\" = ", "optional \"age\" = ", "taken \"age\" \"name\";", "others = "] {
         assert!(printed.contains(piece), "{piece} in {printed}");
     }
     let text = r#"root ::= %object { order = any; open = "{"; close = "}"; colon = ":"; item = ","; empty = "{}"; }"#;
