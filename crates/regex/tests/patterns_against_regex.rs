@@ -39,7 +39,7 @@ fn twin(pattern: &str, anchoring: Anchoring) -> regex::Regex {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..ProptestConfig::with_cases(1500) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
     #[test]
     fn matches_what_regex_matches(pattern in pattern(), texts in prop::collection::vec(text(), 24)) {

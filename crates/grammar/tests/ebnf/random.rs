@@ -139,7 +139,7 @@ fn language(grammar: &Grammar) -> Vec<bool> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn passes_keep_the_language(bodies in prop::collection::vec(body(), 1..4)) {
