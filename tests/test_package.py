@@ -357,9 +357,9 @@ def test_a_compiler_says_what_it_needs(
         GrammarCompiler(*arguments, **options)
 
 
-def test_text_is_no_grammar() -> None:
-    with pytest.raises(TypeError, match=r"grammar is a str.*Grammar\.from_regex"):
-        GrammarCompiler(INFO).compile_grammar("a")  # type: ignore[arg-type]
+def test_what_is_no_grammar_is_named() -> None:
+    with pytest.raises(TypeError, match=r"grammar is a bytes.*Grammar\.from_regex"):
+        GrammarCompiler(INFO).compile_grammar(b"a")  # type: ignore[arg-type]
 
 
 # The matcher

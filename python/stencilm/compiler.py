@@ -24,8 +24,10 @@ from stencilm.grammar import (
     PropertyOrder,
     RegexSource,
     Schema,
+    SerializedSource,
     Source,
     Spelling,
+    checked_text,
 )
 from stencilm.tokenizers import TokenizerInfo
 
@@ -45,11 +47,38 @@ class CompiledGrammar:
     core: _core.CompiledGrammar = field(repr=False)
 
     def __reduce__(self) -> NoReturn:
-        """Refused: it is quickly made again, and its caches are worth nothing elsewhere."""
+        """Refused: it would carry the whole tokenizer with it, each time."""
         raise TypeError(
             "a CompiledGrammar cannot be pickled: send the schema or pattern that it was made of, "
-            "and compile it there"
+            "and compile it there, or send what serialize_json() returns"
         )
+
+    def serialize_json(self) -> str:
+        """The grammar as JSON text, with the fingerprint of the tokenizer, for `deserialize_json`.
+
+        What was worked out for masks is not in it; it is as quickly worked out again.
+        """
+        return self.core.serialize_json()
+
+    @staticmethod
+    def deserialize_json(text: str, tokenizer_info: TokenizerInfo) -> CompiledGrammar:
+        """The compiled grammar that `serialize_json` wrote; nothing in the text is taken on trust.
+
+        Args:
+            text: The text.
+            tokenizer_info: The tokenizer that it was compiled for.
+
+        Raises:
+            TokenizerError: It was compiled for another tokenizer.
+            GrammarSyntaxError: The text is damaged, or of another format or version.
+            LimitExceeded: The text is too large.
+        """
+        text = checked_text("text", text)
+        grammar, compiled = _core.CompiledGrammar.deserialize_json(
+            text, _checked_info(tokenizer_info).core
+        )
+        source = SerializedSource(grammar.serialize_json())
+        return CompiledGrammar(Grammar(source, grammar), tokenizer_info, compiled)
 
     @property
     def memory_size_bytes(self) -> int:
@@ -80,11 +109,6 @@ class GrammarCompiler:
         cache_enabled: bool = True,
         cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
     ) -> None:
-        if not isinstance(tokenizer_info, TokenizerInfo):
-            raise TypeError(
-                f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a "
-                "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
-            )
         if isinstance(max_threads, bool) or not isinstance(max_threads, int):
             raise TypeError(f"max_threads is {max_threads!r}, but must be an int")
         if max_threads < 1:
@@ -93,7 +117,7 @@ class GrammarCompiler:
             raise TypeError(f"cache_limit_bytes is {cache_limit_bytes!r}, but must be an int")
         if cache_limit_bytes < 0:
             raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
-        self._tokenizer_info = tokenizer_info
+        self._tokenizer_info = _checked_info(tokenizer_info)
         self._max_threads = max_threads
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
 
@@ -187,6 +211,15 @@ class GrammarCompiler:
             return CompiledGrammar(grammar, self._tokenizer_info, core)
 
         return compile_it() if self._cache is None else self._cache.get(source, compile_it)
+
+
+def _checked_info(tokenizer_info: Any) -> TokenizerInfo:
+    if not isinstance(tokenizer_info, TokenizerInfo):
+        raise TypeError(
+            f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a "
+            "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
+        )
+    return tokenizer_info
 
 
 class _Flight:

@@ -212,7 +212,7 @@ class Grammar:
             GrammarSyntaxError: The text is damaged, or of another format or version.
             LimitExceeded: The text is too large.
         """
-        return Grammar.from_source(SerializedSource(_checked_text("text", text)))
+        return Grammar.from_source(SerializedSource(checked_text("text", text)))
 
     @staticmethod
     def _combined(how: Literal["concat", "union"], grammars: tuple[Grammar, ...]) -> Grammar:
@@ -284,7 +284,7 @@ class JsonSchemaSource:
             on_unsupported=_checked_word("on_unsupported", on_unsupported, "error", "relax"),
             documents=tuple(
                 (
-                    _checked_text("a key of documents", uri),
+                    checked_text("a key of documents", uri),
                     _schema_text(document, f"documents[{uri!r}]"),
                 )
                 for uri, document in _checked_mapping("documents", documents).items()
@@ -321,7 +321,7 @@ class RegexSource:
     @staticmethod
     def of(pattern: str) -> RegexSource:
         """The source of `Grammar.from_regex`; raises TypeError."""
-        return RegexSource(_checked_text("pattern", pattern))
+        return RegexSource(checked_text("pattern", pattern))
 
     @property
     def size_bytes(self) -> int:
@@ -344,7 +344,7 @@ class EbnfSource:
     def of(text: str, root_rule_name: str = "root") -> EbnfSource:
         """The source of `Grammar.from_ebnf`; raises TypeError."""
         return EbnfSource(
-            _checked_text("text", text), _checked_text("root_rule_name", root_rule_name)
+            checked_text("text", text), checked_text("root_rule_name", root_rule_name)
         )
 
     @property
@@ -408,7 +408,7 @@ def _combine(how: Literal["concat", "union"], parts: list[_core.Grammar]) -> _co
 def _schema_text(schema: Schema, name: str) -> str:
     """The JSON text of a schema that was given in any of its forms."""
     if isinstance(schema, str):
-        return _checked_text(name, schema)
+        return checked_text(name, schema)
     if isinstance(schema, type):
         from stencilm.output_types import json_schema_of
 
@@ -428,10 +428,11 @@ def _schema_text(schema: Schema, name: str) -> str:
         ) from None
     except (TypeError, ValueError) as error:
         raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
-    return _checked_text(name, text)
+    return checked_text(name, text)
 
 
-def _checked_text(name: str, value: Any) -> str:
+def checked_text(name: str, value: Any) -> str:
+    """The value, if it is a text that UTF-8 can spell; raises TypeError and GrammarSyntaxError."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
     if value.isascii():

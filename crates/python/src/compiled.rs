@@ -24,6 +24,20 @@ impl CompiledGrammar {
         Ok(CompiledGrammar { inner: Arc::new(inner.map_err(|error| errors::compiling(py, error))?) })
     }
 
+    /// Also the grammar, which was in the text.
+    #[staticmethod]
+    fn deserialize_json(py: Python<'_>, text: &str, vocabulary: &Vocabulary) -> PyResult<(Grammar, CompiledGrammar)> {
+        let vocabulary = vocabulary.inner.clone();
+        match py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary)) {
+            Ok(inner) => Ok((Grammar { inner: inner.grammar().clone() }, CompiledGrammar { inner: Arc::new(inner) })),
+            Err(error) => Err(errors::saved(py, error)),
+        }
+    }
+
+    fn serialize_json(&self, py: Python<'_>) -> String {
+        py.detach(|| self.inner.serialize_json())
+    }
+
     #[getter]
     fn memory_size_bytes(&self) -> usize {
         self.inner.memory_bytes()

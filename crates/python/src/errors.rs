@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyType};
-use stencilm_engine::{EngineError, MatcherError, VocabularyError};
+use stencilm_engine::{EngineError, MatcherError, SavedError, VocabularyError};
 use stencilm_grammar::{ErrorKind, GrammarError};
 use stencilm_regex::syntax::{PatternError, PatternErrorKind};
 
@@ -64,6 +64,15 @@ pub fn compiling(py: Python<'_>, error: EngineError) -> PyErr {
             raise(py, "Unsatisfiable", &error.to_string(), None)
         }
         _ => matcher(py, &MatcherError::Engine(error)),
+    }
+}
+
+/// An error of reading a compiled grammar.
+pub fn saved(py: Python<'_>, error: SavedError) -> PyErr {
+    match error {
+        SavedError::Grammar(error) => grammar(py, &error),
+        SavedError::Engine(error) => compiling(py, error),
+        SavedError::OtherTokenizer { .. } => raise(py, "TokenizerError", &error.to_string(), Some("#/tokenizer")),
     }
 }
 

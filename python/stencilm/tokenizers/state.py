@@ -60,16 +60,25 @@ def restore(text: str) -> State:
     Raises:
         TokenizerError: The text was cut short, changed, or written by another version.
     """
-    fields, tokens = wire.read(text)
-    return _build(
-        tokens,
-        {token_id: name for token_id, name in fields["special"]},
-        fields["stop_token_ids"],
-        fields["vocab_size"],
-        VocabType(fields["vocab_type"]),
-        Notes(**fields["notes"] | {"lossy": tuple(fields["notes"]["lossy"])}),
-        None,
-    )
+    try:
+        fields, tokens = wire.read(text)
+        return _build(
+            tokens,
+            {token_id: name for token_id, name in fields["special"]},
+            fields["stop_token_ids"],
+            fields["vocab_size"],
+            VocabType(fields["vocab_type"]),
+            Notes(**fields["notes"] | {"lossy": tuple(fields["notes"]["lossy"])}),
+            None,
+        )
+    except TokenizerError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        # A checksum shows damage, not malice: it can be made to fit any text.
+        raise TokenizerError(
+            f"the fields of this TokenizerInfo are not those that serialize_json() writes "
+            f"({type(error).__name__}: {str(error)[:200]}); write it again"
+        ) from error
 
 
 def dump(state: State) -> str:

@@ -62,7 +62,11 @@ def read(text: str) -> tuple[dict[str, Any], list[bytes | None]]:
             "the checksum of this TokenizerInfo does not match; it was changed, so write it again"
         )
     lengths = payload["lengths"]
-    joined = b64decode(payload["bytes"])
+    joined = b64decode(payload["bytes"], validate=True)
+    if sum(max(0, length) for length in lengths) != len(joined):
+        raise TokenizerError(
+            "the lengths of this TokenizerInfo's tokens do not add up to its bytes; write it again"
+        )
     ends = accumulate((max(0, length) for length in lengths), initial=0)
     spans = zip(lengths, pairwise(ends), strict=True)
     return payload, [None if length < 0 else joined[start:end] for length, (start, end) in spans]

@@ -1,0 +1,145 @@
+//! Compiled grammars as JSON text: the grammar as it writes itself, and the tokenizer by its fingerprint.
+//!
+//! Nothing laid out is written down: it comes back as fast as masks ask for it, and what is not in the text needs no trust.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use stencilm_grammar::{ErrorKind, Grammar, GrammarError};
+
+use crate::compiled::CompiledGrammar;
+use crate::error::EngineError;
+use crate::vocabulary::Vocabulary;
+
+/// What a text must say it is.
+const FORMAT: &str = "stencilm-compiled-grammar";
+/// The version of the form described here. That of the grammar inside is its own.
+const VERSION: u32 = 1;
+/// Longest text accepted, in bytes: somewhat more than a grammar alone may have.
+const MAX_BYTES: usize = (64 << 20) + 4096;
+/// Longest part of a text that a message repeats, in characters.
+const MAX_SHOWN: usize = 40;
+/// Longest message of another part that is passed on as it is, in characters.
+const MAX_MESSAGE: usize = 400;
+
+/// Why a compiled grammar cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SavedError {
+    /// The text is damaged, of another format or version, or too large; or its grammar is refused.
+    #[error(transparent)]
+    Grammar(#[from] GrammarError),
+    /// It was compiled for another tokenizer.
+    #[error(
+        "this was compiled for the tokenizer with the fingerprint {saved:?}, and this one has {given:?}; give that \
+         tokenizer, or compile the grammar for this one"
+    )]
+    OtherTokenizer {
+        /// What the text says, shortened.
+        saved: String,
+        /// The fingerprint of the tokenizer at hand.
+        given: String,
+    },
+    /// The grammar does not fit the tokenizer.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved<'a> {
+    format: String,
+    version: u32,
+    tokenizer: String,
+    #[serde(borrow)]
+    grammar: &'a RawValue,
+}
+
+/// Only these two are read of a text that may be of another version.
+#[derive(Deserialize)]
+struct Header {
+    format: Option<String>,
+    version: Option<u32>,
+}
+
+impl CompiledGrammar {
+    /// The grammar and the fingerprint of the vocabulary as JSON text, which [`CompiledGrammar::deserialize_json`] reads.
+    pub fn serialize_json(&self) -> String {
+        let grammar = self.grammar().serialize_json();
+        let saved = Saved {
+            format: FORMAT.into(),
+            version: VERSION,
+            tokenizer: fingerprint(self.vocabulary()),
+            grammar: serde_json::from_str(&grammar).expect("a grammar writes itself as JSON"),
+        };
+        serde_json::to_string(&saved).expect("strings and numbers always have a JSON form")
+    }
+
+    /// The compiled grammar that [`CompiledGrammar::serialize_json`] wrote. Nothing is taken on trust.
+    ///
+    /// # Errors
+    /// [`SavedError::OtherTokenizer`] where it was compiled for another vocabulary, [`SavedError::Grammar`] for a text that
+    /// is damaged, of another format or version, or too large, and what [`CompiledGrammar::new`] refuses.
+    pub fn deserialize_json(text: &str, vocabulary: Arc<Vocabulary>) -> Result<CompiledGrammar, SavedError> {
+        if text.len() > MAX_BYTES {
+            let message = format!("the text has {} bytes and at most {MAX_BYTES} are accepted", text.len());
+            return Err(GrammarError::new(ErrorKind::Limit, "", message).into());
+        }
+        let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+        if header.format.as_deref() != Some(FORMAT) {
+            let message = format!(
+                "the format is {:?}, not \"{FORMAT}\"; give what CompiledGrammar.serialize_json wrote",
+                shortened(&header.format.unwrap_or_default())
+            );
+            return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message).into());
+        }
+        if header.version != Some(VERSION) {
+            let found = header.version.map_or("missing".into(), |version| version.to_string());
+            let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
+            return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message).into());
+        }
+        let saved: Saved<'_> = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+        let given = fingerprint(&vocabulary);
+        if saved.tokenizer != given {
+            return Err(SavedError::OtherTokenizer { saved: shortened(&saved.tokenizer), given });
+        }
+        let grammar = Grammar::deserialize_json(saved.grammar.get()).map_err(inside)?;
+        Ok(CompiledGrammar::new(Arc::new(grammar), vocabulary)?)
+    }
+}
+
+fn fingerprint(vocabulary: &Vocabulary) -> String {
+    format!("{:032x}", vocabulary.fingerprint())
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_SHOWN).collect()
+}
+
+fn damaged(error: &serde_json::Error) -> GrammarError {
+    let place = format!("line {}, column {}", error.line(), error.column());
+    let error = sentence(&error.to_string());
+    let message = format!("this is no whole serialized compiled grammar: {error}; serialize it again");
+    GrammarError::new(ErrorKind::Syntax, place, message)
+}
+
+/// An error of the grammar, with its place in the whole text.
+fn inside(error: GrammarError) -> GrammarError {
+    let place = match error.place.strip_prefix('#') {
+        Some(place) => format!("#/grammar{place}"),
+        None if error.place.is_empty() => "#/grammar".into(),
+        None => format!("#/grammar, {}", error.place),
+    };
+    GrammarError::new(error.kind, place, sentence(&error.message))
+}
+
+/// A message that may repeat what stands in the text, with its middle left out where it is long.
+fn sentence(message: &str) -> String {
+    let count = message.chars().count();
+    if count <= MAX_MESSAGE {
+        return message.into();
+    }
+    let start: String = message.chars().take(MAX_MESSAGE / 2).collect();
+    let end: String = message.chars().skip(count - MAX_MESSAGE / 2).collect();
+    format!("{start}…{end}")
+}
