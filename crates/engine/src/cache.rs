@@ -10,15 +10,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::lexicon::Row;
+use crate::lexicon::{MAX_LISTED, Row};
 use crate::machine::{ForkId, FrameId, Machine};
 use crate::mask::Finished;
 use crate::stacks::{Entry, NIL, SetId, Stacks};
 use crate::tokenset;
-
-/// Masks with at most this many tokens are kept as a list, and those that differ from a row in at most this many as a
-/// patch to the row.
-const MAX_LISTED: usize = 512;
 
 /// A mask as it is kept, without stop tokens and as if every free key of an object were new.
 pub(crate) struct KeptMask {
@@ -35,17 +31,14 @@ enum KeptTokens {
 
 impl KeptMask {
     fn new(words: &[u32], draft: &Finished) -> KeptMask {
-        let mut flipped = draft.flipped.clone();
-        flipped.sort_unstable();
-        // A token that was turned over twice is as it was.
-        let mut kept: Vec<u32> = Vec::with_capacity(flipped.len());
-        for token in flipped {
-            if kept.last() == Some(&token) {
-                kept.pop();
-            } else {
-                kept.push(token);
-            }
-        }
+        let kept: Vec<u32> = if draft.cleared {
+            // A token that was turned over twice is as it was.
+            let mut flipped = draft.flipped.clone();
+            flipped.sort_unstable();
+            flipped.chunk_by(|a, b| a == b).filter(|same| same.len() % 2 == 1).map(|same| same[0]).collect()
+        } else {
+            draft.flipped.clone()
+        };
         let allowed = match &draft.row {
             _ if draft.joined => words.iter().map(|word| word.count_ones() as usize).sum(),
             None => kept.len(),

@@ -79,6 +79,12 @@ impl Fork {
         size_of::<Fork>() + ways + self.tokens.len() * 48
     }
 
+    /// How many blanks may still come in this state; `None` without limit.
+    pub fn blanks_left(&self, state: u32) -> Option<u32> {
+        let max = self.blanks.and_then(|blanks| blanks.max)?;
+        Some(max - (state & !IN_BLANKS))
+    }
+
     /// The state of a thread that starts here.
     pub fn start(&self) -> u32 {
         if self.blanks.is_some() { IN_BLANKS } else { StateId::START.0 }

@@ -13,6 +13,8 @@ use stencilm_regex::{
     ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId, Tag,
 };
 
+use crate::blanks::BlankRuns;
+use crate::classes::{ClassRuns, Found, Repeated};
 use crate::fork::{Blanks, IN_BLANKS};
 use crate::json_text;
 use crate::tokens::Tokens;
@@ -25,11 +27,14 @@ pub struct DfaId(pub u32);
 
 /// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
 /// not a choice between a few.
-const WIDE_BYTES: u16 = 40;
+const WIDE_BYTES: u16 = 10;
 
 /// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
 /// where something can follow, a direct walk is cheaper than the suffixes are to store.
 const MAX_EXITS: usize = 40_000;
+
+/// The tokens of a row are listed where they are no more than these.
+pub const MAX_LISTED: usize = 512;
 
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
@@ -41,15 +46,20 @@ pub struct Row {
     pub inside: TokenSet,
     /// How many they are.
     pub count: usize,
+    /// They one by one, where they are few.
+    pub listed: Option<Box<[u32]>>,
     /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
     /// keep. Rows of similar lexemes share them.
     pub exits: Option<Arc<Vec<Exits>>>,
     /// Tokens that do not leave this lexeme although the exits say so, each with the suffix that it would leave with. Not
     /// empty only where there is a single residual.
-    stays: FxHashSet<(u32, u32)>,
+    pub stays: FxHashSet<(u32, u32)>,
+    /// The least and the greatest number of characters before an exit.
+    pub counts: (u32, u32),
     /// All sets of residuals that match together somewhere.
-    pub endings: Vec<Box<[u32]>>,
-    /// Nodes of the vocabulary's trie at which some residual matches; none where the exits are not kept.
+    pub endings: Box<[Box<[u32]>]>,
+    /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
+    /// exits are not kept.
     pub ends: Vec<u32>,
     /// Those of them on whose way a backslash is, each with the value of what a JSON string gains on the way.
     pub escaped_ends: Vec<(u32, Box<[u8]>)>,
@@ -69,19 +79,30 @@ pub struct Exits {
     pub residuals: Box<[u32]>,
     /// The distinct suffixes behind the lexeme; an entry is a position in `tokens`.
     pub suffixes: Trie,
-    /// For every suffix the tokens that leave the lexeme with it.
-    pub tokens: Vec<Vec<u32>>,
+    /// For every suffix the tokens that leave the lexeme with it, each with the number of characters that it reads
+    /// before, where the row counts them.
+    pub tokens: Vec<Vec<(u32, u32)>>,
 }
+
+/// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
+type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
+
+/// So many narrow states that were met once are remembered.
+const MAX_MET: usize = 100_000;
 
 /// Lexeme automata and rows of one vocabulary.
 pub struct Lexicon {
     deriver: Deriver,
     dfas: Vec<Dfa>,
     dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
-    rows: FxHashMap<Box<[ExprId]>, Arc<Row>>,
+    rows: FxHashMap<RowKey, Arc<Row>>,
+    /// Narrow states that were met once: a row pays where a state is met in more than one place.
+    met: FxHashSet<RowKey>,
+    classes: FxHashMap<(ExprId, ByteSet), Option<ClassRuns>>,
     rows_bytes: usize,
     saturation: Saturation,
     relaxation: Relaxation,
+    blank_runs: FxHashMap<ByteSet, BlankRuns>,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
     measured: (usize, usize),
     limits: Limits,
@@ -96,9 +117,12 @@ impl Lexicon {
             dfas: Vec::new(),
             dfa_index: FxHashMap::default(),
             rows: FxHashMap::default(),
+            met: FxHashSet::default(),
+            classes: FxHashMap::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
+            blank_runs: FxHashMap::default(),
             measured: (0, 0),
             limits,
         }
@@ -106,7 +130,8 @@ impl Lexicon {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.deriver.memory_bytes() + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>() + self.rows_bytes
+        let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
+        self.deriver.memory_bytes() + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>() + self.rows_bytes + runs
     }
 
     /// Whether the lexicon holds more than this. Measuring takes a look at everything, so it is done only when there is
@@ -143,6 +168,11 @@ impl Lexicon {
     pub fn blanks(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
         let blank = self.deriver.exprs.bytes(set);
         self.deriver.exprs.repeat(blank, 0, max)
+    }
+
+    /// The runs of these bytes in the vocabulary.
+    pub fn blank_runs(&mut self, vocabulary: &Tokens, set: ByteSet) -> &mut BlankRuns {
+        self.blank_runs.entry(set).or_insert_with(|| BlankRuns::new(vocabulary, set))
     }
 
     /// An expression that ends in optional blanks as what comes before them, which is not empty, and the blanks.
@@ -223,6 +253,68 @@ impl Lexicon {
 
     /// The row of a state.
     pub fn row(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
+        let (distinct, tags) = self.distinct(dfa, state);
+        let key = (distinct, None);
+        if let Some(row) = self.rows.get(&key) {
+            return Ok(RowHere { row: row.clone(), tags });
+        }
+        let mut row = None;
+        if let [residual] = *key.0 {
+            row = self.row_of_class(vocabulary, residual)?;
+            if row.is_none()
+                && let Some(base) = self.base_of(residual)
+            {
+                row = self.row_near(vocabulary, residual, base)?;
+            }
+        }
+        let row = match row {
+            Some(row) => row,
+            None => self.compute_row(vocabulary, &key.0, vec![((0, vocabulary.trie().len()), 0)])?,
+        };
+        Ok(RowHere { row: self.keep(key, row), tags })
+    }
+
+    /// The row of the start of an automaton behind at most so many blanks, if it has been asked for before: a lexeme that
+    /// is met once only is walked on its own.
+    pub fn row_behind_blanks(
+        &mut self,
+        vocabulary: &Tokens,
+        dfa: DfaId,
+        blanks: ByteSet,
+        most: Option<u32>,
+    ) -> Result<Option<RowHere>, LimitExceeded> {
+        let most = self.blank_runs(vocabulary, blanks).clamped(most);
+        let (distinct, tags) = self.distinct(dfa, StateId::START);
+        let key = (distinct, Some((blanks, most)));
+        if let Some(row) = self.rows.get(&key) {
+            return Ok(Some(RowHere { row: row.clone(), tags }));
+        }
+        if self.met.len() > MAX_MET {
+            self.met.clear();
+        }
+        if !self.met.remove(&key) {
+            self.met.insert(key);
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        for byte in blanks.complement().iter() {
+            if self.step(dfa, StateId::START, byte)?.0 != StateId::DEAD {
+                let runs = self.blank_runs(vocabulary, blanks);
+                let behind = runs.behind(byte, Some(most)).iter();
+                parts.extend(behind.map(|&(run, node)| {
+                    let node = node as usize;
+                    ((node, node + vocabulary.trie().size(node)), run as usize)
+                }));
+            }
+        }
+        let mut row = self.compute_row(vocabulary, &key.0, parts)?;
+        let runs = self.blank_runs(vocabulary, blanks).row(vocabulary, Some(most));
+        row.add(&runs);
+        Ok(Some(RowHere { row: self.keep(key, row), tags }))
+    }
+
+    /// The distinct residuals of a state, ascending, and the tags of each.
+    fn distinct(&self, dfa: DfaId, state: StateId) -> (Box<[ExprId]>, Vec<Vec<Tag>>) {
         let residuals = self.residuals(dfa, state);
         let mut distinct: Vec<ExprId> = residuals.iter().map(|&(_, expr)| expr).collect();
         distinct.sort_unstable();
@@ -232,23 +324,66 @@ impl Lexicon {
             let position = distinct.binary_search(&expr).expect("distinct holds every residual");
             tags[position].push(tag);
         }
-        let row = match self.rows.get(&distinct[..]) {
-            Some(known) => known.clone(),
-            None => {
-                let row = match (&distinct[..], self.base_of(distinct[0])) {
-                    (&[residual], Some(base)) => self.row_near(vocabulary, residual, base)?,
-                    _ => None,
-                };
-                let row = match row {
-                    Some(row) => Arc::new(row),
-                    None => Arc::new(self.compute_row(vocabulary, &distinct)?),
-                };
-                self.rows_bytes += row.memory_bytes();
-                self.rows.insert(distinct.into(), row.clone());
-                row
-            }
+        (distinct.into(), tags)
+    }
+
+    fn keep(&mut self, key: RowKey, row: Row) -> Arc<Row> {
+        let row = Arc::new(row);
+        self.rows_bytes += row.memory_bytes();
+        self.rows.insert(key, row.clone());
+        row
+    }
+
+    /// The row of repeated characters of a class and the byte that ends them.
+    fn row_of_class(&mut self, vocabulary: &Tokens, residual: ExprId) -> Result<Option<Row>, LimitExceeded> {
+        let Some(Repeated { character, end, min, max }) = Repeated::of(&self.deriver.exprs, residual) else {
+            return Ok(None);
         };
-        Ok(RowHere { row, tags })
+        if !self.classes.contains_key(&(character, end)) {
+            let found = self.characters(vocabulary, character, end)?;
+            let runs = found.map(|found| ClassRuns::new(vocabulary, found));
+            self.rows_bytes += runs.as_ref().map_or(0, ClassRuns::memory_bytes);
+            self.classes.insert((character, end), runs);
+        }
+        Ok(self.classes[&(character, end)].as_ref().map(|runs| runs.row(min, max)))
+    }
+
+    /// Counts the characters of every token; `None` where it is not plain to see where a character ends.
+    fn characters(
+        &mut self,
+        vocabulary: &Tokens,
+        character: ExprId,
+        end: ByteSet,
+    ) -> Result<Option<Found>, LimitExceeded> {
+        let dfa = self.dfa(&[character])?;
+        for byte in end.iter() {
+            if self.step(dfa, StateId::START, byte)?.0 != StateId::DEAD {
+                return Ok(None);
+            }
+        }
+        let trie = vocabulary.trie();
+        let mut found = Found::default();
+        let mut plain = true;
+        trie.walk(
+            (StateId::START, 0),
+            |(state, rounds), byte, node| {
+                if state == StateId::START && end.contains(byte) {
+                    found.ends.push((node as u32, rounds));
+                    return Ok(None);
+                }
+                let begun = rounds + u32::from(state == StateId::START);
+                let (next, complete) = self.step(dfa, state, byte)?;
+                if !complete {
+                    // Back at the start without being complete would be taken for a boundary.
+                    plain &= next != StateId::START;
+                    return Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some((next, begun)));
+                }
+                plain &= !self.goes_on(dfa, next)?;
+                Ok(plain.then_some((StateId::START, begun)))
+            },
+            |token, (_, rounds)| found.within.push((rounds, token)),
+        )?;
+        Ok(plain.then_some(found))
     }
 
     /// The row of a residual from that of a larger language: both are walked together, and no further than they may
@@ -266,7 +401,8 @@ impl Lexicon {
         let Some(exits) = &larger.exits else { return Ok(None) };
         let trie = vocabulary.trie();
         let mut inside = larger.inside.clone();
-        let mut count = larger.count;
+        // By state: the last one of the larger language that it was seen with, and for how long they agree.
+        let mut agreements: Vec<(StateId, u32)> = Vec::new();
         // Nodes at which only the larger one ends.
         let mut not_here: Vec<u32> = Vec::new();
         let mut dead: Vec<u32> = Vec::new();
@@ -282,8 +418,19 @@ impl Lexicon {
                 if other_ends && !ends {
                     not_here.push(node as u32);
                 }
-                if state != StateId::DEAD && self.agree(own, state, whole, other, trie.height(node)) {
-                    return Ok(None);
+                if state != StateId::DEAD {
+                    let known = state.0 as usize;
+                    if known >= agreements.len() {
+                        agreements.resize(known + 1, (StateId::DEAD, 0));
+                    }
+                    if agreements[known].0 != other {
+                        agreements[known] = (other, self.agreement(own, state, whole, other));
+                    }
+                    let height = trie.height(node);
+                    let agreement = agreements[known].1;
+                    if agreement == u32::MAX || (height < u8::MAX && agreement >= u32::from(height)) {
+                        return Ok(None);
+                    }
                 }
                 Ok::<_, LimitExceeded>(Some((state, other)))
             },
@@ -295,7 +442,6 @@ impl Lexicon {
         )?;
         for token in dead {
             tokenset::clear(inside.words_mut(), token);
-            count -= 1;
         }
         let mut stays: FxHashSet<(u32, u32)> = larger.stays.clone();
         let mut ends = larger.ends.clone();
@@ -315,51 +461,66 @@ impl Lexicon {
             ends.retain(|node| not_here.binary_search(node).is_err());
             escaped_ends.retain(|(node, _)| not_here.binary_search(node).is_err());
         }
-        let (exits, endings) = (larger.exits.clone(), larger.endings.clone());
-        Ok(Some(Row { inside, count, exits, stays, endings, ends, escaped_ends }))
+        let row = Row::new(inside, larger.exits.clone(), larger.endings.clone());
+        Ok(Some(Row { stays, counts: larger.counts, ends, escaped_ends, ..row }))
     }
 
-    /// Whether a state and one of a larger language read the same strings of at most `height` bytes.
-    fn agree(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId, height: u8) -> bool {
+    /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
+    fn agreement(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId) -> u32 {
         let (&[(_, residual)], &[(_, larger)]) = (self.residuals(own, state), self.residuals(whole, other)) else {
-            return false;
+            return 0;
         };
-        residual == larger
-            || (self.relaxation.apply(&mut self.deriver.exprs, residual) == larger
-                && self.relaxation.agreement(&self.deriver.exprs, residual) >= u32::from(height)
-                && height < u8::MAX)
+        if residual == larger {
+            return u32::MAX;
+        }
+        match self.relaxation.apply(&mut self.deriver.exprs, residual) == larger {
+            true => self.relaxation.agreement(&self.deriver.exprs, residual),
+            false => 0,
+        }
     }
 
-    fn compute_row(&mut self, vocabulary: &Tokens, exprs: &[ExprId]) -> Result<Row, LimitExceeded> {
+    /// The row of some residuals: the trie is walked in these parts, each with the depth above it.
+    fn compute_row(
+        &mut self,
+        vocabulary: &Tokens,
+        exprs: &[ExprId],
+        parts: Vec<((usize, usize), usize)>,
+    ) -> Result<Row, LimitExceeded> {
         let dfa = self.dfa(exprs)?;
         let trie = vocabulary.trie();
         let mut inside = TokenSet::empty(vocabulary.vocab_size());
         let mut ends: Vec<(u32, StateId)> = Vec::new();
         let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
-        trie.walk_mask(
-            StateId::START,
-            |state, byte, node| {
-                let (next, accepts) = automaton.step(deriver, state, byte)?;
-                if accepts {
-                    ends.push((node as u32, next));
-                }
-                Ok((next != StateId::DEAD).then_some(next))
-            },
-            inside.words_mut(),
-        )?;
+        let mut states = vec![0; trie.max_depth() + 1];
+        for (nodes, depth) in parts {
+            trie.walk_part(
+                nodes,
+                depth,
+                StateId::START.0,
+                &mut states,
+                |state, byte, node, _| {
+                    let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+                    if accepts {
+                        ends.push((node as u32, next));
+                    }
+                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
+                },
+                |token| tokenset::set(inside.words_mut(), token),
+            )?;
+        }
         let automaton = &self.dfas[dfa.0 as usize];
         let states: FxHashSet<StateId> = ends.iter().map(|&(_, state)| state).collect();
         let mut endings: Vec<Box<[u32]>> = states.into_iter().map(|state| automaton.accepts(state).into()).collect();
         endings.sort_unstable();
         endings.dedup();
-        let mut leaving: FxHashMap<&[u32], Vec<(&[u8], u32)>> = FxHashMap::default();
+        let mut leaving: FxHashMap<&[u32], Vec<Leaving<'_>>> = FxHashMap::default();
         let mut count = 0;
         for &(node, state) in &ends {
             let depth = trie.depth(node as usize);
             let own = trie.entry_at(node as usize);
             for token in trie.entries_below(node as usize).filter(|&token| Some(token) != own) {
                 let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                leaving.entry(automaton.accepts(state)).or_default().push((&bytes[depth..], token));
+                leaving.entry(automaton.accepts(state)).or_default().push((&bytes[depth..], token, 0));
                 count += 1;
             }
             if count > MAX_EXITS {
@@ -372,61 +533,88 @@ impl Lexicon {
             exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
             Arc::new(exits)
         });
-        let count = inside.len();
-        let stays = FxHashSet::default();
-        let way = |node: u32| {
-            let token = trie.entries_below(node as usize).next().expect("every node leads to a token");
-            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-            &bytes[..trie.depth(node as usize)]
-        };
-        if exits.is_none() {
-            return Ok(Row { inside, count, exits, stays, endings, ends: Vec::new(), escaped_ends: Vec::new() });
+        let row = Row::new(inside, exits, endings.into());
+        if row.exits.is_none() {
+            return Ok(row);
         }
         let ends: Vec<u32> = ends.into_iter().map(|(node, _)| node).collect();
-        let escaped_ends = ends
-            .iter()
-            .filter(|&&node| way(node).contains(&b'\\'))
-            .map(|&node| (node, json_text::value_of(&[b"\"", way(node)].concat()).into()))
-            .collect();
-        Ok(Row { inside, count, exits, stays, endings, ends, escaped_ends })
+        let escaped_ends = escaped(vocabulary, &ends);
+        Ok(Row { ends, escaped_ends, ..row })
     }
 }
 
+/// A suffix, the token that leaves with it, and the number of characters before it.
+type Leaving<'a> = (&'a [u8], u32, u32);
+
 impl Exits {
-    fn new(residuals: &[u32], mut leaving: Vec<(&[u8], u32)>) -> Exits {
+    /// Exits of tokens, each with its suffix and the number of characters before it.
+    pub fn new(residuals: &[u32], mut leaving: Vec<Leaving<'_>>) -> Exits {
         leaving.sort_unstable();
         let mut suffixes: Vec<&[u8]> = Vec::new();
-        let mut tokens: Vec<Vec<u32>> = Vec::new();
-        for (suffix, token) in leaving {
+        let mut tokens: Vec<Vec<(u32, u32)>> = Vec::new();
+        for (suffix, token, rounds) in leaving {
             if suffixes.last() != Some(&suffix) {
                 suffixes.push(suffix);
                 tokens.push(Vec::new());
             }
-            tokens.last_mut().expect("a suffix was pushed before its tokens").push(token);
+            tokens.last_mut().expect("a suffix was pushed before its tokens").push((token, rounds));
         }
         let entries = suffixes.iter().enumerate().map(|(entry, &suffix)| (suffix, entry as u32));
         Exits { residuals: residuals.into(), suffixes: Trie::from_sorted(entries), tokens }
     }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let tokens: usize = self.tokens.iter().map(|tokens| tokens.len() * 8 + 24).sum();
+        self.suffixes.memory_bytes() + tokens
+    }
+}
+
+/// Those nodes on whose way a backslash is, each with the value of what a JSON string gains on the way.
+pub fn escaped(vocabulary: &Tokens, ends: &[u32]) -> Vec<(u32, Box<[u8]>)> {
+    let trie = vocabulary.trie();
+    let way = |node: u32| {
+        let token = trie.entries_below(node as usize).next().expect("every node leads to a token");
+        let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+        &bytes[..trie.depth(node as usize)]
+    };
+    let escaped = ends.iter().filter(|&&node| way(node).contains(&b'\\'));
+    escaped.map(|&node| (node, json_text::value_of(&[b"\"", way(node)].concat()).into())).collect()
 }
 
 impl Row {
-    fn memory_bytes(&self) -> usize {
-        let exits: usize = self
-            .exits
-            .iter()
-            .flat_map(|exits| exits.iter())
-            .map(|exits| {
-                let tokens: usize = exits.tokens.iter().map(|tokens| tokens.len() * 4 + 24).sum();
-                exits.suffixes.memory_bytes() + tokens
-            })
-            .sum();
+    pub fn memory_bytes(&self) -> usize {
+        let exits: usize = self.exits.iter().flat_map(|exits| exits.iter()).map(Exits::memory_bytes).sum();
         let ends = self.ends.len() * 4 + self.escaped_ends.len() * 32;
         self.inside.words().len() * 4 + exits + ends + self.stays.len() * 16
     }
 
-    /// Whether a token leaves the lexeme with a suffix, as the exits say.
-    pub fn leaves(&self, suffix: u32, token: u32) -> bool {
-        self.stays.is_empty() || !self.stays.contains(&(suffix, token))
+    /// A row of tokens that never leave.
+    pub fn without_exits(inside: TokenSet) -> Row {
+        Row::new(inside, Some(Arc::new(Vec::new())), Box::default())
+    }
+
+    /// A row without its ends.
+    pub fn new(inside: TokenSet, exits: Option<Arc<Vec<Exits>>>, endings: Box<[Box<[u32]>]>) -> Row {
+        let count = inside.len();
+        let listed = (count <= MAX_LISTED).then(|| inside.iter().collect());
+        let (ends, escaped_ends) = (Vec::new(), Vec::new());
+        let counts = (0, u32::MAX);
+        Row { inside, count, listed, exits, stays: FxHashSet::default(), counts, endings, ends, escaped_ends }
+    }
+
+    /// Whether a token leaves the lexeme with a suffix behind so many characters, as the exits say.
+    #[inline]
+    pub fn leaves(&self, suffix: u32, token: u32, rounds: u32) -> bool {
+        let (least, most) = self.counts;
+        (least..=most).contains(&rounds) && (self.stays.is_empty() || !self.stays.contains(&(suffix, token)))
+    }
+
+    /// Adds tokens of a row that never leave.
+    fn add(&mut self, other: &Row) {
+        other.add_inside(self.inside.words_mut());
+        self.count = self.inside.len();
+        self.listed = (self.count <= MAX_LISTED).then(|| self.inside.iter().collect());
     }
 
     /// Adds the tokens inside the lexeme to a mask.

@@ -4,9 +4,11 @@
 //! [`GrammarMatcher`] → mask words.
 
 mod batch;
+mod blanks;
 mod cache;
 mod candidates;
 mod captures;
+mod classes;
 mod compiled;
 mod completion;
 mod costs;

@@ -23,7 +23,6 @@ use crate::run::{Doubt, Run, offers_tokens};
 use crate::stacks::{Entry, NIL, SetId};
 use crate::tokens::Tokens;
 use crate::tokenset;
-use crate::trie::Trie;
 use crate::walk::Walk;
 
 /// How a mask was made: a row, and the tokens in which it differs.
@@ -34,6 +33,8 @@ pub(crate) struct Finished {
     pub flipped: Vec<u32>,
     /// Whether another row was added, so that `flipped` does not tell all.
     pub joined: bool,
+    /// Whether some tokens were turned off.
+    pub cleared: bool,
     /// Tokens for which taking keys for new ones may be wrong.
     pub doubtful: Vec<u32>,
 }
@@ -45,13 +46,14 @@ struct Draft<'a> {
     row: Option<Arc<Row>>,
     flipped: Vec<u32>,
     joined: bool,
+    cleared: bool,
     doubtful: Vec<u32>,
 }
 
 impl Draft<'_> {
     /// An empty mask.
     fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32]) -> Draft<'a> {
-        Draft { vocabulary, mask, row: None, flipped: Vec::new(), joined: false, doubtful: Vec::new() }
+        Draft { vocabulary, mask, row: None, flipped: Vec::new(), joined: false, cleared: false, doubtful: Vec::new() }
     }
 
     fn allow(&mut self, token: u32) {
@@ -66,6 +68,8 @@ impl Draft<'_> {
         if self.row.is_none() && self.flipped.is_empty() {
             self.mask.copy_from_slice(row.inside.words());
             self.row = Some(row.clone());
+        } else if let Some(listed) = &row.listed {
+            listed.iter().for_each(|&token| self.allow(token));
         } else {
             row.add_inside(self.mask);
             self.joined = true;
@@ -86,6 +90,7 @@ impl Run<'_> {
         self.recording = false;
         let mut draft = Draft::new(vocabulary, mask);
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
+        let mut blanks: Vec<Arc<Row>> = Vec::new();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -96,11 +101,18 @@ impl Run<'_> {
                 continue;
             }
             let row = self.row_of(vocabulary, thread, &fork)?;
+            if let Some(before) = fork.blanks.filter(|_| row.is_none() && thread.state & IN_BLANKS != 0) {
+                let runs = self.lexicon.blank_runs(vocabulary, before.set);
+                blanks.push(runs.row(vocabulary, fork.blanks_left(thread.state)));
+            }
             match row {
                 Some(here) if draft.row.is_none() => self.add_wide(thread, &fork, &here, &mut draft)?,
                 _ => narrow.push((thread, fork, row)),
             }
         }
+        // Several threads before the same blanks share a row.
+        blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        blanks.iter().for_each(|row| draft.add_row(row));
         if draft.row.is_none() {
             draft.mask.fill(0);
         }
@@ -112,7 +124,7 @@ impl Run<'_> {
                 None => plain.push(thread),
             }
         }
-        Walk::new(self).over(vocabulary.trie(), &plain, Doubt::default(), |token, doubt| {
+        Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
             draft.allow(token);
             draft.note(token, doubt, false);
         })?;
@@ -126,17 +138,26 @@ impl Run<'_> {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
         self.recording = true;
-        let Draft { row, flipped, joined, doubtful, .. } = draft;
-        Ok(Finished { row, flipped, joined, doubtful })
+        let Draft { row, flipped, joined, cleared, doubtful, .. } = draft;
+        Ok(Finished { row, flipped, joined, cleared, doubtful })
     }
 
     /// The row of a thread, if it is wide and its lexeme is not left too often for a row to pay.
     fn row_of(&mut self, vocabulary: &Tokens, thread: Entry, fork: &Fork) -> Result<Option<RowHere>, EngineError> {
-        let Some(dfa) = fork.dfa().filter(|_| thread.state & IN_BLANKS == 0) else { return Ok(None) };
-        if !self.lexicon.is_wide(dfa, StateId(thread.state))? {
-            return Ok(None);
-        }
-        let here = self.lexicon.row(vocabulary, dfa, StateId(thread.state))?;
+        let Some(dfa) = fork.dfa() else { return Ok(None) };
+        let here = match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
+            Some(blanks) => {
+                let left = fork.blanks_left(thread.state);
+                let Some(here) = self.lexicon.row_behind_blanks(vocabulary, dfa, blanks.set, left)? else {
+                    return Ok(None);
+                };
+                here
+            }
+            None if self.lexicon.is_wide(dfa, StateId(thread.state))? => {
+                self.lexicon.row(vocabulary, dfa, StateId(thread.state))?
+            }
+            None => return Ok(None),
+        };
         if here.row.exits.is_none() && self.anything_follows(thread, fork, &here)? {
             return Ok(None);
         }
@@ -157,10 +178,21 @@ impl Run<'_> {
             .map(|&token| (draft.row.is_some() || !draft.flipped.is_empty()) && tokenset::get(draft.mask, token))
             .collect();
         draft.add_row(&here.row);
+        if fork.free && (thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0) {
+            // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
+            let seen = self.stacks.members(thread.register).seen != NIL;
+            let trie = draft.vocabulary.trie();
+            for &node in &here.row.ends {
+                for token in trie.entries_below(node as usize) {
+                    draft.note(token, Doubt { seen, taken: fork.has_taken, ..Doubt::default() }, false);
+                }
+            }
+        }
         for (&token, elsewhere) in taken.iter().zip(elsewhere) {
             if !elsewhere && tokenset::get(draft.mask, token) {
                 tokenset::clear(draft.mask, token);
                 draft.flipped.push(token);
+                draft.cleared = true;
             }
         }
         for exits in here.row.exits.iter().flat_map(|exits| exits.iter()) {
@@ -172,8 +204,8 @@ impl Run<'_> {
             }
             let doubt = Doubt { later: true, ..Doubt::default() };
             Walk::new(self).over(&exits.suffixes, &threads, doubt, |suffix, doubt| {
-                for &token in &exits.tokens[suffix as usize] {
-                    if here.row.leaves(suffix, token) && !taken.contains(&token) {
+                for &(token, rounds) in &exits.tokens[suffix as usize] {
+                    if here.row.leaves(suffix, token, rounds) && !taken.contains(&token) {
                         draft.allow(token);
                         draft.note(token, doubt, false);
                     }
@@ -188,7 +220,7 @@ impl Run<'_> {
         let taken = self.tokens_of_taken_names(draft.vocabulary, thread, fork)?;
         // A key that has begun may hold escapes already.
         let within = thread.state & IN_BLANKS == 0 && thread.state != StateId::START.0;
-        Walk::new(self).over(draft.vocabulary.trie(), &[thread], Doubt::default(), |token, doubt| {
+        Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, doubt| {
             if !taken.contains(&token) {
                 draft.allow(token);
                 draft.note(token, doubt, within);
@@ -219,38 +251,46 @@ impl Run<'_> {
             return Ok(TakenTokens::default());
         };
         let names = self.machine.names(members);
-        let begun = thread.state & IN_BLANKS == 0;
-        let memory = self.stacks.members(thread.register);
-        let start = match (begun, memory.text) {
-            (true, NIL) => StateId::START.0,
-            (true, _) => memory.name,
-            (false, _) => thread.state,
-        };
-        if start == StateId::DEAD.0 {
-            return Ok(TakenTokens::default());
+        let trie = vocabulary.trie();
+        // The parts of the trie to walk, each from a state of the names.
+        let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
+        match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
+            Some(blanks) => {
+                let runs = self.lexicon.blank_runs(vocabulary, blanks.set);
+                for byte in names.first_bytes() {
+                    for &(run, node) in runs.behind(byte, fork.blanks_left(thread.state)) {
+                        let nodes = (node as usize, node as usize + trie.size(node as usize));
+                        parts.push((nodes, run as usize, StateId::START.0));
+                    }
+                }
+            }
+            None => {
+                let memory = self.stacks.members(thread.register);
+                let start = if memory.text == NIL { StateId::START.0 } else { memory.name };
+                if start != StateId::DEAD.0 {
+                    parts.push(((0, trie.len()), 0, start));
+                }
+            }
         }
-        let trie: &Trie = vocabulary.trie();
         let mut tokens = Vec::new();
-        trie.walk(
-            start,
-            |state, byte, node| {
-                if state & IN_BLANKS != 0
-                    && let Some(blanks) = fork.blanks
-                    && blanks.set.contains(byte)
-                {
-                    let more = blanks.max.is_none_or(|max| state & !IN_BLANKS < max);
-                    return Ok::<_, EngineError>(more.then_some(state + u32::from(blanks.max.is_some())));
-                }
-                let from = if state & IN_BLANKS != 0 { StateId::START } else { StateId(state) };
-                let next = names.next(from, byte);
-                if names.is_name(next) {
-                    tokens.extend(trie.entries_below(node));
-                    return Ok(None);
-                }
-                Ok((next != StateId::DEAD).then_some(next.0))
-            },
-            |_, _| {},
-        )?;
+        let mut states = vec![0; trie.max_depth() + 1];
+        for (nodes, depth, start) in parts {
+            trie.walk_part(
+                nodes,
+                depth,
+                start,
+                &mut states,
+                |state, byte, node, _| {
+                    let next = names.next(StateId(state), byte);
+                    if names.is_name(next) {
+                        tokens.extend(trie.entries_below(node));
+                        return Ok::<_, EngineError>(None);
+                    }
+                    Ok((next != StateId::DEAD).then_some(next.0))
+                },
+                |_| {},
+            )?;
+        }
         tokens.sort_unstable();
         Ok(TakenTokens(tokens))
     }

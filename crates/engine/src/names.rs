@@ -93,6 +93,17 @@ impl Names {
         self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8
     }
 
+    /// The bytes that names begin with.
+    pub fn first_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut node = 0;
+        while node < self.trie.len() {
+            bytes.push(self.trie.byte(node));
+            node += self.trie.size(node);
+        }
+        bytes
+    }
+
     /// The state after one byte, whichever names may come.
     #[inline]
     pub fn next(&self, state: StateId, byte: u8) -> StateId {

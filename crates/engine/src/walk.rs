@@ -11,12 +11,14 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::StateId;
 
 use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::machine::ForkId;
 use crate::run::{Doubt, Run};
 use crate::stacks::{Entry, SetId};
+use crate::tokens::Tokens;
 use crate::trie::Trie;
 
 /// A walk with more contexts than this goes over to sets.
@@ -98,29 +100,52 @@ impl<'r, 'a> Walk<'r, 'a> {
         doubt: Doubt,
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
-        if self.apart(trie, threads, doubt, &mut reached)? {
-            Ok(())
-        } else {
-            self.together(trie, threads, doubt, reached)
-        }
-    }
-
-    /// Walks every alternative on its own; gives up, saying so, where they are too many.
-    fn apart(
-        &mut self,
-        trie: &Trie,
-        threads: &[Entry],
-        doubt: Doubt,
-        reached: &mut impl FnMut(u32, Doubt),
-    ) -> Result<bool, EngineError> {
-        self.states.resize(self.states.len().max(trie.max_depth() + 1), 0);
-        self.done.clear();
         for &thread in threads {
             if thread != Entry::BOTTOM {
                 let spot = self.spot(thread, doubt);
                 self.jobs.push(Job { nodes: (0, trie.len()), depth: 0, spot });
             }
         }
+        if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, doubt, reached) }
+    }
+
+    /// As [`Walk::over`] the tokens of a vocabulary, but for those that are nothing but blanks before a lexeme.
+    pub fn over_tokens(
+        &mut self,
+        vocabulary: &Tokens,
+        threads: &[Entry],
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        let trie = vocabulary.trie();
+        for &thread in threads {
+            let spot = self.spot(thread, Doubt::default());
+            let fork = self.contexts[spot.context as usize].fork.clone();
+            let Some(blanks) = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) else {
+                self.jobs.push(Job { nodes: (0, trie.len()), depth: 0, spot });
+                continue;
+            };
+            let spot = Spot { state: StateId::START.0, ..spot };
+            for byte in blanks.set.complement().iter() {
+                if fork.step(self.run.lexicon, spot.state, byte)?.0 == StateId::DEAD.0 {
+                    continue;
+                }
+                let runs = self.run.lexicon.blank_runs(vocabulary, blanks.set);
+                for &(run, node) in runs.behind(byte, fork.blanks_left(thread.state)) {
+                    let nodes = (node as usize, node as usize + trie.size(node as usize));
+                    self.jobs.push(Job { nodes, depth: run as usize, spot });
+                }
+            }
+        }
+        if self.apart(trie, &mut reached)? {
+            return Ok(());
+        }
+        self.together(trie, threads, Doubt::default(), reached)
+    }
+
+    /// Does all jobs, every alternative on its own; gives up, saying so, where they are too many.
+    fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Doubt)) -> Result<bool, EngineError> {
+        self.states.resize(self.states.len().max(trie.max_depth() + 1), 0);
+        self.done.clear();
         let mut ends: Vec<(u32, u32)> = Vec::new();
         while let Some(job) = self.jobs.pop() {
             let context = &self.contexts[job.spot.context as usize];
@@ -139,7 +164,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     job.spot.state,
                     &mut self.states,
                     |state, byte, node, has_children| {
-                        let (next, accepts) = lexicon.step(dfa, stencilm_regex::StateId(state), byte)?;
+                        let (next, accepts) = lexicon.step(dfa, StateId(state), byte)?;
                         if accepts && (has_children || fork.free) {
                             ends.push((node as u32, next.0));
                         }

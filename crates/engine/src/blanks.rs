@@ -1,0 +1,82 @@
+//! The tokens of a vocabulary by the blanks that they begin with.
+//!
+//! Blanks may come at every second place of a JSON text, and of all places that a walk through the vocabulary visits there
+//! nearly all are runs of blanks. Which tokens are nothing else is the same everywhere: a row. What comes behind them
+//! depends on its first byte only, so a walk starts from the nodes behind the runs that have such a byte.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::lexicon::Row;
+use crate::tokens::Tokens;
+use crate::tokenset::{self, TokenSet};
+
+/// The runs of bytes of one set in a vocabulary.
+pub struct BlankRuns {
+    /// Tokens that are nothing but a run, with its length, shortest first.
+    tokens: Vec<(u32, u32)>,
+    /// For every other byte the nodes of the trie that it leads into behind a run, with the run's length, shortest first;
+    /// also those behind no blank at all.
+    behind: Vec<Vec<(u32, u32)>>,
+    longest: u32,
+    rows: FxHashMap<u32, Arc<Row>>,
+}
+
+impl BlankRuns {
+    /// The runs of these bytes.
+    pub fn new(vocabulary: &Tokens, set: ByteSet) -> BlankRuns {
+        let trie = vocabulary.trie();
+        let mut tokens = Vec::new();
+        let mut behind = vec![Vec::new(); 256];
+        let mut node = 0;
+        while node < trie.len() {
+            let (byte, run) = (trie.byte(node), trie.depth(node) as u32 - 1);
+            if set.contains(byte) {
+                tokens.extend(trie.entry_at(node).map(|token| (run + 1, token)));
+                node += 1;
+            } else {
+                behind[usize::from(byte)].push((run, node as u32));
+                node += trie.size(node);
+            }
+        }
+        tokens.sort_unstable();
+        behind.iter_mut().for_each(|nodes| nodes.sort_unstable());
+        let longest = tokens.iter().chain(behind.iter().flatten()).map(|&(run, _)| run).max().unwrap_or(0);
+        BlankRuns { tokens, behind, longest, rows: FxHashMap::default() }
+    }
+
+    /// A number of blanks, or the longest run where it is no more.
+    pub fn clamped(&self, most: Option<u32>) -> u32 {
+        most.unwrap_or(self.longest).min(self.longest)
+    }
+
+    /// The tokens that are at most so many blanks.
+    pub fn row(&mut self, vocabulary: &Tokens, most: Option<u32>) -> Arc<Row> {
+        let most = self.clamped(most);
+        let tokens = &self.tokens;
+        let row = self.rows.entry(most).or_insert_with(|| {
+            let mut inside = TokenSet::empty(vocabulary.vocab_size());
+            let count = tokens.partition_point(|&(run, _)| run <= most);
+            tokens[..count].iter().for_each(|&(_, token)| tokenset::set(inside.words_mut(), token));
+            Arc::new(Row::without_exits(inside))
+        });
+        row.clone()
+    }
+
+    /// The nodes that a byte leads into behind at most so many blanks.
+    pub fn behind(&self, byte: u8, most: Option<u32>) -> &[(u32, u32)] {
+        let nodes = &self.behind[usize::from(byte)];
+        match most {
+            None => nodes,
+            Some(most) => &nodes[..nodes.partition_point(|&(run, _)| run <= most)],
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let nodes: usize = self.behind.iter().map(|nodes| nodes.len() * 8 + 24).sum();
+        self.tokens.len() * 8 + nodes + self.rows.values().map(|row| row.memory_bytes()).sum::<usize>()
+    }
+}
