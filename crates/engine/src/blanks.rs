@@ -11,7 +11,6 @@ use stencilm_regex::ByteSet;
 
 use crate::lexicon::Row;
 use crate::tokens::Tokens;
-use crate::tokenset::{self, TokenSet};
 
 /// The runs of bytes of one set in a vocabulary.
 pub struct BlankRuns {
@@ -57,12 +56,17 @@ impl BlankRuns {
         let most = self.clamped(most);
         let tokens = &self.tokens;
         let row = self.rows.entry(most).or_insert_with(|| {
-            let mut inside = TokenSet::empty(vocabulary.vocab_size());
             let count = tokens.partition_point(|&(run, _)| run <= most);
-            tokens[..count].iter().for_each(|&(_, token)| tokenset::set(inside.words_mut(), token));
-            Arc::new(Row::without_exits(inside))
+            let tokens = tokens[..count].iter().map(|&(_, token)| token).collect();
+            Arc::new(Row::without_exits(vocabulary.vocab_size(), tokens))
         });
         row.clone()
+    }
+
+    /// The tokens that are at most so many blanks.
+    pub fn tokens(&self, most: Option<u32>) -> impl Iterator<Item = u32> + '_ {
+        let most = self.clamped(most);
+        self.tokens.iter().take_while(move |&&(run, _)| run <= most).map(|&(_, token)| token)
     }
 
     /// The nodes that a byte leads into behind at most so many blanks.

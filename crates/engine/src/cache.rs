@@ -65,7 +65,7 @@ impl KeptMask {
         match &self.tokens {
             KeptTokens::Words(words) => mask.copy_from_slice(words),
             KeptTokens::Patched { row, flipped } => {
-                mask.copy_from_slice(row.inside.words());
+                row.write(mask);
                 flipped.iter().for_each(|&token| tokenset::flip(mask, token));
             }
             KeptTokens::Listed(tokens) => {

@@ -117,8 +117,8 @@ impl ClassRuns {
         let exits = if never { Arc::default() } else { self.exits.clone() };
         let ends = if never { Vec::new() } else { self.ends.clone() };
         let escaped_ends = if never { Vec::new() } else { self.escaped_ends.clone() };
-        let row = Row::new(inside, Some(exits), [[0].into()].into());
-        Row { counts, ends, escaped_ends, ..row }
+        let row = Row::of_set(inside, Some(exits), [[0].into()].into());
+        row.with_ends(counts, ends, escaped_ends)
     }
 
     /// Bytes of memory held, about.

@@ -130,39 +130,43 @@ impl Layout {
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<usize, EngineError> {
-        let mut masks = lock(&self.masks);
-        self.with(stacks, |run| {
-            let saturated = run.saturated(configuration)?;
-            let mut doubtful = Vec::new();
-            let mut allowed = match masks.find(run.machine, run.stacks, saturated) {
-                Some(kept) => {
-                    doubtful.extend_from_slice(kept.doubtful());
-                    kept.write(mask)
-                }
-                None => {
+        // A known mask is written when no lock is held any more: that is most of the work, and others wait.
+        let (known, computed, refused) = {
+            let mut masks = lock(&self.masks);
+            self.with(stacks, |run| {
+                let saturated = run.saturated(configuration)?;
+                let known = masks.find(run.machine, run.stacks, saturated).cloned();
+                let mut computed = 0;
+                let mut doubtful = known.as_ref().map_or_else(Vec::new, |kept| kept.doubtful().to_vec());
+                if known.is_none() {
                     run.stacks.watch();
                     let finished = run.fill_mask(&self.vocabulary, saturated, mask);
                     let reads = run.stacks.unwatch();
                     let finished = finished?;
-                    let allowed = masks.keep(run.machine, run.stacks, saturated, &reads, mask, &finished);
+                    computed = masks.keep(run.machine, run.stacks, saturated, &reads, mask, &finished);
                     doubtful = finished.doubtful;
-                    allowed
                 }
-            };
-            run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
-            for token in doubtful {
-                let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                if !run.survives(configuration, bytes)? && tokenset::get(mask, token) {
-                    for &same in self.vocabulary.same_bytes(token).iter().chain([&token]) {
-                        if !run.has_token_edge(configuration, same) {
-                            tokenset::clear(mask, same);
-                            allowed -= 1;
-                        }
+                run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
+                let mut refused = Vec::new();
+                for token in doubtful {
+                    let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+                    if !run.survives(configuration, bytes)? {
+                        refused.push(token);
                     }
                 }
+                Ok((known, computed, refused))
+            })?
+        };
+        let mut allowed = known.map_or(computed, |kept| kept.write(mask));
+        for token in refused {
+            for &same in self.vocabulary.same_bytes(token).iter().chain([&token]) {
+                if tokenset::get(mask, same) {
+                    tokenset::clear(mask, same);
+                    allowed -= 1;
+                }
             }
-            Ok(allowed)
-        })
+        }
+        Ok(allowed)
     }
 }
 

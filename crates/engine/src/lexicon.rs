@@ -36,6 +36,9 @@ const MAX_EXITS: usize = 40_000;
 /// The tokens of a row are listed where they are no more than these.
 pub const MAX_LISTED: usize = 512;
 
+/// A row of no more tokens than these is written from its list.
+const FEW_TOKENS: usize = 100;
+
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
 
@@ -43,10 +46,10 @@ const MIN_AGREEMENT: u32 = 4;
 pub struct Row {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
     /// one in the trie.
-    pub inside: TokenSet,
+    inside: Option<TokenSet>,
     /// How many they are.
     pub count: usize,
-    /// They one by one, where they are few.
+    /// They one by one, where they are few. Where they are very few there is no set of them.
     pub listed: Option<Box<[u32]>>,
     /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
     /// keep. Rows of similar lexemes share them.
@@ -86,6 +89,9 @@ pub struct Exits {
 
 /// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
 type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
+
+/// Nodes of a trie from one to before another, and the depth above them.
+type Part = ((usize, usize), usize);
 
 /// So many narrow states that were met once are remembered.
 const MAX_MET: usize = 100_000;
@@ -269,7 +275,7 @@ impl Lexicon {
         }
         let row = match row {
             Some(row) => row,
-            None => self.compute_row(vocabulary, &key.0, vec![((0, vocabulary.trie().len()), 0)])?,
+            None => self.compute_row(vocabulary, &key.0, None)?,
         };
         Ok(RowHere { row: self.keep(key, row), tags })
     }
@@ -307,9 +313,8 @@ impl Lexicon {
                 }));
             }
         }
-        let mut row = self.compute_row(vocabulary, &key.0, parts)?;
-        let runs = self.blank_runs(vocabulary, blanks).row(vocabulary, Some(most));
-        row.add(&runs);
+        let runs = self.blank_runs(vocabulary, blanks).tokens(Some(most)).collect();
+        let row = self.compute_row(vocabulary, &key.0, Some((parts, runs)))?;
         Ok(Some(RowHere { row: self.keep(key, row), tags }))
     }
 
@@ -400,7 +405,7 @@ impl Lexicon {
         let RowHere { row: larger, .. } = self.row(vocabulary, whole, StateId::START)?;
         let Some(exits) = &larger.exits else { return Ok(None) };
         let trie = vocabulary.trie();
-        let mut inside = larger.inside.clone();
+        let mut inside = larger.to_set(vocabulary.vocab_size());
         // By state: the last one of the larger language that it was seen with, and for how long they agree.
         let mut agreements: Vec<(StateId, u32)> = Vec::new();
         // Nodes at which only the larger one ends.
@@ -461,7 +466,7 @@ impl Lexicon {
             ends.retain(|node| not_here.binary_search(node).is_err());
             escaped_ends.retain(|(node, _)| not_here.binary_search(node).is_err());
         }
-        let row = Row::new(inside, larger.exits.clone(), larger.endings.clone());
+        let row = Row::of_set(inside, larger.exits.clone(), larger.endings.clone());
         Ok(Some(Row { stays, counts: larger.counts, ends, escaped_ends, ..row }))
     }
 
@@ -479,34 +484,40 @@ impl Lexicon {
         }
     }
 
-    /// The row of some residuals: the trie is walked in these parts, each with the depth above it.
+    /// The row of some residuals: the trie is walked as a whole, or in some parts, each with the depth above it, with
+    /// these tokens beside what is found.
     fn compute_row(
         &mut self,
         vocabulary: &Tokens,
         exprs: &[ExprId],
-        parts: Vec<((usize, usize), usize)>,
+        parts: Option<(Vec<Part>, Vec<u32>)>,
     ) -> Result<Row, LimitExceeded> {
         let dfa = self.dfa(exprs)?;
         let trie = vocabulary.trie();
-        let mut inside = TokenSet::empty(vocabulary.vocab_size());
         let mut ends: Vec<(u32, StateId)> = Vec::new();
         let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
-        let mut states = vec![0; trie.max_depth() + 1];
-        for (nodes, depth) in parts {
-            trie.walk_part(
-                nodes,
-                depth,
-                StateId::START.0,
-                &mut states,
-                |state, byte, node, _| {
-                    let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
-                    if accepts {
-                        ends.push((node as u32, next));
-                    }
-                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
-                },
-                |token| tokenset::set(inside.words_mut(), token),
-            )?;
+        let mut step = |state, byte, node| {
+            let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+            if accepts {
+                ends.push((node as u32, next));
+            }
+            Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
+        };
+        let mut set = None;
+        let mut tokens = Vec::new();
+        match parts {
+            None => {
+                let inside = set.insert(TokenSet::empty(vocabulary.vocab_size()));
+                trie.walk_mask(StateId::START.0, step, inside.words_mut())?;
+            }
+            Some((parts, others)) => {
+                tokens = others;
+                let mut states = vec![0; trie.max_depth() + 1];
+                for (nodes, depth) in parts {
+                    let step = |state, byte, node, _| step(state, byte, node);
+                    trie.walk_part(nodes, depth, StateId::START.0, &mut states, step, |token| tokens.push(token))?;
+                }
+            }
         }
         let automaton = &self.dfas[dfa.0 as usize];
         let states: FxHashSet<StateId> = ends.iter().map(|&(_, state)| state).collect();
@@ -533,7 +544,10 @@ impl Lexicon {
             exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
             Arc::new(exits)
         });
-        let row = Row::new(inside, exits, endings.into());
+        let row = match set {
+            Some(inside) => Row::of_set(inside, exits, endings.into()),
+            None => Row::of_tokens(vocabulary.vocab_size(), tokens, exits, endings.into()),
+        };
         if row.exits.is_none() {
             return Ok(row);
         }
@@ -586,21 +600,62 @@ impl Row {
     pub fn memory_bytes(&self) -> usize {
         let exits: usize = self.exits.iter().flat_map(|exits| exits.iter()).map(Exits::memory_bytes).sum();
         let ends = self.ends.len() * 4 + self.escaped_ends.len() * 32;
-        self.inside.words().len() * 4 + exits + ends + self.stays.len() * 16
+        let inside = self.inside.as_ref().map_or(0, |inside| inside.words().len() * 4);
+        inside + self.listed.as_ref().map_or(0, |listed| listed.len() * 4) + exits + ends + self.stays.len() * 16
     }
 
-    /// A row of tokens that never leave.
-    pub fn without_exits(inside: TokenSet) -> Row {
-        Row::new(inside, Some(Arc::new(Vec::new())), Box::default())
-    }
-
-    /// A row without its ends.
-    pub fn new(inside: TokenSet, exits: Option<Arc<Vec<Exits>>>, endings: Box<[Box<[u32]>]>) -> Row {
+    /// A row of a set of tokens, without its ends.
+    pub fn of_set(inside: TokenSet, exits: Option<Arc<Vec<Exits>>>, endings: Box<[Box<[u32]>]>) -> Row {
         let count = inside.len();
         let listed = (count <= MAX_LISTED).then(|| inside.iter().collect());
-        let (ends, escaped_ends) = (Vec::new(), Vec::new());
-        let counts = (0, u32::MAX);
+        let (ends, escaped_ends, counts) = (Vec::new(), Vec::new(), (0, u32::MAX));
+        let (inside, stays) = (Some(inside), FxHashSet::default());
+        Row { inside, count, listed, exits, stays, counts, endings, ends, escaped_ends }
+    }
+
+    /// A row of distinct tokens, without its ends.
+    pub fn of_tokens(
+        vocab_size: usize,
+        tokens: Vec<u32>,
+        exits: Option<Arc<Vec<Exits>>>,
+        endings: Box<[Box<[u32]>]>,
+    ) -> Row {
+        let count = tokens.len();
+        let inside = (count > FEW_TOKENS).then(|| {
+            let mut inside = TokenSet::empty(vocab_size);
+            tokens.iter().for_each(|&token| tokenset::set(inside.words_mut(), token));
+            inside
+        });
+        let listed = (count <= MAX_LISTED).then(|| tokens.into());
+        let (ends, escaped_ends, counts) = (Vec::new(), Vec::new(), (0, u32::MAX));
         Row { inside, count, listed, exits, stays: FxHashSet::default(), counts, endings, ends, escaped_ends }
+    }
+
+    /// A row of distinct tokens that never leave.
+    pub fn without_exits(vocab_size: usize, tokens: Vec<u32>) -> Row {
+        Row::of_tokens(vocab_size, tokens, Some(Arc::default()), Box::default())
+    }
+
+    /// The row with these ends.
+    pub fn with_ends(self, counts: (u32, u32), ends: Vec<u32>, escaped_ends: Vec<(u32, Box<[u8]>)>) -> Row {
+        Row { counts, ends, escaped_ends, ..self }
+    }
+
+    fn to_set(&self, vocab_size: usize) -> TokenSet {
+        let mut set = TokenSet::empty(vocab_size);
+        self.write(set.words_mut());
+        set
+    }
+
+    /// Makes a mask of the tokens inside the lexeme.
+    pub fn write(&self, mask: &mut [u32]) {
+        match (&self.inside, &self.listed) {
+            (Some(inside), _) => mask.copy_from_slice(inside.words()),
+            (None, listed) => {
+                mask.fill(0);
+                listed.iter().flatten().for_each(|&token| tokenset::set(mask, token));
+            }
+        }
     }
 
     /// Whether a token leaves the lexeme with a suffix behind so many characters, as the exits say.
@@ -610,17 +665,12 @@ impl Row {
         (least..=most).contains(&rounds) && (self.stays.is_empty() || !self.stays.contains(&(suffix, token)))
     }
 
-    /// Adds tokens of a row that never leave.
-    fn add(&mut self, other: &Row) {
-        other.add_inside(self.inside.words_mut());
-        self.count = self.inside.len();
-        self.listed = (self.count <= MAX_LISTED).then(|| self.inside.iter().collect());
-    }
-
     /// Adds the tokens inside the lexeme to a mask.
     pub fn add_inside(&self, mask: &mut [u32]) {
-        for (word, row) in mask.iter_mut().zip(self.inside.words()) {
-            *word |= row;
+        if let Some(inside) = &self.inside {
+            mask.iter_mut().zip(inside.words()).for_each(|(word, row)| *word |= row);
+        } else {
+            self.listed.iter().flatten().for_each(|&token| tokenset::set(mask, token));
         }
     }
 }

@@ -66,7 +66,7 @@ impl Draft<'_> {
     /// Adds the tokens inside a lexeme.
     fn add_row(&mut self, row: &Arc<Row>) {
         if self.row.is_none() && self.flipped.is_empty() {
-            self.mask.copy_from_slice(row.inside.words());
+            row.write(self.mask);
             self.row = Some(row.clone());
         } else if let Some(listed) = &row.listed {
             listed.iter().for_each(|&token| self.allow(token));
