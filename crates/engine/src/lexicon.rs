@@ -42,6 +42,9 @@ const FEW_TOKENS: usize = 100;
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
 
+/// More nodes than this are not looked through for leaving tokens.
+const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
+
 /// Tokens from one wide lexeme state.
 pub struct Row {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
@@ -403,7 +406,6 @@ impl Lexicon {
             return Ok(None);
         }
         let RowHere { row: larger, .. } = self.row(vocabulary, whole, StateId::START)?;
-        let Some(exits) = &larger.exits else { return Ok(None) };
         let trie = vocabulary.trie();
         let mut inside = larger.to_set(vocabulary.vocab_size());
         // By state: the last one of the larger language that it was seen with, and for how long they agree.
@@ -451,13 +453,14 @@ impl Lexicon {
         let mut stays: FxHashSet<(u32, u32)> = larger.stays.clone();
         let mut ends = larger.ends.clone();
         let mut escaped_ends = larger.escaped_ends.clone();
-        for &node in &not_here {
+        // Without exits a row is used only where nothing follows.
+        for &node in larger.exits.iter().flat_map(|_| &not_here) {
             let node = node as usize;
             let depth = trie.depth(node);
             let own = trie.entry_at(node);
             for token in trie.entries_below(node).filter(|&token| Some(token) != own) {
                 let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                let suffixes = exits.first().map(|exits| &exits.suffixes);
+                let suffixes = larger.exits.as_ref().and_then(|exits| Some(&exits.first()?.suffixes));
                 let entry = suffixes.and_then(|trie| trie.entry_at(trie.find(&bytes[depth..])?));
                 stays.extend(entry.map(|entry| (entry, token)));
             }
@@ -495,11 +498,22 @@ impl Lexicon {
         let dfa = self.dfa(exprs)?;
         let trie = vocabulary.trie();
         let mut ends: Vec<(u32, StateId)> = Vec::new();
+        // The states in which the lexeme may end, and how many nodes lie below the places where it does.
+        let mut accepting: Vec<bool> = Vec::new();
+        let mut below = 0;
         let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
         let mut step = |state, byte, node| {
             let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
             if accepts {
-                ends.push((node as u32, next));
+                let state = next.0 as usize;
+                if state >= accepting.len() {
+                    accepting.resize(state + 1, false);
+                }
+                accepting[state] = true;
+                if below <= MAX_BELOW_ENDS {
+                    below += trie.size(node) - 1;
+                    ends.push((node as u32, next));
+                }
             }
             Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
         };
@@ -520,22 +534,22 @@ impl Lexicon {
             }
         }
         let automaton = &self.dfas[dfa.0 as usize];
-        let states: FxHashSet<StateId> = ends.iter().map(|&(_, state)| state).collect();
-        let mut endings: Vec<Box<[u32]>> = states.into_iter().map(|state| automaton.accepts(state).into()).collect();
+        let states = (0..accepting.len() as u32).filter(|&state| accepting[state as usize]);
+        let mut endings: Vec<Box<[u32]>> = states.map(|state| automaton.accepts(StateId(state)).into()).collect();
         endings.sort_unstable();
         endings.dedup();
         let mut leaving: FxHashMap<&[u32], Vec<Leaving<'_>>> = FxHashMap::default();
-        let mut count = 0;
+        let mut count = if below > MAX_BELOW_ENDS { MAX_EXITS + 1 } else { 0 };
         for &(node, state) in &ends {
+            if count > MAX_EXITS {
+                break;
+            }
             let depth = trie.depth(node as usize);
             let own = trie.entry_at(node as usize);
             for token in trie.entries_below(node as usize).filter(|&token| Some(token) != own) {
                 let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                 leaving.entry(automaton.accepts(state)).or_default().push((&bytes[depth..], token, 0));
                 count += 1;
-            }
-            if count > MAX_EXITS {
-                break;
             }
         }
         let exits = (count <= MAX_EXITS).then(|| {
