@@ -320,7 +320,7 @@ impl<'a> Chart<'a, '_> {
             if let Some(landed) = landing.remove(&position) {
                 let mut threads = self.run.stacks.entries(configuration).to_vec();
                 threads.extend_from_slice(self.run.stacks.entries(landed));
-                configuration = self.run.stacks.configuration(&mut threads);
+                configuration = self.run.stacks.configuration(&mut threads)?;
             }
             if self.run.stacks.has_bottom(configuration) {
                 ends.push(position);

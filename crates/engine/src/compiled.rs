@@ -117,6 +117,7 @@ impl Layout {
         let mut machine = lock(&self.machine);
         let mut lexicon = lock(&self.lexicon);
         lexicon.begin();
+        stacks.begin();
         let mut run =
             Run { machine: &mut machine, lexicon: &mut lexicon, stacks, recording: true, doubt: Doubt::default() };
         operation(&mut run)
@@ -143,7 +144,10 @@ impl Layout {
                     let finished = run.fill_mask(&self.vocabulary, saturated, mask);
                     let reads = run.stacks.unwatch();
                     let finished = finished?;
-                    computed = masks.keep(run.machine, run.stacks, saturated, &reads, mask, &finished);
+                    computed = match reads {
+                        Some(reads) => masks.keep(run.machine, run.stacks, saturated, &reads, mask, &finished),
+                        None => mask.iter().map(|word| word.count_ones() as usize).sum(),
+                    };
                     doubtful = finished.doubtful;
                 }
                 run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
@@ -151,7 +155,8 @@ impl Layout {
                 for token in doubtful {
                     let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                     if !run.survives(configuration, bytes)? {
-                        refused.push(token);
+                        let same = self.vocabulary.same_bytes(token).iter().chain([&token]);
+                        refused.extend(same.filter(|&&same| !run.has_token_edge(configuration, same)));
                     }
                 }
                 Ok((known, computed, refused))
@@ -159,11 +164,9 @@ impl Layout {
         };
         let mut allowed = known.map_or(computed, |kept| kept.write(mask));
         for token in refused {
-            for &same in self.vocabulary.same_bytes(token).iter().chain([&token]) {
-                if tokenset::get(mask, same) {
-                    tokenset::clear(mask, same);
-                    allowed -= 1;
-                }
+            if tokenset::get(mask, token) {
+                tokenset::clear(mask, token);
+                allowed -= 1;
             }
         }
         Ok(allowed)

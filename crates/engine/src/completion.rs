@@ -101,7 +101,7 @@ impl Run<'_> {
                 let bound = self.lexicon.deriver().exprs.shortest_at_least(lexeme);
                 let length = u64::from(bound).max(text.len() as u64);
                 for continuation in self.machine.continuations(&fork, tag).iter() {
-                    let Some(stack) = self.push(&fork, continuation, thread) else { continue };
+                    let Some(stack) = self.push(&fork, continuation, thread)? else { continue };
                     let cost = costs.of_stack(self, stack)?.saturating_add(length);
                     let known = best.entry(lexeme).or_insert(NEVER);
                     *known = cost.min(*known);

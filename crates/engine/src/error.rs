@@ -41,6 +41,12 @@ pub enum EngineError {
     /// Finding the captures takes too long.
     #[error("finding the captures of this text took more than {0} steps; capture less, or a smaller part")]
     CapturesTooCostly(usize),
+    /// One operation of a matcher takes too long.
+    #[error(
+        "one step looked at more than {0} entries of stacks; the grammar is too ambiguous for this text, so write what can \
+         be read in several ways only once"
+    )]
+    StacksTooCostly(usize),
     /// One matcher holds too much.
     #[error("the matcher holds more than {0} bytes of stacks; the grammar is too ambiguous for this text")]
     StacksFull(usize),

@@ -17,6 +17,7 @@ mod draft;
 mod error;
 mod first;
 mod fork;
+mod interner;
 mod json_text;
 mod left;
 mod lexicon;

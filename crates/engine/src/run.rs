@@ -4,7 +4,7 @@
 //! lexemes that may follow are in the configuration too, and the end of the text is a thread of its own
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use stencilm_regex::{ExprId, StateId, Tag};
 
 use crate::error::EngineError;
@@ -14,11 +14,24 @@ use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, ForkId, FrameId, Machine, Register};
 use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
 
-/// So many bytes the stacks of one matcher may hold.
-const MAX_STACK_BYTES: usize = 256 << 20;
-
 /// So many stacks are compared one by one.
 const FEW_STACKS: usize = 16;
+
+/// What starts at a stack is kept where it took a look at more stacks than this.
+const MANY_STACKS: usize = 64;
+
+/// No leader.
+const NONE: u32 = u32::MAX;
+
+/// A nullable frame whose thread has started, on the way down to what lies below it: the threads of the same frame further
+/// down add nothing to that one, which may leave out whatever comes before them.
+#[derive(Clone, Copy)]
+struct Leader {
+    fork: ForkId,
+    register: u32,
+    /// The next leader on the way up.
+    above: u32,
+}
 
 /// Why it may have been wrong to take a key for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -54,6 +67,18 @@ pub(crate) fn offers_tokens(thread: Entry) -> bool {
     thread.state == StateId::DEAD.0 && thread != Entry::BOTTOM
 }
 
+/// Whether a leader on the way down reads the same with the same register.
+fn is_led(leaders: &[Leader], mut leader: u32, fork: ForkId, register: u32) -> bool {
+    while leader != NONE {
+        let here = leaders[leader as usize];
+        if (here.fork, here.register) == (fork, register) {
+            return true;
+        }
+        leader = here.above;
+    }
+    false
+}
+
 impl Run<'_> {
     /// The configuration before the first byte.
     pub fn initial(&mut self) -> Result<SetId, EngineError> {
@@ -65,17 +90,42 @@ impl Run<'_> {
         let stack = self.stacks.push(frame.0, 0, SetId::BOTTOM);
         let mut threads = Vec::new();
         self.start(stack, &mut threads)?;
-        Ok(self.stacks.configuration(&mut threads))
+        self.stacks.configuration(&mut threads)
     }
 
     /// Adds the threads that start at a stack: its frames, and what lies below those that may match nothing.
     fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
-        let mut work = vec![stack];
-        let mut known = FxHashSet::default();
+        let Some(below) = self.walk_down(stack, threads)? else { return Ok(()) };
+        // The next stacks will be others on top of the same, which then need not be walked again.
+        if self.stacks.starts(below).is_none() {
+            self.walk_down(below, &mut Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Adds the threads that start at a stack. Where that is a long way down, they are kept, and the stack below the
+    /// first frame is returned.
+    fn walk_down(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<Option<SetId>, EngineError> {
+        let before = threads.len();
+        let mut leaders: Vec<Leader> = Vec::new();
+        let mut work = vec![(stack, NONE)];
+        let mut known = FxHashMap::default();
         let mut done = 0;
+        let mut many = false;
         while done < work.len() {
-            let set = work[done];
+            let (set, leader) = work[done];
             done += 1;
+            self.stacks.spend(self.stacks.entries(set).len() + 1)?;
+            if let Some(starts) = self.stacks.starts(set) {
+                let machine = &*self.machine;
+                threads.extend(starts.iter().copied().filter(|thread| {
+                    *thread == Entry::BOTTOM
+                        || !machine.fork(ForkId(thread.head)).nullable
+                        || !is_led(&leaders, leader, ForkId(thread.head), thread.register)
+                }));
+                many = true;
+                continue;
+            }
             self.stacks.look_at(set);
             for index in 0..self.stacks.entries(set).len() {
                 let frame = self.stacks.entries(set)[index];
@@ -88,7 +138,10 @@ impl Run<'_> {
                     let state = stacks.members(register);
                     (state.next, state.known)
                 });
-                let mut next = Some(self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?);
+                let first = self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?;
+                let nullable = self.machine.fork(first).nullable;
+                let led = nullable && is_led(&leaders, leader, first, frame.register);
+                let mut next = Some(first).filter(|_| !led);
                 while let Some(id) = next {
                     let fork = self.machine.fork(id);
                     if fork.has_lexemes() {
@@ -98,19 +151,34 @@ impl Run<'_> {
                     if !fork.tokens.is_empty() {
                         threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
                     }
-                    // Nearly always there is nothing below that is reached twice, and no set to be made.
-                    let again = |work: &[SetId]| work.len() < FEW_STACKS && work.contains(&frame.below);
-                    if fork.nullable && !again(&work) && (work.len() < FEW_STACKS || known.insert(frame.below)) {
-                        work.push(frame.below);
-                    }
                     next = fork.also;
+                }
+                if !nullable {
+                    continue;
+                }
+                // Nearly always there is nothing below that is reached twice, and no map to be made.
+                let few = work.len().min(FEW_STACKS);
+                let again = work[..few].iter().position(|&(set, _)| set == frame.below);
+                let at = match again {
+                    Some(at) => at,
+                    None if work.len() < FEW_STACKS => work.len(),
+                    None => *known.entry(frame.below).or_insert(work.len()),
+                };
+                if at == work.len() {
+                    work.push((frame.below, leader));
+                }
+                // What was looked at already keeps the leaders it had.
+                if at >= done && !is_led(&leaders, work[at].1, first, frame.register) {
+                    leaders.push(Leader { fork: first, register: frame.register, above: work[at].1 });
+                    work[at].1 = leaders.len() as u32 - 1;
                 }
             }
         }
-        if self.stacks.memory_bytes() > MAX_STACK_BYTES {
-            return Err(EngineError::StacksFull(MAX_STACK_BYTES));
+        if !many && done <= MANY_STACKS {
+            return Ok(None);
         }
-        Ok(())
+        self.stacks.keep_starts(stack, &threads[before..]);
+        Ok(work.get(1).map(|&(below, _)| below))
     }
 
     /// A configuration with the same mask, common to all that differ only in counts far from their bounds.
@@ -130,13 +198,14 @@ impl Run<'_> {
                 changed[index].state = state;
             }
         }
-        Ok(if changed.is_empty() { configuration } else { self.stacks.configuration(&mut changed) })
+        if changed.is_empty() { Ok(configuration) } else { self.stacks.configuration(&mut changed) }
     }
 
     /// The threads after several bytes; none where nothing can go on.
     fn read(&mut self, configuration: SetId, bytes: &[u8]) -> Result<Vec<Entry>, EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         let mut next = Vec::with_capacity(threads.len() + 2);
+        self.stacks.allow(bytes.len());
         for &byte in bytes {
             next.clear();
             for &thread in &threads {
@@ -146,7 +215,7 @@ impl Run<'_> {
             if threads.is_empty() {
                 break;
             }
-            self.stacks.join(&mut threads);
+            self.stacks.join(&mut threads)?;
         }
         Ok(threads)
     }
@@ -154,7 +223,7 @@ impl Run<'_> {
     /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can go on.
     pub fn run(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
         let mut threads = self.read(configuration, bytes)?;
-        Ok(self.stacks.configuration(&mut threads))
+        self.stacks.configuration(&mut threads)
     }
 
     /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
@@ -196,13 +265,13 @@ impl Run<'_> {
             let fork = self.machine.fork(ForkId(thread.head)).clone();
             for (node, continuation) in &fork.tokens {
                 if self.machine.tokens.ids(*node).contains(id)
-                    && let Some(stack) = self.push(&fork, continuation, thread)
+                    && let Some(stack) = self.push(&fork, continuation, thread)?
                 {
                     self.start(stack, &mut threads)?;
                 }
             }
         }
-        Ok(self.stacks.configuration(&mut threads))
+        self.stacks.configuration(&mut threads)
     }
 
     /// Adds what one thread becomes after one byte.
@@ -251,7 +320,7 @@ impl Run<'_> {
         threads: &mut Vec<Entry>,
     ) -> Result<(), EngineError> {
         for continuation in self.machine.continuations(fork, tag).iter() {
-            if let Some(stack) = self.push(fork, continuation, thread) {
+            if let Some(stack) = self.push(fork, continuation, thread)? {
                 self.start(stack, threads)?;
             }
         }
@@ -271,7 +340,12 @@ impl Run<'_> {
     }
 
     /// The stack with the frames of a continuation on top; `None` where a key would come a second time.
-    pub(crate) fn push(&mut self, fork: &Fork, continuation: &Continuation, thread: Entry) -> Option<SetId> {
+    pub(crate) fn push(
+        &mut self,
+        fork: &Fork,
+        continuation: &Continuation,
+        thread: Entry,
+    ) -> Result<Option<SetId>, EngineError> {
         let mut stack = thread.below;
         for &(frame, register) in continuation {
             let value = match register {
@@ -290,13 +364,13 @@ impl Run<'_> {
                 }
                 Register::Free => {
                     let old = self.stacks.members(thread.register);
-                    let object = fork.members?;
+                    let Some(object) = fork.members else { return Ok(None) };
                     let key = if self.recording {
                         let written = self.stacks.text(old.text);
                         let value = json_text::value_of(&written);
                         let key = self.stacks.intern_text(&value);
                         if self.machine.is_taken(object, &value) || self.stacks.list(old.seen).any(|seen| seen == key) {
-                            return None;
+                            return Ok(None);
                         }
                         key
                     } else {
@@ -311,10 +385,10 @@ impl Run<'_> {
                 }
             };
             if let Some(absorbed) = self.machine.absorbed(frame) {
-                stack = self.stacks.without(absorbed.0, stack);
+                stack = self.stacks.without(absorbed.0, stack)?;
             }
             stack = self.stacks.push(frame.0, value, stack);
         }
-        Some(stack)
+        Ok(Some(stack))
     }
 }

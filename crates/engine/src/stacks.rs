@@ -5,10 +5,11 @@
 //! is a set whose entries are automaton states, and everything below is a set of frames to go on with. Equal sets are
 //! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
 
-use std::hash::{BuildHasher, BuildHasherDefault, Hash};
-
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use rustc_hash::FxHashMap;
+
+use crate::error::EngineError;
+use crate::interner::{Interner, hash_of};
 
 /// A set of entries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -63,46 +64,17 @@ pub struct Cell {
     pub last: u32,
 }
 
-/// Values that are equal exactly when their ids are. Id 0 is the default value given to `new`.
-#[derive(Clone)]
-struct Interner<T> {
-    values: Vec<T>,
-    index: HashTable<u32>,
-}
+/// So many bytes the stacks of one matcher may hold.
+const MAX_BYTES: usize = 256 << 20;
 
-fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
-    BuildHasherDefault::<FxHasher>::default().hash_one(value)
-}
+/// So many entries one operation may look at, about a second of work: as many ways as a grammar is ambiguous.
+const MAX_WORK: usize = 30_000_000;
 
-impl<T: Copy + Eq + Hash> Interner<T> {
-    fn new(zero: T) -> Interner<T> {
-        let mut interner = Interner { values: Vec::new(), index: HashTable::new() };
-        interner.intern(zero);
-        interner
-    }
+/// As many more for every byte that it reads.
+const WORK_PER_BYTE: usize = 100;
 
-    fn intern(&mut self, value: T) -> u32 {
-        let hash = hash_of(&value);
-        if let Some(&known) = self.index.find(hash, |&id| self.values[id as usize] == value) {
-            return known;
-        }
-        let id = self.values.len() as u32;
-        self.values.push(value);
-        let values = &self.values;
-        self.index.insert_unique(hash, id, |&id| hash_of(&values[id as usize]));
-        id
-    }
-
-    fn truncate(&mut self, len: usize) {
-        while self.values.len() > len {
-            let id = self.values.len() as u32 - 1;
-            let value = self.values.pop().expect("the loop runs only while there are values");
-            if let Ok(slot) = self.index.find_entry(hash_of(&value), |&known| known == id) {
-                slot.remove();
-            }
-        }
-    }
-}
+/// After a look at so many sets, what was read is not told any more.
+const MAX_READS: usize = 256;
 
 /// How much a [`Stacks`] held at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,6 +83,7 @@ pub struct Mark {
     entries: usize,
     members: usize,
     cells: usize,
+    starts: usize,
 }
 
 /// The memory of one matcher.
@@ -121,7 +94,12 @@ pub struct Stacks {
     index: HashTable<u32>,
     members: Interner<MembersState>,
     cells: Interner<Cell>,
+    /// The threads that start at a set, for sets that lead to many others; and those sets in the order they were found.
+    starts: FxHashMap<SetId, Box<[Entry]>>,
+    started: Vec<SetId>,
     watch: Option<Watch>,
+    /// How many more entries the operation may look at.
+    work_left: usize,
 }
 
 /// Which sets were looked at, of those that were there before.
@@ -129,6 +107,7 @@ pub struct Stacks {
 struct Watch {
     before: u32,
     reads: Vec<SetId>,
+    too_many: bool,
 }
 
 /// The empty list of texts or bytes.
@@ -143,7 +122,10 @@ impl Stacks {
             index: HashTable::new(),
             members: Interner::new(MembersState::default()),
             cells: Interner::new(Cell { before: u32::MAX, last: u32::MAX }),
+            starts: FxHashMap::default(),
+            started: Vec::new(),
             watch: None,
+            work_left: MAX_WORK,
         };
         let empty = stacks.intern(&[]);
         let bottom = stacks.intern(&[Entry::BOTTOM]);
@@ -164,23 +146,60 @@ impl Stacks {
         self.entries(set).last() == Some(&Entry::BOTTOM)
     }
 
-    /// From now on remembers the sets of today that are looked at, in the order of the first look.
-    pub fn watch(&mut self) {
-        self.watch = Some(Watch { before: self.spans.len() as u32, reads: Vec::new() });
+    /// Begins an operation, which may work so much and no more.
+    pub fn begin(&mut self) {
+        self.work_left = MAX_WORK;
     }
 
-    /// The sets that were looked at since [`Stacks::watch`], which ends here.
-    pub fn unwatch(&mut self) -> Vec<SetId> {
-        self.watch.take().map_or_else(Vec::new, |watch| watch.reads)
+    /// Allows for the work of reading some bytes.
+    pub fn allow(&mut self, bytes: usize) {
+        self.work_left = self.work_left.saturating_add(bytes.saturating_mul(WORK_PER_BYTE));
+    }
+
+    /// Takes note of work on some entries.
+    ///
+    /// # Errors
+    /// When the operation has worked too much, or the memory is full. Rewinding makes the memory whole again.
+    pub fn spend(&mut self, entries: usize) -> Result<(), EngineError> {
+        self.work_left = self.work_left.checked_sub(entries).ok_or(EngineError::StacksTooCostly(MAX_WORK))?;
+        if self.memory_bytes() > MAX_BYTES { Err(EngineError::StacksFull(MAX_BYTES)) } else { Ok(()) }
+    }
+
+    /// From now on remembers the sets of today that are looked at, in the order of the first look.
+    pub fn watch(&mut self) {
+        self.watch = Some(Watch { before: self.spans.len() as u32, reads: Vec::new(), too_many: false });
+    }
+
+    /// The sets that were looked at since [`Stacks::watch`], which ends here; `None` where they are very many.
+    pub fn unwatch(&mut self) -> Option<Vec<SetId>> {
+        self.watch.take().filter(|watch| !watch.too_many).map(|watch| watch.reads)
     }
 
     /// Says that the content of a stack set decides what comes next.
     pub fn look_at(&mut self, set: SetId) {
         if let Some(watch) = &mut self.watch
             && set.0 < watch.before
+            && !watch.too_many
             && !watch.reads.contains(&set)
         {
             watch.reads.push(set);
+            watch.too_many = watch.reads.len() > MAX_READS;
+        }
+    }
+
+    /// The threads that start at a set, where they are known. Those that were, were found by looks at many sets.
+    pub fn starts(&mut self, set: SetId) -> Option<&[Entry]> {
+        let known = self.starts.get(&set)?;
+        if let Some(watch) = &mut self.watch {
+            watch.too_many = true;
+        }
+        Some(known)
+    }
+
+    /// Keeps the threads that start at a set.
+    pub fn keep_starts(&mut self, set: SetId, threads: &[Entry]) {
+        if self.starts.insert(set, threads.into()).is_none() {
+            self.started.push(set);
         }
     }
 
@@ -190,60 +209,70 @@ impl Stacks {
     }
 
     /// The set with what lies below a frame in place of that frame.
-    pub fn without(&mut self, frame: u32, set: SetId) -> SetId {
+    ///
+    /// # Errors
+    /// As [`Stacks::spend`].
+    pub fn without(&mut self, frame: u32, set: SetId) -> Result<SetId, EngineError> {
         self.look_at(set);
+        self.spend(self.entries(set).len())?;
         let (mut kept, mut below) = (Vec::new(), Vec::new());
         for &entry in self.entries(set) {
             if entry.head == frame { below.push(entry.below) } else { kept.push(entry) }
         }
         match below[..] {
-            [] => set,
-            [only] if kept.is_empty() => only,
-            _ => {
-                for set in below {
-                    self.look_at(set);
-                    kept.extend_from_slice(self.entries(set));
-                }
-                kept.sort_unstable();
-                kept.dedup();
-                self.intern(&kept)
-            }
+            [] => Ok(set),
+            [only] if kept.is_empty() => Ok(only),
+            _ => self.union(&below, kept),
         }
     }
 
     /// Sorts threads, and joins those that differ only in what lies below to one.
-    pub fn join(&mut self, threads: &mut Vec<Entry>) {
+    ///
+    /// # Errors
+    /// As [`Stacks::spend`].
+    pub fn join(&mut self, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         if threads.len() < 2 {
-            return;
+            return Ok(());
         }
-        threads.sort_unstable();
+        self.spend(threads.len())?;
+        // The stable sort, because there are often long runs that are sorted.
+        threads.sort();
         threads.dedup();
-        let mut kept = 0;
-        for index in 1..threads.len() {
-            let (entry, last) = (threads[index], threads[kept]);
-            if (entry.head, entry.register, entry.state) == (last.head, last.register, last.state) {
-                threads[kept].below = self.union(last.below, entry.below);
-            } else {
-                kept += 1;
-                threads[kept] = entry;
+        let alike = |a: &Entry, b: &Entry| (a.head, a.register, a.state) == (b.head, b.register, b.state);
+        let (mut kept, mut from) = (0, 0);
+        while from < threads.len() {
+            let first = threads[from];
+            let to = from + threads[from..].iter().take_while(|entry| alike(entry, &first)).count();
+            threads[kept] = first;
+            if to - from > 1 {
+                let below: Vec<SetId> = threads[from..to].iter().map(|entry| entry.below).collect();
+                threads[kept].below = self.union(&below, Vec::new())?;
             }
+            (kept, from) = (kept + 1, to);
         }
-        threads.truncate(kept + 1);
+        threads.truncate(kept);
+        Ok(())
     }
 
     /// The configuration of these threads.
-    pub fn configuration(&mut self, threads: &mut Vec<Entry>) -> SetId {
-        self.join(threads);
-        self.intern(threads)
+    ///
+    /// # Errors
+    /// As [`Stacks::spend`].
+    pub fn configuration(&mut self, threads: &mut Vec<Entry>) -> Result<SetId, EngineError> {
+        self.join(threads)?;
+        Ok(self.intern(threads))
     }
 
-    fn union(&mut self, a: SetId, b: SetId) -> SetId {
-        self.look_at(a);
-        self.look_at(b);
-        let mut both = [self.entries(a), self.entries(b)].concat();
-        both.sort_unstable();
-        both.dedup();
-        self.intern(&both)
+    /// The set of these entries and of all that are in these sets.
+    fn union(&mut self, sets: &[SetId], mut entries: Vec<Entry>) -> Result<SetId, EngineError> {
+        for &set in sets {
+            self.look_at(set);
+            self.spend(self.entries(set).len() + 1)?;
+            entries.extend_from_slice(self.entries(set));
+        }
+        entries.sort();
+        entries.dedup();
+        Ok(self.intern(&entries))
     }
 
     fn intern(&mut self, set: &[Entry]) -> SetId {
@@ -304,7 +333,7 @@ impl Stacks {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.entries.len() * size_of::<Entry>()
+        (self.entries.len() + self.started.len() * 4) * size_of::<Entry>()
             + self.spans.len() * 16
             + (self.members.values.len() * 2 + self.cells.values.len()) * 16
     }
@@ -316,6 +345,7 @@ impl Stacks {
             entries: self.entries.len(),
             members: self.members.values.len(),
             cells: self.cells.values.len(),
+            starts: self.started.len(),
         }
     }
 
@@ -326,6 +356,9 @@ impl Stacks {
             if let Ok(slot) = self.index.find_entry(hash, |&known| known == id as u32) {
                 slot.remove();
             }
+        }
+        for set in self.started.drain(mark.starts..) {
+            self.starts.remove(&set);
         }
         self.spans.truncate(mark.sets);
         self.entries.truncate(mark.entries);
@@ -360,12 +393,12 @@ mod tests {
         let mut stacks = Stacks::new();
         let a = stacks.push(1, 0, SetId::BOTTOM);
         let b = stacks.push(2, 0, SetId::BOTTOM);
-        let config = stacks.configuration(&mut vec![thread(5, b), thread(5, a), thread(4, a), thread(5, a)]);
+        let config = stacks.configuration(&mut vec![thread(5, b), thread(5, a), thread(4, a), thread(5, a)]).unwrap();
         let heads: Vec<_> = stacks.entries(config).iter().map(|entry| entry.head).collect();
         assert_eq!(heads, [4, 5]);
         let joined = stacks.entries(config)[1].below;
         assert_eq!(stacks.entries(joined).len(), 2);
-        let again = stacks.configuration(&mut vec![thread(5, joined), thread(4, a), thread(5, a)]);
+        let again = stacks.configuration(&mut vec![thread(5, joined), thread(4, a), thread(5, a)]).unwrap();
         assert_eq!(again, config, "joining what is already in it changes nothing");
     }
 

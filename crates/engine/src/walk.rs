@@ -220,7 +220,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
         let run = &mut *self.run;
-        let start = run.stacks.configuration(&mut threads.to_vec());
+        let start = run.stacks.configuration(&mut threads.to_vec())?;
         trie.walk(
             (start, doubt),
             |(set, doubt), byte, _| {
@@ -257,7 +257,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             whole: before.whole || (before.later && (seen || taken)),
             later: true,
         };
-        self.run.stacks.join(&mut threads);
+        self.run.stacks.join(&mut threads)?;
         let start = self.followers.len() as u32;
         for thread in threads {
             if thread != Entry::BOTTOM {

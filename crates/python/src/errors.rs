@@ -49,6 +49,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
         MatcherError::Engine(
             EngineError::Limit(_)
             | EngineError::StacksFull(_)
+            | EngineError::StacksTooCostly(_)
             | EngineError::CapturesTooCostly(_)
             | EngineError::TooManyWays(_),
         ) => "LimitExceeded",

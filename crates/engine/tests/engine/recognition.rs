@@ -160,7 +160,7 @@ fn rules(text: &str) -> (Grammar, Earley) {
     (grammar, twin)
 }
 
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 24] = [
     "E -> E b T | T\nT -> a | c E c",
     "E -> E b E | E c E | a",
     "S -> S S | a",
@@ -177,6 +177,14 @@ const KINDS: [&str; 16] = [
     "S -> A A A\nA -> A a | _",
     "S -> S a S b S | c | _",
     "S -> X S? Y? | a\nX -> S? a\nY -> b X | S",
+    "S -> a S b? | c S b | a",
+    "S -> a S b? c? | a",
+    "S -> a S b? | b S c? | a",
+    "S -> a T b? | a\nT -> b S c? | a S b? | b",
+    "S -> a S X | a\nX -> b? c? | a b",
+    "S -> a S X X | _\nX -> b? c?",
+    "S -> a T X | T X X | b\nT -> a S? X? | b\nX -> b? | c",
+    "S -> a S S b? | c | _",
 ];
 
 #[test]
@@ -269,4 +277,81 @@ fn lists_do_not_grow_a_stack() {
     ] {
         assert!(growth(kind, unit) <= step, "{kind}");
     }
+}
+
+/// What may be left out at the end of each level is one thread, not one for every level.
+#[test]
+fn parts_that_may_be_left_out_grow_a_stack_by_the_same_at_every_level() {
+    for (kind, unit) in [
+        ("S -> a S b? | a", &b"a"[..]),
+        ("S -> a S b? c? | a", b"a"),
+        ("S -> a S b? | b S c? | a", b"ab"),
+        ("S -> a T b? | a\nT -> b S c? | b", b"ab"),
+    ] {
+        let step = growth(kind, unit);
+        assert!(step < 2000, "{kind}: {step}");
+    }
+}
+
+/// The mask of a deep stack of parts that may be left out, against the slow twin.
+#[test]
+fn masks_deep_in_parts_that_may_be_left_out_are_exact() {
+    let tokens = ["a", "b", "c", "bb", "bcb", "bbbbbbbb", "cccc", "cb", "ab"];
+    let vocabulary = Arc::new(Vocabulary::new(&tokens.map(Some), tokens.len() + 1, &[9], &[]).unwrap());
+    for (kind, unit) in [
+        ("S -> a S b? | a", &b"a"[..]),
+        ("S -> a S b? c? | a", b"a"),
+        ("S -> a S b? | b S c? | a", b"ab"),
+        ("S -> a S b? | c S b c? | a", b"aac"),
+    ] {
+        let compiled = Arc::new(CompiledGrammar::new(Arc::new(rules(kind).0), vocabulary.clone()).unwrap());
+        let mut random = Random::new(3);
+        for depth in [1, 10, 70, 150, 300] {
+            let mut live = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
+            assert!(live.accept_bytes(&unit.repeat(depth)).unwrap());
+            for _ in 0..2 * depth + 3 {
+                let mut mask = TokenSet::empty(vocabulary.vocab_size());
+                live.fill_mask(mask.words_mut()).unwrap();
+                assert_eq!(mask, naive::mask(&live).unwrap(), "{kind} at {depth}");
+                // Upwards again nearly always, now and then one down.
+                let fits = |&token: &u32| token != 9 && (tokens[token as usize] != "a" || random.chance(4));
+                let allowed: Vec<u32> = mask.iter().filter(fits).collect();
+                if allowed.is_empty() {
+                    break;
+                }
+                let before = live.num_accepted_tokens();
+                assert!(live.accept_token(*random.pick(&allowed)).unwrap());
+                if random.chance(10) {
+                    live.rollback(before.min(3)).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// Each level multiplies the ways to read one text, and the counts keep them apart.
+#[test]
+fn work_on_one_step_is_limited_and_the_matcher_stays_usable() {
+    let mut words = Words::default();
+    let rule = words.builder.declare_rule("r");
+    let recursion = words.builder.node(Node::Rule(rule));
+    let again = words.builder.repeat(recursion, 0, Some(1));
+    let a = words.word("a");
+    let part = words.builder.repeat(a, 0, Some(1));
+    let pair = words.builder.sequence(&[again, part]);
+    let inner = words.builder.repeat(pair, 1, None);
+    let outer = words.builder.repeat(inner, 1, Some(61));
+    words.builder.define_rule(rule, outer);
+    let grammar = words.builder.finish(recursion, Report::default()).unwrap();
+    let long = "a".repeat(64);
+    let tokens = [Some("a"), Some(&long[..])];
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, 3, &[2], &[]).unwrap());
+    let mut live = matcher(grammar, vocabulary);
+    let mut before = live.fork();
+    match live.accept_token(1) {
+        Ok(accepted) => assert!(accepted),
+        Err(error) => assert!(error.to_string().contains("ambiguous"), "{error}"),
+    }
+    assert!(before.accept_token(0).unwrap());
+    assert!(before.is_completed());
 }
