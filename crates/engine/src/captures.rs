@@ -11,57 +11,12 @@ use stencilm_grammar::{Grammar, Node, NodeId};
 use crate::error::EngineError;
 use crate::left::LeftGraph;
 use crate::machine::Frame;
+use crate::record::Record;
 use crate::run::Run;
 use crate::stacks::{Entry, SetId};
 
 /// So many steps may be taken to find the captures of one text.
 const MAX_STEPS: usize = 5_000_000;
-
-/// What was accepted, step by step.
-#[derive(Clone, Default)]
-pub(crate) struct Record {
-    /// The bytes; [`NO_BYTE`] for a token that spells none.
-    units: Vec<u16>,
-    /// Tokens: from which unit to which, and the id.
-    tokens: Vec<(u32, u32, u32)>,
-    /// How much there was of both after each step.
-    marks: Vec<(u32, u32)>,
-}
-
-/// In place of a byte.
-const NO_BYTE: u16 = 256;
-
-impl Record {
-    /// Adds a step: a token with the bytes that it spells, or only bytes.
-    pub fn push(&mut self, token: Option<u32>, bytes: &[u8]) {
-        let from = self.units.len() as u32;
-        self.units.extend(bytes.iter().map(|&byte| u16::from(byte)));
-        if let Some(id) = token {
-            if bytes.is_empty() {
-                self.units.push(NO_BYTE);
-            }
-            self.tokens.push((from, self.units.len() as u32, id));
-        }
-        self.marks.push((self.units.len() as u32, self.tokens.len() as u32));
-    }
-
-    /// Forgets all but the first steps.
-    pub fn truncate(&mut self, steps: usize) {
-        self.marks.truncate(steps);
-        let (units, tokens) = self.marks.last().copied().unwrap_or_default();
-        self.units.truncate(units as usize);
-        self.tokens.truncate(tokens as usize);
-    }
-
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        self.units.len() * 2 + self.tokens.len() * 12 + self.marks.len() * 8
-    }
-
-    fn bytes(&self, from: u32, to: u32) -> Vec<u8> {
-        self.units[from as usize..to as usize].iter().filter_map(|&unit| u8::try_from(unit).ok()).collect()
-    }
-}
 
 /// For every node whether a capture is in it; empty where there is none at all. What an object's members hold is not looked into: no notation names parts
 /// of them.

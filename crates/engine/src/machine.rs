@@ -10,109 +10,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Grammar, MembersId, Node, NodeId};
+use stencilm_grammar::{Grammar, MembersId, Node};
 use stencilm_regex::{ExprId, Tag};
 
 use crate::error::EngineError;
-use crate::fork::{Blanks, Fork, Ways};
+use crate::fork::{Fork, Ways};
+pub(crate) use crate::frame::{Continuation, ForkId, Frame, FrameId, Phase, Register};
 use crate::left::{LeftGraph, Rest};
 use crate::lexicon::Lexicon;
 use crate::names::Names;
 use crate::token_edges::TokenEdges;
-
-/// A place in the grammar that can wait on a stack.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Frame {
-    Node(NodeId),
-    /// The parts of a sequence from this one on.
-    Rest {
-        node: NodeId,
-        from: u32,
-    },
-    /// A key of an object comes next.
-    Key(MembersId),
-    /// A colon and the value of a member come next.
-    Member {
-        members: MembersId,
-        value: NodeId,
-    },
-    /// A comma or the closing brace of an object comes next.
-    AfterValue(MembersId),
-    Lexeme(ExprId),
-    /// The ways up from a complete node to the one that is wanted, which may begin with it: see `left.rs`.
-    Left {
-        /// The node that is wanted.
-        goal: NodeId,
-        /// The node that is complete.
-        corner: NodeId,
-        /// Whether all that the goal may begin with is read from the corner up, not only its cycle.
-        whole: bool,
-        /// Whether the goal is complete when the corner is.
-        nullable: bool,
-    },
-    /// Blanks, then another frame: one thread reads both, and counts the blanks.
-    Spaced {
-        blanks: Blanks,
-        then: FrameId,
-    },
-}
-
-/// What of a register decides which lexemes may come.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Phase {
-    /// The frame has no register.
-    Plain,
-    /// A repetition: whether it may end here, and whether another round may start.
-    Repeat {
-        /// Enough rounds are done.
-        may_end: bool,
-        /// Not all rounds are done.
-        may_go_on: bool,
-    },
-    /// Before a key of an object: see [`crate::stacks::MembersState`].
-    Key {
-        /// The first known member that may still come.
-        next: u32,
-        /// The known members seen.
-        known: u32,
-    },
-    /// Behind a member of an object.
-    AfterValue {
-        /// Whether another member may come.
-        more: bool,
-        /// Whether all that is required was seen.
-        may_close: bool,
-    },
-}
-
-/// How a pushed frame gets its register.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Register {
-    /// This value.
-    Value(u32),
-    /// The register of the fork's own frame, as it is.
-    Same,
-    /// One more than that of the fork's own frame; not above the limit, from which on counts make no difference.
-    CountUp {
-        /// The greatest count worth telling apart.
-        limit: u32,
-    },
-    /// The object has now seen this known member.
-    Known(u32),
-    /// The object has now seen the key just written.
-    Free,
-}
-
-/// A frame as other parts of the engine see it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct FrameId(pub u32);
-
-/// A fork of one [`Machine`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct ForkId(pub u32);
-
-/// Frames to push, the bottom one first.
-pub type Continuation = Box<[(FrameId, Register)]>;
 
 /// What is known of an object beforehand.
 pub(crate) struct ObjectFacts {

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::captures::{Record, captures};
+use crate::captures::captures;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
+use crate::record::Record;
 use crate::run::Run;
 use crate::stacks::{Mark, SetId, Stacks};
 use crate::tokenset;
