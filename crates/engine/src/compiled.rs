@@ -155,8 +155,9 @@ impl Layout {
                 for token in doubtful {
                     let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                     if !run.survives(configuration, bytes)? {
-                        let same = self.vocabulary.same_bytes(token).iter().chain([&token]);
-                        refused.extend(same.filter(|&&same| !run.has_token_edge(configuration, same)));
+                        // What the grammar asks for as a single token is allowed whatever it spells.
+                        let same = self.vocabulary.same_bytes(token).iter().chain([&token]).copied();
+                        refused.extend(same.filter(|&same| !run.has_token_edge(configuration, same)));
                     }
                 }
                 Ok((known, computed, refused))
