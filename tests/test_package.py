@@ -283,7 +283,7 @@ class _SlowSource:
         self.builds = 0
         self.all_ask = Event()
 
-    def build(self) -> Any:
+    def build(self, limits: Any) -> Any:
         self.builds += 1
         assert self.all_ask.wait(30)
         outcome = self.outcomes.pop(0)

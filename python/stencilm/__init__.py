@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammar import Finding, Grammar, Report
+    from stencilm.limits import Limits
     from stencilm.matcher import (
         BatchGrammarMatcher,
         GrammarMatcher,
@@ -59,6 +60,7 @@ __all__ = [
     "InvalidOutput",
     "JsonSchema",
     "LimitExceeded",
+    "Limits",
     "Literal",
     "MatcherError",
     "Model",
@@ -108,6 +110,7 @@ _NAMES = {
     ),
     "generation.result": ("Generation", "IncompleteOutput", "InvalidOutput"),
     "grammar": ("Finding", "Grammar", "Report"),
+    "limits": ("Limits",),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),
     "output_types": ("Choice", "JsonSchema", "Regex"),

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
+from stencilm.limits import Limits
+
 __all__ = [
     "BatchMatcher",
     "CompiledGrammar",
@@ -35,6 +37,8 @@ class Grammar:
         spelling: str,
         on_unsupported: str,
         documents: Sequence[tuple[str, str]],
+        max_bytes: int,
+        max_expressions: int,
     ) -> Grammar: ...
     @staticmethod
     def any_json() -> Grammar: ...
@@ -80,9 +84,13 @@ class Vocabulary:
 
 @final
 class CompiledGrammar:
-    def __new__(cls, grammar: Grammar, vocabulary: Vocabulary) -> CompiledGrammar: ...
+    def __new__(
+        cls, grammar: Grammar, vocabulary: Vocabulary, limits: Limits
+    ) -> CompiledGrammar: ...
     @staticmethod
-    def deserialize_json(text: str, vocabulary: Vocabulary) -> tuple[Grammar, CompiledGrammar]: ...
+    def deserialize_json(
+        text: str, vocabulary: Vocabulary, limits: Limits
+    ) -> tuple[Grammar, CompiledGrammar]: ...
     def serialize_json(self) -> str: ...
     @property
     def memory_size_bytes(self) -> int: ...

@@ -29,6 +29,7 @@ from stencilm.grammar import (
     Spelling,
     checked_text,
 )
+from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.tokenizers import TokenizerInfo
 
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
@@ -61,12 +62,15 @@ class CompiledGrammar:
         return self.core.serialize_json()
 
     @staticmethod
-    def deserialize_json(text: str, tokenizer_info: TokenizerInfo) -> CompiledGrammar:
+    def deserialize_json(
+        text: str, tokenizer_info: TokenizerInfo, *, limits: Limits = DEFAULT_LIMITS
+    ) -> CompiledGrammar:
         """The compiled grammar that `serialize_json` wrote; nothing in the text is taken on trust.
 
         Args:
             text: The text.
             tokenizer_info: The tokenizer that it was compiled for.
+            limits: Those for its matchers; they are not in the text.
 
         Raises:
             TokenizerError: It was compiled for another tokenizer.
@@ -75,7 +79,7 @@ class CompiledGrammar:
         """
         text = checked_text("text", text)
         grammar, compiled = _core.CompiledGrammar.deserialize_json(
-            text, _checked_info(tokenizer_info).core
+            text, _checked_info(tokenizer_info).core, _checked_limits(limits)
         )
         source = SerializedSource(grammar.serialize_json())
         return CompiledGrammar(Grammar(source, grammar), tokenizer_info, compiled)
@@ -99,6 +103,7 @@ class GrammarCompiler:
         cache_enabled: Where False every call compiles anew.
         cache_limit_bytes: How much the kept grammars may take together; those that were not asked
             for the longest go first. A grammar that somebody still holds lives on.
+        limits: How much work and memory each grammar may cost.
     """
 
     def __init__(
@@ -108,6 +113,7 @@ class GrammarCompiler:
         max_threads: int = 8,
         cache_enabled: bool = True,
         cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if isinstance(max_threads, bool) or not isinstance(max_threads, int):
             raise TypeError(f"max_threads is {max_threads!r}, but must be an int")
@@ -119,6 +125,7 @@ class GrammarCompiler:
             raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
         self._tokenizer_info = _checked_info(tokenizer_info)
         self._max_threads = max_threads
+        self._limits = _checked_limits(limits)
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
 
     @property
@@ -130,6 +137,11 @@ class GrammarCompiler:
     def max_threads(self) -> int:
         """As given."""
         return self._max_threads
+
+    @property
+    def limits(self) -> Limits:
+        """As given."""
+        return self._limits
 
     def __repr__(self) -> str:
         """What it compiles for."""
@@ -202,12 +214,12 @@ class GrammarCompiler:
         return 0 if self._cache is None else self._cache.measure()
 
     def _compile_source(self, source: Source) -> CompiledGrammar:
-        return self._cached(source, lambda: Grammar.from_source(source))
+        return self._cached(source, lambda: Grammar.from_source(source, self._limits))
 
     def _cached(self, source: Source, make: Callable[[], Grammar]) -> CompiledGrammar:
         def compile_it() -> CompiledGrammar:
             grammar = make()
-            core = _core.CompiledGrammar(grammar.core, self._tokenizer_info.core)
+            core = _core.CompiledGrammar(grammar.core, self._tokenizer_info.core, self._limits)
             return CompiledGrammar(grammar, self._tokenizer_info, core)
 
         return compile_it() if self._cache is None else self._cache.get(source, compile_it)
@@ -220,6 +232,15 @@ def _checked_info(tokenizer_info: Any) -> TokenizerInfo:
             "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
         )
     return tokenizer_info
+
+
+def _checked_limits(limits: Any) -> Limits:
+    if not isinstance(limits, Limits):
+        raise TypeError(
+            f"limits is a {type(limits).__name__}, but must be Limits, such as "
+            "Limits(automaton_states=10_000)"
+        )
+    return limits
 
 
 class _Flight:

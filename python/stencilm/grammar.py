@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from stencilm import _core
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.limits import DEFAULT_LIMITS, Limits
 
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
@@ -62,8 +63,8 @@ class Source(Protocol):
     def size_bytes(self) -> int:
         """What keeping it costs, about."""
 
-    def build(self) -> _core.Grammar:
-        """The grammar that it describes."""
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar that it describes; raises LimitExceeded where it is too large."""
 
 
 @dataclass(frozen=True)
@@ -232,9 +233,9 @@ class Grammar:
         return Grammar.from_source(JsonSchemaSource.of(True))
 
     @staticmethod
-    def from_source(source: Source) -> Grammar:
+    def from_source(source: Source, limits: Limits = DEFAULT_LIMITS) -> Grammar:
         """The grammar of a notation with its options."""
-        return Grammar(source, source.build())
+        return Grammar(source, source.build(limits))
 
     @cached_property
     def report(self) -> Report:
@@ -296,7 +297,7 @@ class JsonSchemaSource:
         """What keeping the texts costs, about."""
         return len(self.text) + sum(len(uri) + len(text) for uri, text in self.documents)
 
-    def build(self) -> _core.Grammar:
+    def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the schema."""
         return _core.Grammar.from_json_schema(
             self.text,
@@ -309,6 +310,8 @@ class JsonSchemaSource:
             spelling=self.spelling,
             on_unsupported=self.on_unsupported,
             documents=list(self.documents),
+            max_bytes=limits.schema_bytes,
+            max_expressions=limits.grammar_expressions,
         )
 
 
@@ -328,8 +331,9 @@ class RegexSource:
         """What keeping the pattern costs, about."""
         return len(self.pattern)
 
-    def build(self) -> _core.Grammar:
+    def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the pattern."""
+        _check_length("the pattern", self.pattern, limits)
         return _core.Grammar.from_regex(self.pattern)
 
 
@@ -352,8 +356,9 @@ class EbnfSource:
         """What keeping the text costs, about."""
         return len(self.text)
 
-    def build(self) -> _core.Grammar:
+    def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the text."""
+        _check_length("the text", self.text, limits)
         return _core.Grammar.from_ebnf(self.text, self.root_rule_name)
 
 
@@ -368,7 +373,7 @@ class SerializedSource:
         """What keeping the text costs, about."""
         return len(self.text)
 
-    def build(self) -> _core.Grammar:
+    def build(self, limits: Limits) -> _core.Grammar:
         """The grammar that was written."""
         return _core.Grammar.deserialize_json(self.text)
 
@@ -396,13 +401,22 @@ class CombinedSource:
         """What keeping the parts costs, about."""
         return sum(part.size_bytes for part in self.parts)
 
-    def build(self) -> _core.Grammar:
+    def build(self, limits: Limits) -> _core.Grammar:
         """The grammar made of all parts."""
-        return _combine(self.how, [part.build() for part in self.parts])
+        return _combine(self.how, [part.build(limits) for part in self.parts])
 
 
 def _combine(how: Literal["concat", "union"], parts: list[_core.Grammar]) -> _core.Grammar:
     return _core.Grammar.concat(parts) if how == "concat" else _core.Grammar.union(parts)
+
+
+def _check_length(name: str, text: str, limits: Limits) -> None:
+    length = len(text) if text.isascii() else len(text.encode())
+    if length > limits.schema_bytes:
+        raise LimitExceeded(
+            f"{name} has {length} bytes and at most {limits.schema_bytes} are accepted; split it, "
+            "or raise `schema_bytes` of the limits"
+        )
 
 
 def _schema_text(schema: Schema, name: str) -> str:

@@ -8,18 +8,13 @@ use crate::cache::MaskCache;
 use crate::captures;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
+use crate::limits::{LexiconLimits, Limits};
 use crate::machine::Machine;
 use crate::run::{Doubt, Run};
 use crate::stacks::{SetId, Stacks};
 use crate::token_edges::TokenEdges;
 use crate::tokenset;
 use crate::vocabulary::Vocabulary;
-
-/// Lexemes and rows of one vocabulary are dropped for new grammars when they hold more than this.
-const LEXICON_BUDGET_BYTES: usize = 64 << 20;
-
-/// The masks kept for one grammar are dropped when they hold more than this.
-const MASKS_BUDGET_BYTES: usize = 16 << 20;
 
 /// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
 pub struct CompiledGrammar {
@@ -28,6 +23,7 @@ pub struct CompiledGrammar {
     tokens: Arc<TokenEdges>,
     /// For every node whether a capture is in it; empty where there is none at all.
     capturing: Vec<bool>,
+    limits: Limits,
     layout: Mutex<Arc<Layout>>,
 }
 
@@ -38,6 +34,7 @@ pub(crate) struct Layout {
     machine: Mutex<Machine>,
     lexicon: Arc<Mutex<Lexicon>>,
     masks: Mutex<MaskCache>,
+    max_stack_bytes: usize,
 }
 
 impl CompiledGrammar {
@@ -46,10 +43,31 @@ impl CompiledGrammar {
     /// # Errors
     /// For single tokens that the grammar asks for and the vocabulary does not have.
     pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> Result<CompiledGrammar, EngineError> {
+        CompiledGrammar::with_limits(grammar, vocabulary, Limits::default())
+    }
+
+    /// Joins the two, to be used within these limits.
+    ///
+    /// # Errors
+    /// As [`CompiledGrammar::new`], and [`EngineError::GrammarTooLarge`].
+    pub fn with_limits(
+        grammar: Arc<Grammar>,
+        vocabulary: Arc<Vocabulary>,
+        limits: Limits,
+    ) -> Result<CompiledGrammar, EngineError> {
+        let count = grammar.exprs().own_len();
+        if count > limits.grammar_expressions {
+            return Err(EngineError::GrammarTooLarge { count, limit: limits.grammar_expressions });
+        }
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
-        let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary, &tokens)));
+        let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary, &tokens, &limits)));
         let capturing = captures::capturing(&grammar);
-        Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, layout })
+        Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, limits, layout })
+    }
+
+    /// The limits that it is used within.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// The single tokens that the grammar asks for.
@@ -93,18 +111,19 @@ impl CompiledGrammar {
         let mut current = lock(&self.layout);
         if Arc::ptr_eq(&current, full) {
             self.vocabulary.retire_lexicon(&full.lexicon);
-            *current = Arc::new(Layout::new(&self.grammar, &self.vocabulary, &self.tokens));
+            *current = Arc::new(Layout::new(&self.grammar, &self.vocabulary, &self.tokens, &self.limits));
         }
     }
 }
 
 impl Layout {
-    fn new(grammar: &Arc<Grammar>, vocabulary: &Arc<Vocabulary>, tokens: &Arc<TokenEdges>) -> Layout {
+    fn new(grammar: &Arc<Grammar>, vocabulary: &Arc<Vocabulary>, tokens: &Arc<TokenEdges>, limits: &Limits) -> Layout {
         Layout {
             vocabulary: vocabulary.clone(),
             machine: Mutex::new(Machine::new(grammar.clone(), tokens.clone())),
-            lexicon: vocabulary.lexicon(LEXICON_BUDGET_BYTES),
-            masks: Mutex::new(MaskCache::new(MASKS_BUDGET_BYTES, vocabulary.trie().max_depth())),
+            lexicon: vocabulary.lexicon(LexiconLimits::from(limits)),
+            masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
+            max_stack_bytes: limits.stack_bytes,
         }
     }
 
@@ -117,7 +136,7 @@ impl Layout {
         let mut machine = lock(&self.machine);
         let mut lexicon = lock(&self.lexicon);
         lexicon.begin();
-        stacks.begin();
+        stacks.begin(self.max_stack_bytes);
         let mut run =
             Run { machine: &mut machine, lexicon: &mut lexicon, stacks, recording: true, doubt: Doubt::default() };
         operation(&mut run)

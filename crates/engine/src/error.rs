@@ -36,8 +36,19 @@ pub enum EngineError {
     #[error("all tokens are left out where a single token must come; leave out fewer ids")]
     NoTokenLeft,
     /// Work or memory ran out.
-    #[error(transparent)]
+    #[error("{}, or raise `{}` of the limits", .0, name(.0))]
     Limit(#[from] LimitExceeded),
+    /// The grammar is too large.
+    #[error(
+        "the grammar has {count} parts of regular expressions, more than {limit}; shorten its literals, split it, or raise \
+         `grammar_expressions` of the limits"
+    )]
+    GrammarTooLarge {
+        /// Its parts.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// Finding the captures takes too long.
     #[error("finding the captures of this text took more than {0} steps; capture less, or a smaller part")]
     CapturesTooCostly(usize),
@@ -48,8 +59,20 @@ pub enum EngineError {
     )]
     StacksTooCostly(usize),
     /// One matcher holds too much.
-    #[error("the matcher holds more than {0} bytes of stacks; the grammar is too ambiguous for this text")]
+    #[error(
+        "the matcher holds more than {0} bytes of stacks; the grammar is too ambiguous for this text; simplify it, or raise \
+         `stack_bytes` of the limits"
+    )]
     StacksFull(usize),
+}
+
+/// What a limit of the lexemes is called in [`crate::Limits`].
+fn name(limit: &LimitExceeded) -> &'static str {
+    match limit {
+        LimitExceeded::Expressions(_) => "derived_expressions",
+        LimitExceeded::Search(_) => "search_steps",
+        LimitExceeded::States(_) => "automaton_states",
+    }
 }
 
 /// What a matcher refuses without changing.

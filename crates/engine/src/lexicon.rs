@@ -119,8 +119,7 @@ pub struct Lexicon {
 
 impl Lexicon {
     /// An empty lexicon for a vocabulary whose longest token has `longest_token` bytes.
-    pub fn new(longest_token: usize) -> Lexicon {
-        let limits = Limits::default();
+    pub fn new(longest_token: usize, limits: Limits) -> Lexicon {
         Lexicon {
             deriver: Deriver::over(common_exprs(), limits),
             dfas: Vec::new(),

@@ -10,6 +10,7 @@ use stencilm_grammar::{ErrorKind, Grammar, GrammarError};
 
 use crate::compiled::CompiledGrammar;
 use crate::error::EngineError;
+use crate::limits::Limits;
 use crate::vocabulary::Vocabulary;
 
 /// What a text must say it is.
@@ -79,8 +80,13 @@ impl CompiledGrammar {
     ///
     /// # Errors
     /// [`SavedError::OtherTokenizer`] where it was compiled for another vocabulary, [`SavedError::Grammar`] for a text that
-    /// is damaged, of another format or version, or too large, and what [`CompiledGrammar::new`] refuses.
-    pub fn deserialize_json(text: &str, vocabulary: Arc<Vocabulary>) -> Result<CompiledGrammar, SavedError> {
+    /// is damaged, of another format or version, or too large, and what [`CompiledGrammar::with_limits`]
+    /// refuses.
+    pub fn deserialize_json(
+        text: &str,
+        vocabulary: Arc<Vocabulary>,
+        limits: Limits,
+    ) -> Result<CompiledGrammar, SavedError> {
         if text.len() > MAX_BYTES {
             let message = format!("the text has {} bytes and at most {MAX_BYTES} are accepted", text.len());
             return Err(GrammarError::new(ErrorKind::Limit, "", message).into());
@@ -104,7 +110,7 @@ impl CompiledGrammar {
             return Err(SavedError::OtherTokenizer { saved: shortened(&saved.tokenizer), given });
         }
         let grammar = Grammar::deserialize_json(saved.grammar.get()).map_err(inside)?;
-        Ok(CompiledGrammar::new(Arc::new(grammar), vocabulary)?)
+        Ok(CompiledGrammar::with_limits(Arc::new(grammar), vocabulary, limits)?)
     }
 }
 

@@ -64,9 +64,6 @@ pub struct Cell {
     pub last: u32,
 }
 
-/// So many bytes the stacks of one matcher may hold.
-const MAX_BYTES: usize = 256 << 20;
-
 /// So many entries one operation may look at, about a second of work: as many ways as a grammar is ambiguous.
 const MAX_WORK: usize = 30_000_000;
 
@@ -100,6 +97,8 @@ pub struct Stacks {
     watch: Option<Watch>,
     /// How many more entries the operation may look at.
     work_left: usize,
+    /// So many bytes it may hold.
+    max_bytes: usize,
 }
 
 /// Which sets were looked at, of those that were there before.
@@ -126,6 +125,7 @@ impl Stacks {
             started: Vec::new(),
             watch: None,
             work_left: MAX_WORK,
+            max_bytes: usize::MAX,
         };
         let empty = stacks.intern(&[]);
         let bottom = stacks.intern(&[Entry::BOTTOM]);
@@ -147,7 +147,8 @@ impl Stacks {
     }
 
     /// Begins an operation, which may work so much and no more.
-    pub fn begin(&mut self) {
+    pub fn begin(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
         self.work_left = MAX_WORK;
     }
 
@@ -162,7 +163,7 @@ impl Stacks {
     /// When the operation has worked too much, or the memory is full. Rewinding makes the memory whole again.
     pub fn spend(&mut self, entries: usize) -> Result<(), EngineError> {
         self.work_left = self.work_left.checked_sub(entries).ok_or(EngineError::StacksTooCostly(MAX_WORK))?;
-        if self.memory_bytes() > MAX_BYTES { Err(EngineError::StacksFull(MAX_BYTES)) } else { Ok(()) }
+        if self.memory_bytes() > self.max_bytes { Err(EngineError::StacksFull(self.max_bytes)) } else { Ok(()) }
     }
 
     /// From now on remembers the sets of today that are looked at, in the order of the first look.

@@ -4,12 +4,17 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use crate::lexicon::Lexicon;
+use crate::limits::{LexiconLimits, Limits};
 use crate::tokens::{Tokens, VocabularyError};
+
+/// Lexemes are kept for so many different limits, the latest ones.
+const MAX_LEXICONS: usize = 8;
 
 /// The tokens of a tokenizer. Immutable; shared by every grammar compiled for it.
 pub struct Vocabulary {
     tokens: Tokens,
-    lexicon: Mutex<Arc<Mutex<Lexicon>>>,
+    /// Those of the limits asked for last come first.
+    lexicons: Mutex<Vec<(LexiconLimits, Arc<Mutex<Lexicon>>)>>,
 }
 
 impl Vocabulary {
@@ -24,27 +29,32 @@ impl Vocabulary {
         special_tokens: &[(u32, String)],
     ) -> Result<Vocabulary, VocabularyError> {
         let tokens = Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?;
-        let lexicon = Lexicon::new(tokens.trie().max_depth());
-        Ok(Vocabulary { tokens, lexicon: Mutex::new(Arc::new(Mutex::new(lexicon))) })
+        let vocabulary = Vocabulary { tokens, lexicons: Mutex::default() };
+        vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
+        Ok(vocabulary)
     }
 
-    /// The lexemes that all grammars of this vocabulary share. A lexicon that has outgrown its budget is
-    /// replaced by an empty one for grammars to come; the old one lives as long as the grammars that use it.
-    pub(crate) fn lexicon(&self, budget_bytes: usize) -> Arc<Mutex<Lexicon>> {
-        let mut current = self.lexicon.lock().expect("no thread panics while it holds the lexicon");
-        let too_large = current.try_lock().is_ok_and(|mut lexicon| lexicon.has_outgrown(budget_bytes));
-        if too_large {
-            *current = Arc::new(Mutex::new(Lexicon::new(self.tokens.trie().max_depth())));
-        }
-        current.clone()
+    /// The lexemes that all grammars of this vocabulary and of these limits share. A lexicon that has outgrown its
+    /// budget is replaced by an empty one for grammars to come; the old one lives as long as the grammars that use it.
+    pub(crate) fn lexicon(&self, limits: LexiconLimits) -> Arc<Mutex<Lexicon>> {
+        let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
+        let known = lexicons.iter().position(|(known, _)| *known == limits).map(|position| lexicons.remove(position).1);
+        let fits =
+            |lexicon: &Arc<Mutex<Lexicon>>| lexicon.try_lock().map_or(true, |mut one| !one.has_outgrown(limits.bytes));
+        let lexicon = known.filter(fits).unwrap_or_else(|| self.new_lexicon(limits));
+        lexicons.insert(0, (limits, lexicon.clone()));
+        lexicons.truncate(MAX_LEXICONS);
+        lexicon
     }
 
     /// Gives grammars to come an empty lexicon in place of this one, which has reached a limit.
     pub(crate) fn retire_lexicon(&self, full: &Arc<Mutex<Lexicon>>) {
-        let mut current = self.lexicon.lock().expect("no thread panics while it holds the lexicon");
-        if Arc::ptr_eq(&current, full) {
-            *current = Arc::new(Mutex::new(Lexicon::new(self.tokens.trie().max_depth())));
-        }
+        let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
+        lexicons.retain(|(_, lexicon)| !Arc::ptr_eq(lexicon, full));
+    }
+
+    fn new_lexicon(&self, limits: LexiconLimits) -> Arc<Mutex<Lexicon>> {
+        Arc::new(Mutex::new(Lexicon::new(self.tokens.trie().max_depth(), limits.work)))
     }
 }
 

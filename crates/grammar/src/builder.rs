@@ -19,11 +19,19 @@ pub struct GrammarBuilder {
     nodes: Vec<Node>,
     rules: Vec<(String, Option<NodeId>)>,
     members: Vec<Members>,
+    /// Given by the caller; [`MAX_EXPRS`] where not.
+    max_exprs: Option<usize>,
 }
 
 impl Default for GrammarBuilder {
     fn default() -> GrammarBuilder {
-        GrammarBuilder { exprs: common_exprs(), nodes: Vec::new(), rules: Vec::new(), members: Vec::new() }
+        GrammarBuilder {
+            exprs: common_exprs(),
+            nodes: Vec::new(),
+            rules: Vec::new(),
+            members: Vec::new(),
+            max_exprs: None,
+        }
     }
 }
 
@@ -96,6 +104,11 @@ impl GrammarBuilder {
         self.rules[rule.0 as usize].1.is_some()
     }
 
+    /// Allows so many expressions, in place of 1,200,000.
+    pub fn limit_exprs(&mut self, max_exprs: usize) {
+        self.max_exprs = Some(max_exprs);
+    }
+
     /// The grammar that starts at `root`, without the parts that match nothing.
     ///
     /// # Errors
@@ -105,10 +118,13 @@ impl GrammarBuilder {
     /// # Panics
     /// When a declared rule was never defined.
     pub fn finish(mut self, root: NodeId, report: impl Into<KeptReport>) -> Result<Grammar, GrammarError> {
-        if self.exprs.own_len() > MAX_EXPRS {
-            let message = format!(
-                "the grammar has more than {MAX_EXPRS} parts of regular expressions; shorten its literals or split it"
-            );
+        let max_exprs = self.max_exprs.unwrap_or(MAX_EXPRS);
+        if self.exprs.own_len() > max_exprs {
+            let way_out = match self.max_exprs {
+                Some(_) => "shorten its literals, split it, or raise `grammar_expressions` of the limits",
+                None => "shorten its literals or split it",
+            };
+            let message = format!("the grammar has more than {max_exprs} parts of regular expressions; {way_out}");
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
         self.exprs.shrink_to_fit();

@@ -9,6 +9,32 @@ use crate::errors;
 use crate::grammar::Grammar;
 use crate::vocabulary::Vocabulary;
 
+/// The attributes of `stencilm.limits.Limits` that bound a compiled grammar.
+#[derive(FromPyObject)]
+pub struct Limits {
+    grammar_expressions: usize,
+    derived_expressions: usize,
+    search_steps: usize,
+    automaton_states: usize,
+    stack_bytes: usize,
+    lexicon_bytes: usize,
+    mask_cache_bytes: usize,
+}
+
+impl From<Limits> for engine::Limits {
+    fn from(limits: Limits) -> engine::Limits {
+        engine::Limits {
+            grammar_expressions: limits.grammar_expressions,
+            derived_expressions: limits.derived_expressions,
+            search_steps: limits.search_steps,
+            automaton_states: limits.automaton_states,
+            stack_bytes: limits.stack_bytes,
+            lexicon_bytes: limits.lexicon_bytes,
+            mask_cache_bytes: limits.mask_cache_bytes,
+        }
+    }
+}
+
 /// A grammar compiled for a vocabulary; immutable and usable from many threads at once.
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct CompiledGrammar {
@@ -18,17 +44,22 @@ pub struct CompiledGrammar {
 #[pymethods]
 impl CompiledGrammar {
     #[new]
-    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary) -> PyResult<CompiledGrammar> {
+    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary, limits: Limits) -> PyResult<CompiledGrammar> {
         let (grammar, vocabulary) = (grammar.inner.clone(), vocabulary.inner.clone());
-        let inner = py.detach(|| engine::CompiledGrammar::new(grammar, vocabulary));
+        let inner = py.detach(|| engine::CompiledGrammar::with_limits(grammar, vocabulary, limits.into()));
         Ok(CompiledGrammar { inner: Arc::new(inner.map_err(|error| errors::compiling(py, error))?) })
     }
 
     /// Also the grammar, which was in the text.
     #[staticmethod]
-    fn deserialize_json(py: Python<'_>, text: &str, vocabulary: &Vocabulary) -> PyResult<(Grammar, CompiledGrammar)> {
+    fn deserialize_json(
+        py: Python<'_>,
+        text: &str,
+        vocabulary: &Vocabulary,
+        limits: Limits,
+    ) -> PyResult<(Grammar, CompiledGrammar)> {
         let vocabulary = vocabulary.inner.clone();
-        match py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary)) {
+        match py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary, limits.into())) {
             Ok(inner) => Ok((Grammar { inner: inner.grammar().clone() }, CompiledGrammar { inner: Arc::new(inner) })),
             Err(error) => Err(errors::saved(py, error)),
         }

@@ -48,6 +48,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
     let class = match error {
         MatcherError::Engine(
             EngineError::Limit(_)
+            | EngineError::GrammarTooLarge { .. }
             | EngineError::StacksFull(_)
             | EngineError::StacksTooCostly(_)
             | EngineError::CapturesTooCostly(_)

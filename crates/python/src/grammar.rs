@@ -21,7 +21,7 @@ pub struct Grammar {
 impl Grammar {
     #[staticmethod]
     #[pyo3(signature = (schema, *, any_whitespace, indent, separators, strict_mode, max_whitespace, property_order,
-                        spelling, on_unsupported, documents))]
+                        spelling, on_unsupported, documents, max_bytes, max_expressions))]
     #[expect(clippy::too_many_arguments, reason = "the options of the public call, one by one")]
     fn from_json_schema(
         py: Python<'_>,
@@ -35,6 +35,8 @@ impl Grammar {
         spelling: &str,
         on_unsupported: &str,
         documents: Vec<(String, String)>,
+        max_bytes: usize,
+        max_expressions: usize,
     ) -> PyResult<Grammar> {
         let options = JsonSchemaOptions {
             any_whitespace,
@@ -46,6 +48,8 @@ impl Grammar {
             spelling: one_of("spelling", spelling, [("natural", Spelling::Natural), ("any", Spelling::Any)])?,
             relax: one_of("on_unsupported", on_unsupported, [("error", false), ("relax", true)])?,
             documents,
+            max_bytes,
+            max_exprs: max_expressions,
         };
         let result = py.detach(|| grammar::from_json_schema(schema, &options));
         Grammar::wrap(py, result)

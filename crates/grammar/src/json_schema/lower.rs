@@ -86,6 +86,7 @@ impl<'a> Lowering<'a> {
 
     /// The grammar of the whole document.
     pub(super) fn grammar(mut self) -> Result<Grammar, GrammarError> {
+        self.builder.limit_exprs(self.options.max_exprs);
         // About as many expressions as there are letters in keys.
         self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
         let root = self.value(&[self.schemas.root()], 0)?;

@@ -33,6 +33,7 @@ pub use common::common_exprs;
 
 use stencilm_regex::{ExprId, ExprSet};
 
+use crate::builder::MAX_EXPRS;
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::Grammar;
 
@@ -68,6 +69,10 @@ pub struct JsonSchemaOptions {
     pub relax: bool,
     /// Schemas that `$ref` may reach, by URI. Not supported yet.
     pub documents: Vec<(String, String)>,
+    /// Longest schema, in bytes.
+    pub max_bytes: usize,
+    /// Most expressions in the lexemes of its grammar.
+    pub max_exprs: usize,
 }
 
 impl Default for JsonSchemaOptions {
@@ -82,6 +87,8 @@ impl Default for JsonSchemaOptions {
             spelling: Spelling::Natural,
             relax: false,
             documents: Vec::new(),
+            max_bytes: parse::MAX_BYTES,
+            max_exprs: MAX_EXPRS,
         }
     }
 }
@@ -96,7 +103,7 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
         let message = format!("other documents ({uri:?}) are not supported yet; copy what is needed into $defs");
         return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
     }
-    let document = parse::parse(schema)?;
+    let document = parse::parse(schema, options.max_bytes)?;
     let schemas = keywords::read(&document)?;
     lower::Lowering::new(&schemas, options)?.grammar()
 }

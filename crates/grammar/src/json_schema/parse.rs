@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::document::{Document, Entries, Json, JsonId, Slot, quoted};
 use crate::error::{ErrorKind, GrammarError};
 
-/// Longest schema text accepted, in bytes.
+/// Longest schema text accepted unless another limit is given, in bytes.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 /// Deepest nesting of arrays and objects accepted.
 pub(super) const MAX_DEPTH: usize = 1_000;
@@ -26,9 +26,12 @@ struct Parser<'a> {
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many values.
-pub(super) fn parse(text: &str) -> Result<Document<'_>, GrammarError> {
-    if text.len() > MAX_BYTES {
-        let message = format!("the schema has {} bytes and at most {MAX_BYTES} are accepted; split it up", text.len());
+pub(super) fn parse(text: &str, max_bytes: usize) -> Result<Document<'_>, GrammarError> {
+    if text.len() > max_bytes {
+        let message = format!(
+            "the schema has {} bytes and at most {max_bytes} are accepted; split it up, or raise `schema_bytes` of the limits",
+            text.len()
+        );
         return Err(GrammarError::new(ErrorKind::Limit, "", message));
     }
     let mut parser = Parser { text, at: 0, slots: Vec::with_capacity(text.len() / 16) };

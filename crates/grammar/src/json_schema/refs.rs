@@ -188,6 +188,7 @@ mod tests {
         let document = parse(
             r##"{"$id": "http://a.example/root", "$defs": {"a~/b%": true, "in": {"$id": "http://a.example/in", "$defs": {"x": {}},
                 "not": {"$ref": "#/$defs/x"}}}, "items": [{"minimum": 1}], "enum": [{"a": 1}], "properties": {"enum": {}}}"##,
+            1_000,
         )
         .unwrap();
         let refs = Refs::new(&document, "$id");

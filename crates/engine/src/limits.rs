@@ -1,0 +1,55 @@
+//! How much work and memory a grammar may cost whoever compiles it and reads texts with it.
+
+/// Bounds on one compiled grammar and its matchers. Reaching one is an error that names it, where not said otherwise, and
+/// spoils nothing: matchers made afterwards begin anew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The greatest number of expressions in the lexemes of the grammar.
+    pub grammar_expressions: usize,
+    /// The greatest number of expressions derived in one operation, such as one mask.
+    pub derived_expressions: usize,
+    /// The greatest number of expressions visited to tell whether an intersection or a complement matches anything.
+    pub search_steps: usize,
+    /// The greatest number of states of one automaton, which belongs to the lexemes that may come at one place.
+    pub automaton_states: usize,
+    /// The greatest size of the stacks of one matcher, in bytes.
+    pub stack_bytes: usize,
+    /// How much the lexemes may hold that grammars of one vocabulary and of equal limits share, in bytes. Where they hold
+    /// more, grammars compiled from then on begin with new ones. No error.
+    pub lexicon_bytes: usize,
+    /// How much the masks may hold that are kept for one grammar, in bytes. Where they hold more, all are dropped. No error.
+    pub mask_cache_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        let lexemes = stencilm_regex::Limits::default();
+        Limits {
+            grammar_expressions: 1_200_000,
+            derived_expressions: lexemes.max_exprs,
+            search_steps: lexemes.max_search,
+            automaton_states: lexemes.max_states,
+            stack_bytes: 256 << 20,
+            lexicon_bytes: 64 << 20,
+            mask_cache_bytes: 16 << 20,
+        }
+    }
+}
+
+/// Those of the limits that lexemes are worked out under; lexemes are shared by grammars that agree in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LexiconLimits {
+    pub work: stencilm_regex::Limits,
+    pub bytes: usize,
+}
+
+impl From<&Limits> for LexiconLimits {
+    fn from(limits: &Limits) -> LexiconLimits {
+        let work = stencilm_regex::Limits {
+            max_exprs: limits.derived_expressions,
+            max_search: limits.search_steps,
+            max_states: limits.automaton_states,
+        };
+        LexiconLimits { work, bytes: limits.lexicon_bytes }
+    }
+}

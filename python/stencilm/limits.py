@@ -1,0 +1,64 @@
+"""How much work and memory a grammar may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+_MOST = {"automaton_states": 2**30 - 1, "schema_bytes": 2**30}
+_MOST_ENTRIES = 2**31
+_MOST_BYTES = 2**48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on what a `GrammarCompiler` compiles, and on the matchers of it.
+
+    Where a bound is reached the answer is a `LimitExceeded` that names it, except for the last two,
+    which only bound what is kept. Names in bytes count bytes, the others count things.
+
+    Attributes:
+        schema_bytes: Longest schema, EBNF text or pattern, in UTF-8. Only schemas may be longer
+            than 1 MiB.
+        grammar_expressions: Most regular expressions, each part counted, that a grammar's lexemes
+            are made of. Only schemas may have more than the default.
+        derived_expressions: Most expressions that one operation, such as one mask, derives from
+            those.
+        search_steps: Most expressions that are visited to tell whether an intersection or a
+            complement of lexemes matches anything.
+        automaton_states: Most states of one automaton; it holds the lexemes that may come at one
+            place.
+        stack_bytes: What the stacks of one matcher may hold, its whole history included.
+        lexicon_bytes: What the lexemes may hold that grammars of one tokenizer and of equal limits
+            share. Where they hold more, grammars compiled from then on begin with new ones.
+        mask_cache_bytes: What the masks may hold that are kept for one grammar. Where they hold
+            more, all of them are dropped.
+    """
+
+    schema_bytes: int = 1 << 20
+    grammar_expressions: int = 1_200_000
+    derived_expressions: int = 1_000_000
+    search_steps: int = 100_000
+    automaton_states: int = 500_000
+    stack_bytes: int = 256 << 20
+    lexicon_bytes: int = 64 << 20
+    mask_cache_bytes: int = 16 << 20
+
+    def __post_init__(self) -> None:
+        """Checks that every bound is a number that can be one.
+
+        Raises:
+            TypeError: A bound is no int.
+            ValueError: It is negative, or larger than this library can count.
+        """
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{field.name} is {value!r:.80}, but must be an int")
+            usual = _MOST_BYTES if field.name.endswith("_bytes") else _MOST_ENTRIES
+            most = _MOST.get(field.name, usual)
+            if not 0 <= value <= most:
+                shown = value if abs(value) < 2**64 else "beyond 64 bits"
+                raise ValueError(f"{field.name} is {shown}, but must be from 0 to {most}")
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,183 @@
+"""What a limit does when it is reached, and that it spoils nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stencilm
+from stencilm import (
+    CompiledGrammar,
+    Grammar,
+    GrammarCompiler,
+    GrammarMatcher,
+    LimitExceeded,
+    Limits,
+    TokenizerInfo,
+)
+
+INFO = TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
+LONG = {"type": "integer", "description": "é" * 600_000}
+TWO_PATTERNS = {"type": "string", "allOf": [{"pattern": "a.*b.*c"}, {"pattern": "c.*d.*e"}]}
+
+
+def compiler(**limits: int) -> GrammarCompiler:
+    return GrammarCompiler(INFO, limits=Limits(**limits))
+
+
+def masks(compiled: CompiledGrammar, text: str) -> list[bytes]:
+    """The masks before every character of a text, and behind it."""
+    matcher = GrammarMatcher(compiled)
+    mask = np.zeros((1, (INFO.vocab_size + 31) // 32), dtype=np.int32)
+    found = []
+    for character in [*text, ""]:
+        matcher.fill_next_token_bitmask(mask)
+        found.append(mask.tobytes())
+        assert matcher.accept_string(character)
+    return found
+
+
+CASES: dict[str, tuple[dict[str, int], Callable[[GrammarCompiler], Any]]] = {
+    "a long schema": ({"schema_bytes": 10}, lambda made: made.compile_json_schema(LONG)),
+    "a long pattern": ({"schema_bytes": 3}, lambda made: made.compile_regex("éé")),
+    "a long EBNF text": ({"schema_bytes": 10}, lambda made: made.compile_grammar('root ::= "a"')),
+    "a large schema": (
+        {"grammar_expressions": 3},
+        lambda made: made.compile_json_schema({"enum": ["one", "two", "three"]}),
+    ),
+    "a large pattern": ({"grammar_expressions": 3}, lambda made: made.compile_regex("abcdefgh")),
+    "a large grammar": (
+        {"grammar_expressions": 3},
+        lambda made: made.compile(Grammar.from_regex("abcdefgh")),
+    ),
+    "a mask that derives much": (
+        {"derived_expressions": 5},
+        lambda made: masks(made.compile_regex("(abcdefgh|[a-d]{3,90}x)*"), "abcdefgh"),
+    ),
+    "a long search": (
+        {"search_steps": 1},
+        lambda made: masks(made.compile_json_schema(TWO_PATTERNS), '"'),
+    ),
+    "a large automaton": (
+        {"automaton_states": 40},
+        lambda made: masks(made.compile_regex("(x{200}y)*"), "x" * 100),
+    ),
+    "large stacks": (
+        {"stack_bytes": 20_000},
+        lambda made: masks(made.compile_builtin_json_grammar(), "[" * 2_000),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_limit_is_named_with_its_value(case: str) -> None:
+    limits, work = CASES[case]
+    [(name, value)] = limits.items()
+    with pytest.raises(LimitExceeded, match=f"{value}.* raise `{name}` of the limits"):
+        work(compiler(**limits))
+    # Others of the same tokenizer have limits of their own.
+    if case != "a long schema":
+        work(compiler())
+
+
+def test_a_limit_may_be_raised() -> None:
+    with pytest.raises(LimitExceeded, match=r"at most 1048576 are accepted.*`schema_bytes`"):
+        compiler().compile_json_schema(LONG)
+    compiled = compiler(schema_bytes=2 << 20).compile_json_schema(LONG)
+    assert GrammarMatcher(compiled).accept_string("17")
+
+
+def test_what_only_bounds_what_is_kept_changes_no_mask() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
+    text = '{"a": "xyz", "b": [1, {"c": null}]}'
+    expected = masks(compiler().compile_json_schema(schema), text)
+    for limits in ({"lexicon_bytes": 0}, {"mask_cache_bytes": 0}):
+        made = compiler(**limits)
+        compiled = made.compile_json_schema(schema)
+        assert masks(compiled, text) == masks(compiled, text) == expected
+        made.clear_cache()
+        assert masks(made.compile_json_schema(schema), text) == expected
+
+
+def test_the_cache_of_masks_is_bounded() -> None:
+    grammar = Grammar.from_regex("([a-z]{1,30} ){40}")
+    text = "some words of many lengths and more of them " * 4
+    small, large = compiler(mask_cache_bytes=1), compiler()
+    sizes = []
+    for made in (small, large):
+        compiled = made.compile(grammar)
+        masks(compiled, text[:150])
+        sizes.append(compiled.memory_size_bytes)
+    assert sizes[0] < sizes[1]
+
+
+def test_a_grammar_that_failed_leaves_its_matchers_to_come_as_they_were() -> None:
+    compiled = compiler(automaton_states=40).compile_regex("x{0,200}|y")
+    for _ in range(3):
+        matcher = GrammarMatcher(compiled)
+        with pytest.raises(LimitExceeded):
+            matcher.accept_string("x" * 150)
+        assert GrammarMatcher(compiled).accept_string("y")
+
+
+def test_read_again_with_limits() -> None:
+    text = compiler().compile_regex("abcdefgh").serialize_json()
+    assert CompiledGrammar.deserialize_json(text, INFO).serialize_json() == text
+    with pytest.raises(LimitExceeded, match="`grammar_expressions`"):
+        CompiledGrammar.deserialize_json(text, INFO, limits=Limits(grammar_expressions=3))
+
+
+def test_limits_are_values() -> None:
+    assert Limits() == Limits(schema_bytes=1 << 20) != Limits(schema_bytes=5)
+    assert compiler(search_steps=7).limits == dataclasses.replace(Limits(), search_steps=7)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Limits().schema_bytes = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Limits)])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (-1, ValueError),
+        (2**60, ValueError),
+        (2**9_000, ValueError),
+        (-(2**9_000), ValueError),
+        (1.5, TypeError),
+        (True, TypeError),
+        (None, TypeError),
+        ("x" * 1_000, TypeError),
+        (float("nan"), TypeError),
+    ],
+)
+def test_absurd_limits_are_refused_by_name(name: str, value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=f"{name} is .*must be") as caught:
+        Limits(**{name: value})
+    assert len(str(caught.value)) < 200
+
+
+def test_the_greatest_limits_are_taken() -> None:
+    greatest = Limits(
+        schema_bytes=2**30,
+        grammar_expressions=2**31,
+        derived_expressions=2**31,
+        search_steps=2**31,
+        automaton_states=2**30 - 1,
+        stack_bytes=2**48,
+        lexicon_bytes=2**48,
+        mask_cache_bytes=2**48,
+    )
+    compiled = GrammarCompiler(INFO, limits=greatest).compile_json_schema({"type": "integer"})
+    assert GrammarMatcher(compiled).accept_string("12")
+
+
+@pytest.mark.parametrize("value", [None, 5, {"schema_bytes": 5}, Limits])
+def test_what_is_no_limits_is_named(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"limits is a .*but must be Limits"):
+        GrammarCompiler(INFO, limits=value)
+    with pytest.raises(TypeError, match=r"limits is a .*but must be Limits"):
+        CompiledGrammar.deserialize_json("", INFO, limits=value)
