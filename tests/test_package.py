@@ -267,6 +267,39 @@ def test_the_cache_keeps_the_latest_within_its_budget() -> None:
     assert compiler.get_cache_size_bytes() > limit // 2
 
 
+def test_the_cache_never_shows_more_than_its_budget_while_its_grammars_grow() -> None:
+    limit = 200_000
+    compiler = GrammarCompiler(INFO, cache_limit_bytes=limit)
+    fresh = used = 0
+    for number in range(400):
+        compiled = compiler.compile_json_schema({"enum": [f"{number}", f"{number}x", number]})
+        fresh += compiled.memory_size_bytes
+        GrammarMatcher(compiled).num_allowed_tokens()
+        used += compiled.memory_size_bytes
+        assert compiler.get_cache_size_bytes() <= limit
+        if number % 7 == 0:
+            assert compiler.compile_json_schema({"enum": ["0", "0x", 0]}) is not None
+    assert used > 1.1 * fresh > 3 * limit, "grammars grow, and are too many"
+    assert compiler.get_cache_size_bytes() > limit // 2
+
+
+def test_a_grammar_that_outgrows_the_whole_budget_goes_and_takes_no_other_with_it() -> None:
+    small, large = "a", "((b|c|dd){1,9}[e-g]{3,5}x)*"
+    compiled = GrammarCompiler(INFO).compile_regex(large)
+    limit = compiled.memory_size_bytes * 2
+    compiler = GrammarCompiler(INFO, cache_limit_bytes=limit)
+    kept, grown = compiler.compile_regex(small), compiler.compile_regex(large)
+    one = GrammarMatcher(grown)
+    for character in "bcddbbeefx" * 10:
+        assert one.accept_string(character)
+        one.num_allowed_tokens()
+    assert grown.memory_size_bytes > limit
+    assert compiler.compile_regex(large) is grown  # asked for once more, and measured then
+    assert compiler.get_cache_size_bytes() < limit
+    assert compiler.compile_regex(large) is not grown
+    assert compiler.compile_regex(small) is kept
+
+
 def test_what_exceeds_the_whole_budget_is_compiled_and_not_kept() -> None:
     compiler = GrammarCompiler(INFO, cache_limit_bytes=1)
     assert compiler.compile_regex("a") is not compiler.compile_regex("a")

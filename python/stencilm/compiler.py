@@ -10,6 +10,7 @@ import copy
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from threading import Event, Lock
 from typing import Any, NoReturn
 
@@ -210,7 +211,7 @@ class GrammarCompiler:
             self._cache.clear()
 
     def get_cache_size_bytes(self) -> int:
-        """What the kept grammars take at present."""
+        """What the kept grammars take at present: never more than `cache_limit_bytes`."""
         return 0 if self._cache is None else self._cache.measure()
 
     def _compile_source(self, source: Source) -> CompiledGrammar:
@@ -252,20 +253,31 @@ class _Flight:
         self.error: StencilError | None = None
 
 
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A compiled grammar that is kept, and what it took when it was measured last."""
+
+    source: Source
+    compiled: CompiledGrammar
+    size_bytes: int = 0
+
+
 class _Cache:
     """The latest compiled grammars within a budget of bytes, and the compilations under way."""
 
-    # Grammars grow while they are used, so their sizes are measured again and again: all of them
-    # once the cache has taken in a fraction of its entries, which is a few looks for each entry.
-    _FRACTION = 8
+    # Grammars grow while they are used, so their sizes are measured again and again: with every
+    # new entry those that were used last, which grow the most, and some of all the others in turn.
+    _USED_LAST = 2
+    _IN_TURN = 6
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._lock = Lock()
-        self._entries: OrderedDict[Source, CompiledGrammar] = OrderedDict()
-        self._sizes: dict[Source, int] = {}
+        # Those not asked for the longest come first.
+        self._entries: OrderedDict[Source, _Entry] = OrderedDict()
+        # Those not measured the longest come first.
+        self._turn: OrderedDict[_Entry, None] = OrderedDict()
         self._total = 0
-        self._added_since_measured = 0
         self._flights: dict[Source, _Flight] = {}
 
     def get(self, source: Source, compile_it: Callable[[], CompiledGrammar]) -> CompiledGrammar:
@@ -274,7 +286,8 @@ class _Cache:
                 known = self._entries.get(source)
                 if known is not None:
                     self._entries.move_to_end(source)
-                    return known
+                    self._measure(known)
+                    return known.compiled
                 flight = self._flights.get(source)
                 if flight is None:
                     mine = self._flights[source] = _Flight()
@@ -302,33 +315,34 @@ class _Cache:
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
-            self._sizes.clear()
+            self._turn.clear()
             self._total = 0
 
     def measure(self) -> int:
         with self._lock:
-            self._measure()
+            self._measure(*self._turn)
             return self._total
 
     def _add(self, source: Source, compiled: CompiledGrammar) -> None:
-        size = _size(source, compiled)
-        if size > self._limit_bytes:
-            return
-        self._entries[source] = compiled
-        self._sizes[source] = size
-        self._total += size
-        self._added_since_measured += 1
-        if self._added_since_measured * self._FRACTION >= len(self._entries):
-            self._measure()
+        added = self._entries[source] = _Entry(source, compiled)
+        self._turn[added] = None
+        used_last = islice(reversed(self._entries.values()), 1 + self._USED_LAST)
+        self._measure(*used_last, *islice(self._turn, self._IN_TURN))
+
+    def _measure(self, *entries: _Entry) -> None:
+        """Measures these, then drops what is too large or too much."""
+        for entry in entries:
+            size = entry.source.size_bytes + entry.compiled.memory_size_bytes
+            self._total += size - entry.size_bytes
+            entry.size_bytes = size
+            self._turn.move_to_end(entry)
+        for entry in entries:
+            if entry.size_bytes > self._limit_bytes and entry in self._turn:
+                self._drop(entry)  # rather than all the others
         while self._total > self._limit_bytes:
-            oldest, _ = self._entries.popitem(last=False)
-            self._total -= self._sizes.pop(oldest)
+            self._drop(next(iter(self._entries.values())))
 
-    def _measure(self) -> None:
-        self._sizes = {source: _size(source, entry) for source, entry in self._entries.items()}
-        self._total = sum(self._sizes.values())
-        self._added_since_measured = 0
-
-
-def _size(source: Source, compiled: CompiledGrammar) -> int:
-    return source.size_bytes + compiled.memory_size_bytes
+    def _drop(self, entry: _Entry) -> None:
+        del self._entries[entry.source]
+        del self._turn[entry]
+        self._total -= entry.size_bytes

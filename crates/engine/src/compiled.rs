@@ -1,6 +1,7 @@
 //! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use stencilm_grammar::Grammar;
 
@@ -24,6 +25,10 @@ pub struct CompiledGrammar {
     /// For every node whether a capture is in it; empty where there is none at all.
     capturing: Vec<bool>,
     limits: Limits,
+    /// What the grammar holds, which never changes.
+    grammar_bytes: usize,
+    /// What the machine and the masks held when they were measured last.
+    measured: AtomicUsize,
     layout: Mutex<Arc<Layout>>,
 }
 
@@ -62,7 +67,8 @@ impl CompiledGrammar {
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
         let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary, &tokens, &limits)));
         let capturing = captures::capturing(&grammar);
-        Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, limits, layout })
+        let (grammar_bytes, measured) = (grammar.memory_bytes(), AtomicUsize::new(0));
+        Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, limits, grammar_bytes, measured, layout })
     }
 
     /// The limits that it is used within.
@@ -86,13 +92,15 @@ impl CompiledGrammar {
     }
 
     /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
-    /// other grammars share.
+    /// other grammars share. Waits for nobody: while another thread works with the grammar, it is what it was before.
     pub fn memory_bytes(&self) -> usize {
         let layout = self.layout();
-        // One lock at a time: who needs several takes them in one order, and that is not this one.
-        let machine = lock(&layout.machine).memory_bytes();
-        let masks = lock(&layout.masks).memory_bytes();
-        self.grammar.memory_bytes() + machine + masks
+        let machine = try_lock(&layout.machine).map(|machine| machine.memory_bytes());
+        let masks = try_lock(&layout.masks).map(|masks| masks.memory_bytes());
+        if let (Some(machine), Some(masks)) = (machine, masks) {
+            self.measured.store(machine + masks, Ordering::Relaxed);
+        }
+        self.grammar_bytes + self.measured.load(Ordering::Relaxed)
     }
 
     /// For every node whether a capture is in it; empty where there is none at all.
@@ -196,4 +204,13 @@ impl Layout {
 /// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The same, where nobody else holds it.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }

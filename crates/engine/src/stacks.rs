@@ -146,7 +146,7 @@ impl Stacks {
         self.entries(set).last() == Some(&Entry::BOTTOM)
     }
 
-    /// Begins an operation, which may work so much and no more.
+    /// Begins an operation, which may work so much and no more, and hold so many bytes.
     pub fn begin(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes;
         self.work_left = MAX_WORK;
