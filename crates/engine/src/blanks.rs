@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::lexicon::Row;
+use crate::row::Row;
 use crate::tokens::Tokens;
 
 /// The runs of bytes of one set in a vocabulary.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::lexicon::{MAX_LISTED, Row};
 use crate::machine::{ForkId, FrameId, Machine};
 use crate::mask::Finished;
+use crate::row::{MAX_LISTED, Row};
 use crate::stacks::{Entry, NIL, SetId, Stacks};
 use crate::tokenset;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 
-use crate::lexicon::{Exits, Row};
+use crate::row::{Exits, Row};
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
 
@@ -95,7 +95,7 @@ impl ClassRuns {
         let exits = if leaving.is_empty() { Vec::new() } else { vec![Exits::new(&[0], leaving)] };
         let most_before_end = found.ends.iter().map(|&(_, rounds)| rounds).max().unwrap_or(0);
         let ends: Vec<u32> = found.ends.into_iter().map(|(node, _)| node).collect();
-        let escaped_ends = crate::lexicon::escaped(vocabulary, &ends);
+        let escaped_ends = crate::row::escaped(vocabulary, &ends);
         ClassRuns { by_rounds, few, any, ended, most_before_end, exits: Arc::new(exits), ends, escaped_ends }
     }
 

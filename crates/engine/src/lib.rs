@@ -30,6 +30,8 @@ pub mod naive;
 mod names;
 mod query;
 mod record;
+mod row;
+mod rows;
 mod run;
 mod serialize;
 mod stacks;
