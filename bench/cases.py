@@ -288,5 +288,6 @@ CASES = [
         "CPU seconds to load a vocabulary",
         "loading",
         tokenizers=("gpt2", "mistral-v1", "llama3"),
+        goals={"llama3: stencilm: from_huggingface, bare Tokenizer, s": 0.6},
     ),
 ]

@@ -12,16 +12,15 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from time import thread_time_ns
-from typing import TypeVar
+from typing import Any
 
 import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 STAGES = ("source and grammar", "compiled", "matcher", "first mask", "in all")
-T = TypeVar("T")
 
 
 def main() -> None:
@@ -35,26 +34,15 @@ def main() -> None:
     gc.disable()
     for number in range(rounds):
         for name, schema in schemas:
-            spent: list[int] = []
-
-            def timed(step: Callable[[], T]) -> T:
-                began = thread_time_ns()
-                result = step()
-                spent.append(thread_time_ns() - began)  # noqa: B023
-                return result
-
-            try:
-                grammar = timed(lambda: Grammar.from_json_schema(schema))  # noqa: B023
-            except stencilm.StencilError:
+            measured = stages(compiler, schema, mask)
+            if measured is None:
                 continue
-            compiled = timed(lambda: compiler.compile(grammar))  # noqa: B023
-            matcher = timed(lambda: GrammarMatcher(compiled))  # noqa: B023
-            timed(lambda: matcher.fill_next_token_bitmask(mask, 0))  # noqa: B023
+            spent, held = measured
             spent.append(sum(spent))
             known = times.setdefault(name, spent)
             times[name] = [min(a, b) for a, b in zip(known, spent, strict=True)]
             if number == 0:
-                sizes.append(compiled.memory_size_bytes)
+                sizes.append(held)
     print(f"{len(times)} of {len(schemas)} schemas; microseconds")
     print("| | p50 | p90 | p99 | max |\n|---|--:|--:|--:|--:|")
     for at, stage in enumerate(STAGES):
@@ -63,6 +51,24 @@ def main() -> None:
     slowest = sorted(times.items(), key=lambda item: -item[1][-1])[:20]
     for name, spent in slowest:
         print(name, *(f"{each / 1e3:.0f}" for each in spent))
+
+
+def stages(compiler: GrammarCompiler, schema: str, mask: Any) -> tuple[list[int], int] | None:
+    """Nanoseconds of the four stages and the bytes held; None for a schema that is refused."""
+    marks = [thread_time_ns()]
+    try:
+        grammar = Grammar.from_json_schema(schema)
+    except stencilm.StencilError:
+        return None
+    marks.append(thread_time_ns())
+    compiled = compiler.compile(grammar)
+    marks.append(thread_time_ns())
+    matcher = GrammarMatcher(compiled)
+    marks.append(thread_time_ns())
+    matcher.fill_next_token_bitmask(mask, 0)
+    marks.append(thread_time_ns())
+    spent = [after - before for before, after in pairwise(marks)]
+    return spent, compiled.memory_size_bytes
 
 
 def print_row(label: str, values: list[float]) -> None:
