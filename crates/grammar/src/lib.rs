@@ -21,6 +21,6 @@ pub use error::{ErrorKind, GrammarError};
 pub use grammar::{
     FreeMembers, Grammar, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface, TokenPattern,
 };
-pub use json_schema::{JsonSchemaOptions, Spelling, any_json, common_exprs, from_json_schema};
+pub use json_schema::{JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, from_json_schema};
 pub use regex::{RegexError, from_regex};
 pub use report::{Finding, KeptReport, Report};

@@ -195,7 +195,7 @@ impl<'a> Merger<'a> {
         let kept = match &self.merged.values {
             None => values.to_vec(),
             Some(old) => {
-                let new: FxHashSet<String> = values.iter().map(|&value| canonical(document, value)).collect();
+                let new: FxHashSet<Vec<u8>> = values.iter().map(|&value| canonical(document, value)).collect();
                 old.value.iter().copied().filter(|&value| new.contains(&canonical(document, value))).collect()
             }
         };

@@ -29,6 +29,7 @@ mod surface;
 mod validate;
 mod vocabulary;
 
+pub use canonical::canonical_json;
 pub use common::common_exprs;
 
 use stencilm_regex::{ExprId, ExprSet};
