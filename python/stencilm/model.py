@@ -239,12 +239,18 @@ class Model:
         return output, self._compiler.compile(output.grammar())
 
 
-def from_transformers(model: Any, tokenizer: Any) -> Model:
+def from_transformers(model: Any, tokenizer: Any, *, static_cache: int | None = None) -> Model:
     """A `Model` of a transformers causal language model and its tokenizer.
 
     The model is put in evaluation mode. Raises ModelError where torch or transformers is missing.
+
+    Args:
+        model: A causal language model of transformers.
+        tokenizer: Its tokenizer.
+        static_cache: Positions of a static key-value cache, which then bound the prompt and the
+            text together; None for a cache that grows.
     """
-    return Model(wrap_transformers(model, tokenizer))
+    return Model(wrap_transformers(model, tokenizer, static_cache=static_cache))
 
 
 def load(

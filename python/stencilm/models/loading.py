@@ -34,9 +34,13 @@ def load_backend(
     return backend
 
 
-def wrap_transformers(model: Any, tokenizer: Any) -> LanguageModel:
+def wrap_transformers(
+    model: Any, tokenizer: Any, *, static_cache: int | None = None
+) -> LanguageModel:
     """The backend of a transformers model that the caller holds already."""
-    backend: LanguageModel = _transformers_backend().TransformersModel(model, tokenizer)
+    backend: LanguageModel = _transformers_backend().TransformersModel(
+        model, tokenizer, static_cache=static_cache
+    )
     return backend
 
 

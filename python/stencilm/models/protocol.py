@@ -42,6 +42,17 @@ class TokenSequence(Protocol):
 
 
 @runtime_checkable
+class DraftSequence(TokenSequence, Protocol):
+    """A sequence that can check several tokens in one forward pass; loops make use of it."""
+
+    def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
+        """Add tokens, and return the logits after each of the last `rows` tokens.
+
+        The result is float32, shape [rows, logits width], and the caller may write into it.
+        """
+
+
+@runtime_checkable
 class LanguageModel(Protocol):
     """A causal language model with its tokenizer."""
 

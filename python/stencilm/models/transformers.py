@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from stencilm.errors import ModelError
+from stencilm.models.kv_cache import KeyValueCache
 from stencilm.models.protocol import Prompt
 from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
@@ -33,9 +34,16 @@ class TransformersModel:
     The model is put in evaluation mode and stays on its device; logits come back as float32 on
     the CPU. Stop tokens are those of the tokenizer, the configuration and the generation
     configuration together.
+
+    Args:
+        model: A causal language model of transformers.
+        tokenizer: Its tokenizer.
+        static_cache: Positions of a static key-value cache; None for one that grows.
     """
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, static_cache: int | None = None) -> None:
+        if static_cache is not None and static_cache < 1:
+            raise ValueError(f"static_cache is {static_cache}, but must be at least 1, or None")
         self.model = model.eval()
         self.tokenizer = tokenizer
         self._tokenizer_info = TokenizerInfo.from_huggingface(
@@ -43,7 +51,9 @@ class TransformersModel:
             vocab_size=max(len(tokenizer), _logits_width(model)),
             stop_token_ids=_stop_token_ids(model, tokenizer),
         )
-        self._context_size = _context_size(model)
+        self._static_cache = static_cache
+        sizes = [size for size in (_context_size(model), static_cache) if size is not None]
+        self._context_size = min(sizes, default=None)
         parameters = inspect.signature(model.forward).parameters
         self._keeps_last_logits_only = "logits_to_keep" in parameters
         num_parameters = sum(weight.numel() for weight in model.parameters())
@@ -96,19 +106,36 @@ class TransformersModel:
             )
         )
 
-    def _new_cache(self) -> DynamicCache | None:
-        return DynamicCache(config=self.model.config) if self._has_cache else None
+    def new_cache(self) -> KeyValueCache | None:
+        """An empty cache; None for a model that knows none."""
+        if not self._has_cache:
+            return None
+        return KeyValueCache(self.model.config, static_size=self._static_cache)
 
-    def _forward(self, token_ids: Sequence[int], cache: DynamicCache | None) -> NDArray[np.float32]:
-        """Run tokens after what the cache holds; logits of the last one, float32 [width]."""
-        options: dict[str, Any] = {"logits_to_keep": 1} if self._keeps_last_logits_only else {}
+    def forward(
+        self,
+        token_ids: Sequence[Sequence[int]],
+        cache: KeyValueCache | None,
+        rows: int,
+        **more: Any,
+    ) -> NDArray[np.float32]:
+        """Run tokens after what the cache holds: the logits of the last `rows` positions.
+
+        `token_ids` holds one list for each sequence of the batch, all of one length. The result is
+        float32, shape [batch, rows, width].
+        """
+        options: dict[str, Any] = {"logits_to_keep": rows} if self._keeps_last_logits_only else {}
         if cache is not None:
-            options |= {"past_key_values": cache, "use_cache": True}
+            options |= {"past_key_values": cache.cache, "use_cache": True}
+        device = self.model.device
+        options |= {name: torch.as_tensor(value, device=device) for name, value in more.items()}
         threads = one_thread() if self._is_small else nullcontext()
         with torch.no_grad(), threads:
-            input_ids = torch.tensor([list(token_ids)], device=self.model.device)
-            logits = self.model(input_ids=input_ids, **options).logits[0, -1]
-        # A copy: the loop writes into the row, and a float32 CPU tensor would share its memory.
+            input_ids = torch.tensor([list(row) for row in token_ids], device=device)
+            logits = self.model(input_ids=input_ids, **options).logits[:, -rows:]
+        if cache is not None:
+            cache.num_tokens += input_ids.shape[1]
+        # A copy: the loop writes into the rows, and a float32 CPU tensor would share its memory.
         return np.array(logits.float().cpu().numpy(), dtype=np.float32)
 
 
@@ -118,8 +145,7 @@ class TransformersSequence:
     def __init__(self, model: TransformersModel, prompt_ids: Sequence[int]) -> None:
         self._model = model
         self._token_ids = list(prompt_ids)
-        self._cache = model._new_cache()
-        self._num_cached = 0
+        self._cache = model.new_cache()
 
     @property
     def num_tokens(self) -> int:
@@ -132,21 +158,32 @@ class TransformersSequence:
         Raises ModelError when the sequence is empty or outgrows the model's context; it then
         stays as it was.
         """
+        row: NDArray[np.float32] = self.append_rows(token_ids, 1)[0]
+        return row
+
+    def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
+        """Add tokens in one forward pass; the logits after each of the last `rows` tokens.
+
+        Raises what `append` raises, and ValueError for more rows than there are tokens.
+        """
         length = len(self._token_ids) + len(token_ids)
         limit = self._model.context_size
         if length == 0:
             raise ModelError("the sequence is empty: give the model a token to go on from")
+        if not 1 <= rows <= length:
+            raise ValueError(f"rows is {rows}, but must be from 1 to the {length} tokens there are")
         if limit is not None and length > limit:
             raise ModelError(
                 f"the sequence would hold {length} tokens, but the model reads at most {limit}: "
                 "shorten the prompt"
             )
         self._token_ids.extend(token_ids)
-        if self._num_cached == length:
-            self._keep_cached(length - 1)  # the last token is run again for its logits
-        start = self._num_cached if self._cache is not None else 0
-        logits = self._model._forward(self._token_ids[start:], self._cache)
-        self._num_cached = length
+        # Tokens that the cache has seen are run again where their logits are asked for once more.
+        self._keep_cached(length - rows)
+        start = 0 if self._cache is None else self._cache.num_tokens
+        logits: NDArray[np.float32] = self._model.forward(
+            [self._token_ids[start:]], self._cache, rows
+        )[0]
         return logits
 
     def crop(self, num_tokens: int) -> None:
@@ -156,21 +193,20 @@ class TransformersSequence:
                 f"cannot keep {num_tokens} tokens of a sequence of {len(self._token_ids)}"
             )
         del self._token_ids[num_tokens:]
-        if self._num_cached > num_tokens:
-            self._keep_cached(num_tokens)
+        self._keep_cached(num_tokens)
+
+    @property
+    def num_cached(self) -> int:
+        """How many tokens the next forward pass need not run again."""
+        return 0 if self._cache is None else self._cache.num_tokens
 
     def _keep_cached(self, num_tokens: int) -> None:
         """Shorten the cache, or start a fresh one where its layers cannot go back."""
-        if self._cache is not None and num_tokens > 0:
-            try:
-                # Negative: the number to remove, in every release that has `crop`.
-                self._cache.crop(num_tokens - self._num_cached)
-                self._num_cached = num_tokens
-                return
-            except (RuntimeError, ValueError, NotImplementedError, AttributeError):
-                pass  # a full sliding window or a recurrent state: forget it and run again
-        self._cache = self._model._new_cache()
-        self._num_cached = 0
+        cache = self._cache
+        if cache is None or cache.num_tokens <= num_tokens:
+            return
+        if num_tokens == 0 or not cache.crop(num_tokens):
+            self._cache = self._model.new_cache()
 
 
 def load_transformers(

@@ -1,0 +1,84 @@
+"""The key-value cache of a transformers model, cut exactly and as often as one likes.
+
+One idea: cutting is truncation in every layer at once. Layers that remember everything are cut in
+place: full attention, a sliding window that was told to keep its past, a static buffer whose
+fill mark moves back. A recurrent state cannot go back; then `crop` says so and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers import DynamicCache, StaticCache
+
+
+class KeyValueCache:
+    """What a model remembers of the tokens it has read, for one sequence or a batch of them.
+
+    Args:
+        config: The model's configuration.
+        static_size: Positions of a static cache; None for one that grows.
+    """
+
+    def __init__(self, config: Any, *, static_size: int | None = None) -> None:
+        self.num_tokens = 0
+        if static_size is not None:
+            self.cache: Any = StaticCache(config=config, max_cache_len=static_size)
+            return
+        self.cache = DynamicCache(config=config)
+        # Else a full window forgets what a cut would need again.
+        if hasattr(self.cache, "activate_past_recording"):
+            self.cache.activate_past_recording()
+
+    def crop(self, num_tokens: int) -> bool:
+        """Keep the first `num_tokens` positions; False, with nothing changed, where that fails."""
+        remove = self.num_tokens - num_tokens
+        if remove == 0:
+            return True
+        layers = list(self.cache.layers)
+        if not all(_can_be_cut(layer) for layer in layers):
+            return False
+        for layer in layers:
+            _cut(layer, num_tokens, remove)
+        self.num_tokens = num_tokens
+        return True
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Make row i of the batch what row `rows[i]` was: drops, repeats and reorders rows."""
+        device = _device_of(self.cache)
+        self.cache.batch_select_indices(torch.tensor(list(rows), device=device))
+
+
+def _can_be_cut(layer: Any) -> bool:
+    if _is_static(layer):
+        return not layer.is_sliding
+    if getattr(layer, "is_sliding", False):
+        return bool(getattr(layer, "record_past", False))
+    return bool(getattr(layer, "is_croppable", hasattr(layer, "crop")))
+
+
+def _cut(layer: Any, num_tokens: int, remove: int) -> None:
+    if _is_static(layer):
+        # What lies behind the mark is masked, and the next write covers it.
+        layer.cumulative_length.fill_(num_tokens)
+    elif getattr(layer, "is_sliding", False):
+        # The layer's own `crop` would also forget the past, and a second cut would lack it.
+        if layer.is_initialized:
+            layer.keys = layer.keys[..., :-remove, :]
+            layer.values = layer.values[..., :-remove, :]
+            layer.cumulative_length -= remove
+    else:
+        layer.crop(-remove)
+
+
+def _is_static(layer: Any) -> bool:
+    return hasattr(layer, "max_cache_len")
+
+
+def _device_of(cache: Any) -> Any:
+    for layer in cache.layers:
+        if getattr(layer, "is_initialized", False):
+            return layer.keys.device
+    return "cpu"
