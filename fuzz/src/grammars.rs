@@ -172,9 +172,9 @@ impl Maker {
                 known.push(KnownMember { name: name.into(), key, value, required: choices.chance(2) });
             }
         }
-        let free = choices.chance(2).then(|| self.free(choices, depth, &known));
-        let any_order = choices.chance(2);
-        self.builder.object(Members { known, free, any_order, surface })
+        let free: Vec<FreeMembers> = choices.chance(2).then(|| self.free(choices, depth, &known)).into_iter().collect();
+        let ordered = if choices.chance(2) { 0 } else { known.len() };
+        self.builder.object(Members { known, ordered, free, min: 0, max: None, surface })
     }
 
     fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember]) -> FreeMembers {
@@ -196,7 +196,7 @@ impl Maker {
         }
         taken.sort_unstable();
         let value = self.node(choices, depth.saturating_sub(1));
-        FreeMembers { key, taken: taken.into(), value }
+        FreeMembers { key, taken: taken.into(), value, some: None }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

@@ -105,6 +105,7 @@ impl<'a> Oracle<'a> {
             Node::Rule(rule) => self.ends(grammar.rule(*rule).body, at)?,
             Node::Capture { body, .. } => self.ends(*body, at)?,
             Node::Members(members) => self.members(*members, at)?,
+            Node::Items(_) => unreachable!("no such arrays are made"),
             Node::Token(pattern) => {
                 let here = self.text.tokens.iter().find(|(start, _, _)| *start == at);
                 here.filter(|(_, _, id)| means(pattern, *id, self.tokens)).map_or(0, |(_, end, _)| bit(*end))
@@ -208,14 +209,14 @@ impl<'a> Oracle<'a> {
     fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
         let mut ways = Vec::new();
         for (index, member) in members.known.iter().enumerate() {
-            let in_order = members.any_order || (seen.known >> index == 0 && seen.free.is_empty());
+            let in_order = members.ordered == 0 || (seen.known >> index == 0 && seen.free.is_empty());
             if in_order && !seen.has(index) {
                 for end in places(self.lexeme(member.key, at)?) {
                     ways.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
                 }
             }
         }
-        if let Some(free) = &members.free {
+        for free in &members.free {
             for end in places(self.lexeme(free.key, at)?) {
                 let written: Vec<u8> = self.text.symbols[at..end].iter().flatten().copied().collect();
                 let value = value_of(&written);

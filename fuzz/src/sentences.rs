@@ -63,7 +63,7 @@ impl<'a> Sentences<'a> {
                 let written = self.members(self.grammar.members(*members), choices)?;
                 parts.extend(written.into_iter().rev());
             }
-            Node::Token(_) => return None,
+            Node::Items(_) | Node::Token(_) => return None,
         }
         Some(())
     }
@@ -73,18 +73,18 @@ impl<'a> Sentences<'a> {
         let mut chosen: Vec<(ExprId, NodeId)> = Vec::new();
         for known in &members.known {
             if known.required || choices.chance(2) {
-                let at = if members.any_order { choices.below(chosen.len() + 1) } else { chosen.len() };
+                let at = if members.ordered == 0 { choices.below(chosen.len() + 1) } else { chosen.len() };
                 chosen.insert(at, (known.key, known.value));
             }
         }
-        if let Some(free) = &members.free {
+        for free in &members.free {
             let mut seen: BTreeSet<Vec<u8>> = free.taken.iter().map(|name| name.as_bytes().to_vec()).collect();
             for _ in 0..choices.below(3) {
                 let mut key = Vec::new();
                 self.write(free.key, choices, &mut key, 16)?;
                 if seen.insert(value_of(&key)) {
                     let key = self.deriver.exprs.literal(&key);
-                    let at = if members.any_order { choices.below(chosen.len() + 1) } else { chosen.len() };
+                    let at = if members.ordered == 0 { choices.below(chosen.len() + 1) } else { chosen.len() };
                     chosen.insert(at, (key, free.value));
                 }
             }

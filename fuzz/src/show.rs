@@ -43,6 +43,7 @@ fn line(grammar: &Grammar, node: NodeId, child: &mut dyn FnMut(NodeId) -> String
         Node::Repeat { body, min, max } => child(*body) + &counts(*min, *max),
         Node::Rule(rule) => format!("{} = {}", grammar.rule(*rule).name, child(grammar.rule(*rule).body)),
         Node::Members(members) => object(grammar, grammar.members(*members), child),
+        Node::Items(items) => format!("{:?}", grammar.items(*items)),
         Node::Token(pattern) => format!("{pattern:?}"),
         Node::Capture { name, body } => format!("capture {name} {}", child(*body)),
     }
@@ -55,11 +56,11 @@ fn object(grammar: &Grammar, members: &Members, child: &mut dyn FnMut(NodeId) ->
         let required = if known.required { "" } else { "?" };
         parts.push(format!("/{}/{required}: {}", expr(exprs, known.key, 0), child(known.value)));
     }
-    if let Some(free) = &members.free {
+    for free in &members.free {
         parts.push(format!("/{}/ not {:?}: {}", expr(exprs, free.key, 0), free.taken, child(free.value)));
     }
-    let order = if members.any_order { "any order" } else { "in order" };
-    format!("object {order}, item /{}/ {{ {} }}", expr(exprs, members.surface.item, 0), parts.join("; "))
+    let ordered = members.ordered;
+    format!("object, {ordered} in order, item /{}/ {{ {} }}", expr(exprs, members.surface.item, 0), parts.join("; "))
 }
 
 fn expr(exprs: &ExprSet, id: ExprId, depth: usize) -> String {

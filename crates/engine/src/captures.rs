@@ -49,7 +49,7 @@ fn parts<'a>(grammar: &'a Grammar, node: &'a Node) -> impl Iterator<Item = NodeI
         Node::Sequence(parts) | Node::Choice(parts) => (&parts[..], None),
         Node::Repeat { body, .. } | Node::Capture { body, .. } => (&[][..], Some(*body)),
         Node::Rule(rule) => (&[][..], Some(grammar.rule(*rule).body)),
-        Node::Lexeme(_) | Node::Members(_) | Node::Token(_) => (&[][..], None),
+        Node::Lexeme(_) | Node::Members(_) | Node::Items(_) | Node::Token(_) => (&[][..], None),
     };
     many.iter().copied().chain(one)
 }

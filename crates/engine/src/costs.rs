@@ -98,7 +98,7 @@ impl Costs {
     fn of_members(&self, run: &Run<'_>, grammar: &Grammar, id: MembersId, register: u32, behind_value: bool) -> u64 {
         let members = grammar.members(id);
         let state = run.stacks.members(register);
-        let seen = |index: usize| match members.any_order {
+        let seen = |index: usize| match members.ordered == 0 {
             true => {
                 run.machine.known_set(state.known).get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
             }
@@ -196,6 +196,7 @@ fn parts(grammar: &Grammar, node: &Node) -> Vec<u32> {
         Node::Sequence(parts) | Node::Choice(parts) => parts.iter().map(|part| part.0).collect(),
         Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![body.0],
         Node::Rule(rule) => vec![grammar.rule(*rule).body.0],
+        Node::Items(_) => Vec::new(),
         Node::Members(id) => {
             let known = &grammar.members(*id).known;
             known.iter().filter(|known| known.required).map(|known| known.value.0).collect()
@@ -245,6 +246,7 @@ fn cost_of(grammar: &Grammar, node: &Node, costs: &[u64]) -> u64 {
         Node::Repeat { body, min, .. } => times(*min, cost(body)),
         Node::Capture { body, .. } => cost(body),
         Node::Rule(rule) => cost(&grammar.rule(*rule).body),
+        Node::Items(_) => NEVER,
         Node::Members(id) => {
             let members = grammar.members(*id);
             let surface = members.surface;

@@ -19,6 +19,9 @@ pub enum EngineError {
         /// What to write instead.
         way_out: String,
     },
+    /// An object or an array that the machine does not run.
+    #[error("{0} cannot be matched; leave that constraint out")]
+    NotRun(&'static str),
     /// Token ids that the vocabulary does not have.
     #[error(
         "token ids {from} to {to} do not fit a vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1, the \

@@ -132,7 +132,7 @@ impl Machine {
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
         let last = members.known.len() as u32;
-        let (filter, free_may_come) = if members.any_order {
+        let (filter, free_may_come) = if members.ordered == 0 {
             (Filter::Unseen(self.known_set(known).into()), true)
         } else {
             let required = facts.next_required[next as usize];
@@ -144,7 +144,7 @@ impl Machine {
         };
         let after = self.frame_id(Frame::AfterValue(id));
         let mut forks = Vec::new();
-        if let Some(free) = members.free.as_ref().filter(|_| free_may_come) {
+        if let Some(free) = members.free.first().filter(|_| free_may_come) {
             let member = self.frame_id(Frame::Member { members: id, value: free.value });
             let case = (free.key, vec![(after, Register::Free), (member, Register::Value(0))]);
             let fork = self.fork_of_cases(lexicon, frame, blanks, vec![case])?;
@@ -283,7 +283,7 @@ impl Machine {
                         if !members.known.iter().any(|member| member.required) {
                             search.cases.push((surface.empty, continuation.clone()));
                         }
-                        if !members.known.is_empty() || members.free.is_some() {
+                        if !members.known.is_empty() || !members.free.is_empty() {
                             let mut inner = continuation;
                             inner.push((self.frame_id(Frame::Key(*id)), Register::Value(0)));
                             search.cases.push((surface.open, inner));

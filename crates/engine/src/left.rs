@@ -146,7 +146,7 @@ impl LeftGraph {
 
     /// Whether nothing can be left of the node but itself.
     fn is_leaf(&self, node: NodeId) -> bool {
-        matches!(self.grammar.node(node), Node::Lexeme(_) | Node::Token(_) | Node::Members(_))
+        matches!(self.grammar.node(node), Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_))
     }
 
     /// The cycles of the graph, by Tarjan's algorithm (1972) with a stack of its own.

@@ -123,19 +123,19 @@ impl Machine {
                 let (next, known) = members(register);
                 let facts = self.object(id);
                 let object = self.grammar.members(id);
-                let may_close = if object.any_order {
+                let may_close = if object.ordered == 0 {
                     let seen = &self.known_sets[known as usize];
                     facts.required.iter().enumerate().all(|(at, word)| word & !seen.get(at).unwrap_or(&0) == 0)
                 } else {
                     facts.next_required[next as usize] as usize == object.known.len()
                 };
-                let known_left = if object.any_order {
+                let known_left = if object.ordered == 0 {
                     let seen: u32 = self.known_sets[known as usize].iter().map(|word| word.count_ones()).sum();
                     (seen as usize) < object.known.len()
                 } else {
                     (next as usize) < object.known.len()
                 };
-                let more = known_left || (object.free.is_some() && (object.any_order || may_close));
+                let more = known_left || (!object.free.is_empty() && (object.ordered == 0 || may_close));
                 Phase::AfterValue { more, may_close }
             }
             Frame::Rest { .. }
@@ -168,7 +168,7 @@ impl Machine {
 
     /// Whether a free key of the object must not have this value.
     pub fn is_taken(&self, members: MembersId, key: &[u8]) -> bool {
-        let free = self.grammar.members(members).free.as_ref();
+        let free = self.grammar.members(members).free.first();
         free.is_some_and(|free| free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok())
     }
 
@@ -292,7 +292,7 @@ impl Machine {
     /// How many known members an object has, and whether they come in any order.
     pub fn known_members(&self, id: MembersId) -> (u32, bool) {
         let members = self.grammar.members(id);
-        (members.known.len() as u32, members.any_order)
+        (members.known.len() as u32, members.ordered == 0)
     }
 
     /// A lexeme of the grammar as the lexicon knows it.

@@ -60,7 +60,7 @@ impl Names {
                 None => others.push(index as u32),
             }
         }
-        if let Some(free) = &members.free {
+        for free in &members.free {
             let plain = |name: &str| name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
             let taken = free.taken.iter().filter(|name| plain(name));
             spelled.extend(taken.map(|name| ([b"\"", name.as_bytes(), b"\""].concat(), ONLY_TAKEN)));

@@ -3,7 +3,7 @@
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
+use crate::grammar::{Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
 use crate::json_schema::common_exprs;
 use crate::productive;
 use crate::report::KeptReport;
@@ -19,6 +19,7 @@ pub struct GrammarBuilder {
     nodes: Vec<Node>,
     rules: Vec<(String, Option<NodeId>)>,
     members: Vec<Members>,
+    items: Vec<Items>,
     /// Given by the caller; [`MAX_EXPRS`] where not.
     max_exprs: Option<usize>,
 }
@@ -30,6 +31,7 @@ impl Default for GrammarBuilder {
             nodes: Vec::new(),
             rules: Vec::new(),
             members: Vec::new(),
+            items: Vec::new(),
             max_exprs: None,
         }
     }
@@ -66,6 +68,12 @@ impl GrammarBuilder {
     pub fn object(&mut self, members: Members) -> NodeId {
         self.members.push(members);
         self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
+    }
+
+    /// A JSON array.
+    pub fn array(&mut self, items: Items) -> NodeId {
+        self.items.push(items);
+        self.node(Node::Items(ItemsId(self.items.len() as u32 - 1)))
     }
 
     /// A node added before.
@@ -133,8 +141,9 @@ impl GrammarBuilder {
             .into_iter()
             .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
             .collect();
+        let (members, items) = (self.members, self.items);
         let grammar =
-            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members: self.members, root, report: report.into() };
+            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members, items, root, report: report.into() };
         productive::without_dead_parts(grammar)
     }
 }

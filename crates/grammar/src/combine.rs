@@ -6,7 +6,9 @@ use stencilm_regex::ExprId;
 use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
 use crate::exprs;
-use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface};
+use crate::grammar::{
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId, Surface,
+};
 use crate::passes::{drop_unreachable, expressions};
 use crate::report::Report;
 
@@ -89,6 +91,11 @@ fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, grammar: &Gr
                 nodes.push(builder.object(copy));
                 continue;
             }
+            Node::Items(items) => {
+                let copy = grammar.items(*items).mapped(node_of, |expr| copies[&expr]);
+                nodes.push(builder.array(copy));
+                continue;
+            }
         };
         nodes.push(builder.node(copy));
     }
@@ -107,14 +114,29 @@ impl Members {
             value: node(&known.value),
             required: known.required,
         });
-        let free = self.free.as_ref().map(|free| FreeMembers {
+        let free = self.free.iter().map(|free| FreeMembers {
             key: expr(free.key),
             taken: free.taken.clone(),
             value: node(&free.value),
+            some: free.some.as_ref().map(&node),
         });
         let Surface { empty, open, colon, item, close } = self.surface;
         let surface =
             Surface { empty: expr(empty), open: expr(open), colon: expr(colon), item: expr(item), close: expr(close) };
-        Members { known: known.collect(), free, any_order: self.any_order, surface }
+        let (known, free) = (known.collect(), free.collect());
+        Members { known, ordered: self.ordered, free, min: self.min, max: self.max, surface }
+    }
+}
+
+impl Items {
+    /// The same array with other numbers for its nodes and expressions.
+    pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Items {
+        let element = |element: &Element| Element { value: node(&element.value), counts: element.counts };
+        let place = |place: &[Element]| -> Box<[Element]> { place.iter().map(element).collect() };
+        let ArraySurface { empty, open, item, close } = self.surface;
+        let surface = ArraySurface { empty: expr(empty), open: expr(open), item: expr(item), close: expr(close) };
+        let (prefix, rest) = (self.prefix.iter().map(|at| place(at)).collect(), place(&self.rest));
+        let Items { min, max, unique, .. } = *self;
+        Items { prefix, rest, min, max, contains: self.contains.clone(), unique, surface }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
+
 use crate::grammar::{Grammar, Node, NodeId};
 
 /// When a fact holds for a node.
@@ -14,7 +16,13 @@ pub(crate) enum Clause<'a> {
     All(Cow<'a, [NodeId]>),
     /// When it holds for any of these.
     Any(&'a [NodeId]),
+    /// When the test says so, which is told of which nodes it holds so far, and asked again when it holds for one more of
+    /// these; what holds only makes it say so sooner.
+    Test(Vec<NodeId>, Test<'a>),
 }
+
+/// Says whether a fact holds from those of which it holds so far.
+pub(crate) type Test<'a> = Box<dyn Fn(&[bool]) -> bool + 'a>;
 
 impl Clause<'_> {
     /// It holds.
@@ -38,26 +46,29 @@ pub(crate) fn least_fixed_point<'a, E>(
     let mut waiting: Vec<(u32, u32)> = Vec::new();
     let mut holds = vec![false; count];
     let mut ready = Vec::new();
+    let mut tests: FxHashMap<usize, Test<'a>> = FxHashMap::default();
     for index in 0..count {
         let clause = clause(index)?;
-        let (needs, any): (&[NodeId], bool) = match &clause {
+        let missing_of = |needs: &[NodeId]| needs.iter().filter(|need| !holds[need.0 as usize]).count();
+        let (needs, least): (&[NodeId], usize) = match &clause {
             Clause::Never => continue,
-            Clause::If(need) => (std::slice::from_ref(need), false),
-            Clause::All(needs) => (needs, false),
-            Clause::Any(needs) => (needs, true),
+            Clause::If(need) => (std::slice::from_ref(need), missing_of(std::slice::from_ref(need))),
+            Clause::All(needs) => (needs, missing_of(needs)),
+            Clause::Any(needs) => (needs, usize::from(missing_of(needs) == needs.len())),
+            Clause::Test(needs, test) => (needs, usize::from(!test(&holds))),
         };
-        let open = needs.iter().filter(|need| !holds[need.0 as usize]);
-        let still = open.clone().count();
-        let least = if any { u32::from(still == needs.len()) } else { still as u32 };
         if least == 0 {
             holds[index] = true;
             ready.push(index);
         } else {
-            missing[index] = least;
-            for need in open {
+            missing[index] = least as u32;
+            for need in needs.iter().filter(|need| !holds[need.0 as usize]) {
                 let first = &mut users[need.0 as usize];
                 waiting.push((index as u32, *first));
                 *first = waiting.len() as u32 - 1;
+            }
+            if let Clause::Test(_, test) = clause {
+                tests.insert(index, test);
             }
         }
         while let Some(known) = ready.pop() {
@@ -68,7 +79,10 @@ pub(crate) fn least_fixed_point<'a, E>(
                 if holds[user] {
                     continue;
                 }
-                missing[user] -= 1;
+                match tests.get(&user) {
+                    Some(test) => missing[user] = u32::from(!test(&holds)),
+                    None => missing[user] -= 1,
+                }
                 if missing[user] == 0 {
                     holds[user] = true;
                     ready.push(user);
@@ -85,7 +99,7 @@ impl Grammar {
         let Ok(nullable) = least_fixed_point::<std::convert::Infallible>(self.nodes.len(), |index| {
             Ok(match &self.nodes[index] {
                 Node::Lexeme(expr) if self.exprs.is_nullable(*expr) => Clause::always(),
-                Node::Lexeme(_) | Node::Members(_) | Node::Token(_) => Clause::Never,
+                Node::Lexeme(_) | Node::Members(_) | Node::Items(_) | Node::Token(_) => Clause::Never,
                 Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
                 Node::Choice(parts) => Clause::Any(parts),
                 Node::Repeat { min: 0, .. } => Clause::always(),

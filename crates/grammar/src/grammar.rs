@@ -1,4 +1,5 @@
-//! The one intermediate form of every notation: rules over regular lexemes, with nodes of their own for JSON objects.
+//! The one intermediate form of every notation: rules over regular lexemes, with nodes of their own for JSON objects and
+//! arrays.
 //!
 //! A [`Grammar`] is immutable and knows no vocabulary. Nodes live in one arena and refer to each other by id; recursion
 //! goes through rules only, so the node graph without `Node::Rule` is a tree of bounded depth.
@@ -20,6 +21,10 @@ pub struct RuleId(pub u32);
 /// The description of a JSON object of one [`Grammar`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct MembersId(pub u32);
+
+/// The description of a JSON array of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ItemsId(pub u32);
 
 /// A part of a rule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -43,6 +48,8 @@ pub enum Node {
     Rule(RuleId),
     /// A JSON object with its braces.
     Members(MembersId),
+    /// A JSON array with its brackets.
+    Items(ItemsId),
     /// Exactly one token of the model, whatever bytes it spells; no bytes match it.
     Token(Box<TokenPattern>),
     /// What `body` matches; the text it matched can be asked for by this name. Changes nothing else.
@@ -115,7 +122,7 @@ pub struct KnownMember {
     pub required: bool,
 }
 
-/// Members whose keys the schema does not name, in any order, after the known ones unless any order is allowed.
+/// A class of members whose keys the schema does not name, in any order, after the known ones that come in declared order.
 /// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FreeMembers {
@@ -126,19 +133,80 @@ pub struct FreeMembers {
     pub taken: Box<[Box<str>]>,
     /// What the value matches.
     pub value: NodeId,
+    /// At least one member of the class must have a value that matches this, which is tried beside `value`.
+    pub some: Option<NodeId>,
 }
 
-/// A JSON object: which members, in which order, how written. Keys never repeat.
+/// A JSON object: which members, in which order, how many, how written. Keys never repeat.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Members {
     /// Members with known keys, in declared order.
     pub known: Vec<KnownMember>,
-    /// All other members, `None` where there may be none.
-    pub free: Option<FreeMembers>,
-    /// Whether members may come in any order; else known ones come in declared order, then free ones.
-    pub any_order: bool,
+    /// How many of `known`, from the first, come in declared order before everything else; the others mix with the free
+    /// ones.
+    pub ordered: usize,
+    /// All other members, by classes whose keys are pairwise disjoint as string values; none where there may be none.
+    pub free: Vec<FreeMembers>,
+    /// The least number of members.
+    pub min: u32,
+    /// The greatest number of members, `None` without limit.
+    pub max: Option<u32>,
     /// How it is written.
     pub surface: Surface,
+}
+
+/// How an array is written: the text between its elements, white space included.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ArraySurface {
+    /// The whole array when it has no element, `[` to `]`.
+    pub empty: ExprId,
+    /// From `[` to before the first element.
+    pub open: ExprId,
+    /// Between two elements.
+    pub item: ExprId,
+    /// After the last element, to `]`.
+    pub close: ExprId,
+}
+
+/// One of the things that an element of an array may be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Element {
+    /// What the element matches; never the empty text.
+    pub value: NodeId,
+    /// The counters that it counts for: bit `i` adds one to the counter of `contains[i]`.
+    pub counts: u32,
+}
+
+/// A JSON array whose elements are counted, by kind, or compared with each other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Items {
+    /// Alternatives at each leading place.
+    pub prefix: Vec<Box<[Element]>>,
+    /// Alternatives at every later place; none where there is no later place.
+    pub rest: Box<[Element]>,
+    /// The least number of elements.
+    pub min: u32,
+    /// The greatest number of elements, `None` without limit.
+    pub max: Option<u32>,
+    /// Bounds of the counters, at most 32.
+    pub contains: Vec<(u32, Option<u32>)>,
+    /// Whether no two elements are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and objects with the
+    /// same members in another order.
+    pub unique: bool,
+    /// How it is written.
+    pub surface: ArraySurface,
+}
+
+impl Items {
+    /// The alternatives at a place.
+    pub fn at(&self, place: usize) -> &[Element] {
+        self.prefix.get(place).unwrap_or(&self.rest)
+    }
+
+    /// All alternatives of all places.
+    pub fn elements(&self) -> impl Iterator<Item = &Element> {
+        self.prefix.iter().flatten().chain(&self.rest)
+    }
 }
 
 /// A grammar: immutable, without a vocabulary, in which every rule can be reached and every node matches something.
@@ -148,6 +216,7 @@ pub struct Grammar {
     pub(crate) nodes: Vec<Node>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) members: Vec<Members>,
+    pub(crate) items: Vec<Items>,
     pub(crate) root: NodeId,
     pub(crate) report: KeptReport,
 }
@@ -183,6 +252,16 @@ impl Grammar {
         &self.members[id.0 as usize]
     }
 
+    /// An array description.
+    pub fn items(&self, id: ItemsId) -> &Items {
+        &self.items[id.0 as usize]
+    }
+
+    /// All array descriptions; an [`ItemsId`] is a position.
+    pub fn all_items(&self) -> &[Items] {
+        &self.items
+    }
+
     /// Where every text starts.
     pub fn root(&self) -> NodeId {
         self.root
@@ -210,7 +289,11 @@ impl Grammar {
             let taken = members.free.iter().flat_map(|free| &free.taken).map(|name| size_of::<Box<str>>() + name.len());
             size_of::<Members>() + known.sum::<usize>() + taken.sum::<usize>()
         });
-        let members: usize = members.sum();
+        let items = self.items.iter().map(|items| {
+            let places = items.prefix.len() * size_of::<Box<[Element]>>() + items.contains.len() * 12;
+            size_of::<Items>() + places + items.elements().count() * size_of::<Element>()
+        });
+        let members: usize = members.sum::<usize>() + items.sum::<usize>();
         let rules: usize = self.rules.iter().map(|rule| size_of::<Rule>() + rule.name.len()).sum();
         self.exprs.memory_bytes()
             + self.report.memory_bytes()

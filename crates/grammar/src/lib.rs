@@ -10,6 +10,7 @@ mod grammar;
 mod json_schema;
 mod objects;
 pub mod passes;
+mod places;
 mod productive;
 mod regex;
 mod report;
@@ -19,7 +20,8 @@ pub use builder::GrammarBuilder;
 pub use ebnf::MAX_EBNF_BYTES;
 pub use error::{ErrorKind, GrammarError};
 pub use grammar::{
-    FreeMembers, Grammar, KnownMember, Members, MembersId, Node, NodeId, Rule, RuleId, Surface, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KnownMember, Members, MembersId, Node, NodeId, Rule,
+    RuleId, Surface, TokenPattern,
 };
 pub use json_schema::{JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, from_json_schema};
 pub use regex::{RegexError, from_regex};

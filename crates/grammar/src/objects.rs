@@ -1,15 +1,22 @@
-//! What an object must be like for masks without dead ends, checked where a user may have described it.
+//! What an object or an array must be like for masks without dead ends, checked where a user may have described it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Members, Surface};
+use crate::grammar::{ArraySurface, Items, Members, Surface};
 
 /// Most residuals looked at to tell whether free keys never run out.
 const MAX_RESIDUALS: usize = 50_000;
 
-/// Checks objects of one expression set, and each expression once.
+/// Most kinds of values of an object of which one must be there: so many bits remember which are.
+const MAX_WITNESSES: usize = 32;
+/// Most counters of an array.
+const MAX_COUNTERS: usize = 32;
+/// Most alternatives at one place of an array.
+const MAX_ALTERNATIVES: usize = 64;
+
+/// Checks objects and arrays of one expression set, and each expression once.
 #[derive(Default)]
 pub(crate) struct ObjectChecks {
     lexemes: FxHashSet<ExprId>,
@@ -24,23 +31,61 @@ impl ObjectChecks {
             let message = format!("the member {:?} is described twice; join the two values with `|`", twice.name);
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
         }
+        if members.ordered > members.known.len() {
+            let message = "more members are in order than there are; describe them";
+            return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        }
+        if members.free.iter().filter(|free| free.some.is_some()).count() > MAX_WITNESSES {
+            let message = format!("more than {MAX_WITNESSES} kinds of other members have `some`; join some of them");
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
         let Surface { empty, open, colon, item, close } = members.surface;
-        let keys = members.known.iter().map(|known| known.key).chain(members.free.as_ref().map(|free| free.key));
-        for lexeme in [empty, open, colon, item, close].into_iter().chain(keys) {
+        let keys = members.known.iter().map(|known| known.key).chain(members.free.iter().map(|free| free.key));
+        self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
+        for free in &members.free {
+            if self.free_keys.insert(free.key) {
+                check_free_key(exprs, free.key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be told apart.
+    pub(crate) fn check_array(&mut self, exprs: &ExprSet, items: &Items) -> Result<(), GrammarError> {
+        let ArraySurface { empty, open, item, close } = items.surface;
+        self.check_lexemes(exprs, [empty, open, item, close].into_iter())?;
+        let places = items.prefix.iter().chain([&items.rest]);
+        let too_many = |what: &str, limit: usize| {
+            let message = format!("an array has more than {limit} {what}; join some of them");
+            Err(GrammarError::new(ErrorKind::Limit, "", message))
+        };
+        if items.contains.len() > MAX_COUNTERS {
+            return too_many("counters", MAX_COUNTERS);
+        }
+        if places.map(|place| place.len()).max().unwrap_or(0) > MAX_ALTERNATIVES {
+            return too_many("alternatives at one place", MAX_ALTERNATIVES);
+        }
+        let known = u32::MAX.checked_shr(32 - items.contains.len() as u32).unwrap_or(0);
+        if items.elements().any(|element| element.counts & !known != 0) {
+            let message = "an element counts for a counter that the array does not have; describe it";
+            return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        }
+        Ok(())
+    }
+
+    fn check_lexemes(&mut self, exprs: &ExprSet, lexemes: impl Iterator<Item = ExprId>) -> Result<(), GrammarError> {
+        for lexeme in lexemes {
             if self.lexemes.insert(lexeme) {
                 check_lexeme(exprs, lexeme)?;
             }
         }
-        match &members.free {
-            Some(free) if self.free_keys.insert(free.key) => check_free_key(exprs, free.key),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
 fn check_lexeme(exprs: &ExprSet, lexeme: ExprId) -> Result<(), GrammarError> {
     if exprs.is_nullable(lexeme) {
-        let message = "a key or a sign of the object may be empty; give each at least one character";
+        let message = "a key or a sign of an object or an array may be empty; give each at least one character";
         return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
     }
     let mut is_dead = lexeme == ExprId::NOTHING;
@@ -50,7 +95,7 @@ fn check_lexeme(exprs: &ExprSet, lexeme: ExprId) -> Result<(), GrammarError> {
         is_dead = !deriver.is_live(copy).map_err(|limit| GrammarError::limit("", limit))?;
     }
     if is_dead {
-        let message = "a key or a sign of the object matches nothing; loosen it";
+        let message = "a key or a sign of an object or an array matches nothing; loosen it";
         return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
     }
     Ok(())

@@ -8,7 +8,7 @@ use stencilm_regex::{Deriver, ExprId, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::fixpoint::{Clause, least_fixed_point};
-use crate::grammar::{Grammar, Node, NodeId};
+use crate::grammar::{Element, Grammar, Items, KnownMember, Node, NodeId};
 use crate::json_schema::common_exprs;
 
 /// The same language, without dead alternatives, optional members and repetitions.
@@ -38,10 +38,43 @@ pub fn without_dead_parts(mut grammar: Grammar) -> Result<Grammar, GrammarError>
     }
     grammar.nodes = nodes;
     for members in &mut grammar.members {
-        members.known.retain(|known| known.required || is_productive(known.value));
-        members.free = members.free.take().filter(|free| is_productive(free.value));
+        let keeps = |known: &KnownMember| known.required || is_productive(known.value);
+        members.ordered = members.known[..members.ordered].iter().filter(|known| keeps(known)).count();
+        members.known.retain(keeps);
+        members.free.retain(|free| is_productive(free.value) || free.some.is_some());
+        for free in &mut members.free {
+            // What one member must be is all that any may be.
+            free.value = if is_productive(free.value) { free.value } else { free.some.unwrap_or(free.value) };
+        }
     }
+    for items in &mut grammar.items {
+        let alive = |place: &[Element]| place.iter().copied().filter(|element| is_productive(element.value)).collect();
+        items.prefix.iter_mut().for_each(|place| *place = alive(place));
+        items.rest = alive(&items.rest);
+        let dead = items.prefix.iter().position(|place| place.is_empty());
+        let end = dead.or(items.rest.is_empty().then_some(items.prefix.len()));
+        if let Some(end) = end {
+            items.prefix.truncate(end);
+            items.rest = Box::default();
+            items.max = Some(items.max.map_or(end as u32, |max| max.min(end as u32)));
+        }
+    }
+    refuse_empty_elements(&grammar)?;
     Ok(grammar)
+}
+
+/// An element that may be the empty text would make places that cannot be told apart.
+fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
+    if grammar.items.is_empty() {
+        return Ok(());
+    }
+    let nullable = grammar.nullable_nodes();
+    let mut elements = grammar.items.iter().flat_map(Items::elements);
+    if elements.any(|element| nullable[element.value.0 as usize]) {
+        let message = "an element of an array may be empty; give each at least one character";
+        return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+    }
+    Ok(())
 }
 
 fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
@@ -64,8 +97,21 @@ fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
             Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::If(*body),
             Node::Rule(rule) => Clause::If(grammar.rule(*rule).body),
             Node::Members(id) => {
-                let known = &grammar.members(*id).known;
-                Clause::All(known.iter().filter(|known| known.required).map(|known| known.value).collect())
+                let members = grammar.members(*id);
+                let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
+                if members.min > 0 || members.max.is_some() || members.free.iter().any(|free| free.some.is_some()) {
+                    let values = members.known.iter().map(|known| known.value).chain(free).collect();
+                    let test = |holds: &[bool]| members.is_possible(|node| holds[node.0 as usize]);
+                    return Ok(Clause::Test(values, Box::new(test)));
+                }
+                Clause::All(members.known.iter().filter(|known| known.required).map(|known| known.value).collect())
+            }
+            Node::Items(id) => {
+                let items = grammar.items(*id);
+                items.check_counters()?;
+                let values = items.elements().map(|element| element.value).collect();
+                let none = vec![0; items.contains.len()];
+                Clause::Test(values, Box::new(move |holds| items.can_complete(0, &none, |node| holds[node.0 as usize])))
             }
         })
     })

@@ -10,7 +10,10 @@ use stencilm_regex::{ByteSet, Expr, ExprId};
 use crate::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::error::{ErrorKind, GrammarError};
 use crate::exprs;
-use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface, TokenPattern};
+use crate::grammar::{
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId, Surface,
+    TokenPattern,
+};
 use crate::objects::ObjectChecks;
 use crate::passes::{drop_unreachable, expressions};
 use crate::report::{Finding, Report};
@@ -18,7 +21,7 @@ use crate::report::{Finding, Report};
 /// What a text must say it is.
 const FORMAT: &str = "stencilm-grammar";
 /// The version of the form described here.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Longest text accepted, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 /// Most nodes, rules, members and names of any one list.
@@ -36,6 +39,7 @@ struct Saved {
     nodes: Vec<SavedNode>,
     rules: Vec<(String, Index)>,
     members: Vec<SavedMembers>,
+    items: Vec<SavedItems>,
     root: Index,
     report: SavedReport,
 }
@@ -69,6 +73,7 @@ enum SavedNode {
     Repeat(Index, u32, Option<u32>),
     Rule(Index),
     Members(Index),
+    Items(Index),
     SpecialToken(String),
     TokenIds { ranges: Vec<(u32, u32)>, negated: bool },
     Capture(String, Index),
@@ -78,8 +83,10 @@ enum SavedNode {
 #[serde(deny_unknown_fields)]
 struct SavedMembers {
     known: Vec<SavedKnown>,
-    free: Option<SavedFree>,
-    any_order: bool,
+    ordered: usize,
+    free: Vec<SavedFree>,
+    min: u32,
+    max: Option<u32>,
     /// The expressions `empty`, `open`, `colon`, `item`, `close`.
     surface: [Index; 5],
 }
@@ -99,7 +106,24 @@ struct SavedFree {
     key: Index,
     taken: Vec<String>,
     value: Index,
+    some: Option<Index>,
 }
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedItems {
+    prefix: Vec<Vec<SavedElement>>,
+    rest: Vec<SavedElement>,
+    min: u32,
+    max: Option<u32>,
+    contains: Vec<(u32, Option<u32>)>,
+    unique: bool,
+    /// The expressions `empty`, `open`, `item`, `close`.
+    surface: [Index; 4],
+}
+
+/// The value, and the counters that it counts for.
+type SavedElement = (Index, u32);
 
 /// Keyword, place, note.
 type Row = (String, String, String);
@@ -180,6 +204,7 @@ fn saved(grammar: &Grammar) -> Saved {
         Node::Repeat { body, min, max } => SavedNode::Repeat(body.0, *min, *max),
         Node::Rule(rule) => SavedNode::Rule(rule.0),
         Node::Members(members) => SavedNode::Members(members.0),
+        Node::Items(items) => SavedNode::Items(items.0),
         Node::Token(pattern) => match &**pattern {
             TokenPattern::Special(name) => SavedNode::SpecialToken(name.to_string()),
             TokenPattern::Ids { ranges, negated } => SavedNode::TokenIds { ranges: ranges.to_vec(), negated: *negated },
@@ -194,13 +219,29 @@ fn saved(grammar: &Grammar) -> Saved {
             value: known.value.0,
             required: known.required,
         });
-        let free = members.free.as_ref().map(|free| SavedFree {
+        let free = members.free.iter().map(|free| SavedFree {
             key: number(&free.key),
             taken: free.taken.iter().map(ToString::to_string).collect(),
             value: free.value.0,
+            some: free.some.map(|some| some.0),
         });
         let surface = [empty, open, colon, item, close].map(|expr| number(&expr));
-        SavedMembers { known: known.collect(), free, any_order: members.any_order, surface }
+        let (known, free) = (known.collect(), free.collect());
+        SavedMembers { known, ordered: members.ordered, free, min: members.min, max: members.max, surface }
+    });
+    let items = grammar.items.iter().map(|items| {
+        let ArraySurface { empty, open, item, close } = items.surface;
+        let place =
+            |place: &[Element]| place.iter().map(|element| (element.value.0, element.counts)).collect::<Vec<_>>();
+        SavedItems {
+            prefix: items.prefix.iter().map(|alternatives| place(alternatives)).collect(),
+            rest: place(&items.rest),
+            min: items.min,
+            max: items.max,
+            contains: items.contains.clone(),
+            unique: items.unique,
+            surface: [empty, open, item, close].map(|expr| number(&expr)),
+        }
     });
     let rows = |findings: &[Finding]| {
         findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
@@ -213,6 +254,7 @@ fn saved(grammar: &Grammar) -> Saved {
         nodes: nodes.collect(),
         rules: grammar.rules.iter().map(|rule| (rule.name.clone(), rule.body.0)).collect(),
         members: members.collect(),
+        items: items.collect(),
         root: grammar.root.0,
         report: SavedReport { enforced: rows(enforced), annotations: rows(annotations), relaxed: rows(relaxed) },
     }
@@ -239,7 +281,7 @@ impl<T: Copy> Made<T> {
 }
 
 fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
-    let lists = [saved.nodes.len(), saved.rules.len(), saved.members.len()];
+    let lists = [saved.nodes.len(), saved.rules.len(), saved.members.len(), saved.items.len()];
     if saved.exprs.len() > MAX_EXPRS || lists.into_iter().any(|length| length > MAX_ENTRIES) {
         let message = format!("it has more than {MAX_EXPRS} expressions, or another list is too long; split it");
         return Err(GrammarError::new(ErrorKind::Limit, "", message));
@@ -250,8 +292,10 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
     let rules = Made("rules", rules);
     // Objects refer to nodes and nodes to objects; both to earlier ones only, so an object is made where it is used.
     let mut members: Vec<Option<SavedMembers>> = saved.members.into_iter().map(Some).collect();
+    let mut items: Vec<Option<SavedItems>> = saved.items.into_iter().map(Some).collect();
     let mut checks = ObjectChecks::default();
     let mut made: FxHashMap<Index, NodeId> = FxHashMap::default();
+    let mut made_items: FxHashMap<Index, NodeId> = FxHashMap::default();
     let mut nodes = Made("nodes", Vec::with_capacity(saved.nodes.len()));
     for (at, node) in saved.nodes.into_iter().enumerate() {
         let list = "nodes";
@@ -282,6 +326,20 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
                 }
                 (None, None) => {
                     let message = format!("it refers to number {index} of `members`, which has fewer");
+                    return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
+                }
+            },
+            SavedNode::Items(index) => match (made_items.get(&index), items.get_mut(index as usize)) {
+                (Some(&known), _) => builder.node(builder.get(known).clone()),
+                (None, Some(items)) => {
+                    let items = items.take().expect("an array that was not made has not been taken");
+                    let items = load_items(&builder, &mut checks, &exprs, &nodes, items, index as usize)?;
+                    let id = builder.array(items);
+                    made_items.insert(index, id);
+                    id
+                }
+                (None, None) => {
+                    let message = format!("it refers to number {index} of `items`, which has fewer");
                     return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
                 }
             },
@@ -342,23 +400,48 @@ fn load_members(
         let (key, value) = (exprs.get(key, list, at)?, nodes.get(value, list, at)?);
         known.push(KnownMember { name, key, value, required });
     }
-    let free = match saved.free {
-        None => None,
-        Some(SavedFree { key, taken, value }) => {
-            let key = exprs.get(key, list, at)?;
-            let mut taken: Vec<Box<str>> = taken.into_iter().map(Box::from).collect();
-            taken.sort_unstable();
-            let value = nodes.get(value, list, at)?;
-            Some(FreeMembers { key, taken: taken.into(), value })
-        }
-    };
+    let mut free = Vec::with_capacity(saved.free.len());
+    for SavedFree { key, taken, value, some } in saved.free {
+        let key = exprs.get(key, list, at)?;
+        let mut taken: Vec<Box<str>> = taken.into_iter().map(Box::from).collect();
+        taken.sort_unstable();
+        let value = nodes.get(value, list, at)?;
+        let some = some.map(|some| nodes.get(some, list, at)).transpose()?;
+        free.push(FreeMembers { key, taken: taken.into(), value, some });
+    }
     let [empty, open, colon, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);
     let surface =
         Surface { empty: expr(empty)?, open: expr(open)?, colon: expr(colon)?, item: expr(item)?, close: expr(close)? };
-    let members = Members { known, free, any_order: saved.any_order, surface };
+    let SavedMembers { ordered, min, max, .. } = saved;
+    let members = Members { known, ordered, free, min, max, surface };
     checks
         .check(&builder.exprs, &members)
         .map_err(|error| GrammarError { place: format!("#/members/{at}"), ..error })?;
     Ok(members)
+}
+
+fn load_items(
+    builder: &GrammarBuilder,
+    checks: &mut ObjectChecks,
+    exprs: &Made<ExprId>,
+    nodes: &Made<NodeId>,
+    saved: SavedItems,
+    at: usize,
+) -> Result<Items, GrammarError> {
+    let list = "items";
+    let place = |place: &Vec<SavedElement>| -> Result<Box<[Element]>, GrammarError> {
+        place.iter().map(|&(value, counts)| Ok(Element { value: nodes.get(value, list, at)?, counts })).collect()
+    };
+    let prefix = saved.prefix.iter().map(place).collect::<Result<_, _>>()?;
+    let rest = place(&saved.rest)?;
+    let [empty, open, item, close] = saved.surface;
+    let expr = |index| exprs.get(index, list, at);
+    let surface = ArraySurface { empty: expr(empty)?, open: expr(open)?, item: expr(item)?, close: expr(close)? };
+    let SavedItems { min, max, contains, unique, .. } = saved;
+    let items = Items { prefix, rest, min, max, contains, unique, surface };
+    checks
+        .check_array(&builder.exprs, &items)
+        .map_err(|error| GrammarError { place: format!("#/items/{at}"), ..error })?;
+    Ok(items)
 }

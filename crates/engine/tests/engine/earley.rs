@@ -73,7 +73,7 @@ impl Earley {
                     }
                     other => panic!("{other:?} depends on a vocabulary"),
                 },
-                Node::Members(_) => panic!("objects have a twin of their own"),
+                Node::Members(_) | Node::Items(_) => panic!("objects have a twin of their own"),
             }
         }
         let mut productive: HashSet<usize> = HashSet::new();

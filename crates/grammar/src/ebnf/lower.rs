@@ -3,8 +3,8 @@
 use stencilm_regex::ExprId;
 
 use super::SyntaxError;
-use super::object;
 use super::tree::{Part, PartId, Text};
+use super::{array, object};
 use crate::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::error::ErrorKind;
 use crate::grammar::{Node, NodeId, RuleId};
@@ -51,6 +51,10 @@ pub(super) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<Rul
                     object::members(builder, &mut terminals, &mut checks, text.places[index], entries, &nodes)?;
                 builder.object(members)
             }
+            Part::Array(entries) => {
+                let items = array::items(builder, &mut terminals, &mut checks, text.places[index], entries, &nodes)?;
+                builder.array(items)
+            }
         };
         nodes.push(node);
     }
@@ -72,10 +76,11 @@ impl Terminals<'_> {
             Part::Sequence(parts) | Part::Choice(parts) | Part::And(parts) => parts.clone(),
             &Part::Repeat { body, .. } => vec![body],
             &(Part::Complement(body) | Part::Not(body) | Part::Lexeme(body) | Part::Lazy(body)) => vec![body],
-            Part::Token(_) | Part::Capture { .. } | Part::Object(_) => {
+            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) => {
                 let what = match self.text.part(id) {
                     Part::Token(_) => "a token of the model",
                     Part::Capture { .. } => "a capture",
+                    Part::Array(_) => "an array",
                     _ => "an object",
                 };
                 let message = format!(
@@ -168,7 +173,7 @@ impl Terminals<'_> {
                 let not_longer = exprs.not(longer);
                 exprs.and(&[parts[0], not_longer])
             }
-            Part::Token(_) | Part::Capture { .. } | Part::Object(_) => {
+            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) => {
                 unreachable!("parts that are not regular are refused with their children")
             }
         }

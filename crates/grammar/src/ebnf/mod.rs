@@ -4,11 +4,14 @@
 //! text which reads back as the same grammar. The flow is one way: `scan` (words) -> `parse` (a flat tree) -> `lower`
 //! (nodes and expressions) -> the normalising passes. `print` is the way back.
 
+mod array;
+mod entries;
 mod escapes;
 mod lower;
 mod object;
 mod parse;
 mod print;
+mod print_containers;
 mod print_expr;
 mod scan;
 mod spans;

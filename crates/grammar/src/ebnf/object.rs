@@ -5,19 +5,28 @@ use stencilm_regex::{ExprId, ExprSet};
 
 use super::SyntaxError;
 use super::lower::Terminals;
-use super::tree::{Object, PartId};
+use super::tree::{Object, Others, PartId};
 use crate::builder::GrammarBuilder;
 use crate::grammar::{FreeMembers, KnownMember, Members, NodeId, Surface};
 use crate::json_schema;
 use crate::objects::ObjectChecks;
 
-/// Blanks between the signs of an object whose surface is not given.
+/// Blanks between the signs of an object or an array whose surface is not given.
 const MAX_BLANKS: u32 = 64;
 
 /// Every text of whole characters.
 pub(super) fn any_text(exprs: &mut ExprSet) -> ExprId {
     let any = Utf8.class(exprs, &[('\0', char::MAX)]);
     exprs.repeat(any, 0, None)
+}
+
+/// A sign with blanks on these sides.
+pub(super) fn gap(exprs: &mut ExprSet, before: bool, sign: &str, after: bool) -> ExprId {
+    let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+    let blanks = exprs.repeat(blank, 0, Some(MAX_BLANKS));
+    let sign = exprs.literal(sign.as_bytes());
+    let side = |wanted: bool| if wanted { blanks } else { ExprId::EMPTY };
+    exprs.concat_all(&[side(before), sign, side(after)])
 }
 
 /// What an object of EBNF describes. `nodes` are the nodes of all parts before it.
@@ -38,17 +47,10 @@ pub(super) fn members(
     let item = given(builder, object.item)?;
     let close = given(builder, object.close)?;
     let exprs = &mut builder.exprs;
-    let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
-    let blanks = exprs.repeat(blank, 0, Some(MAX_BLANKS));
-    let mut gap = |before: bool, sign: &str, after: bool| {
-        let sign = exprs.literal(sign.as_bytes());
-        let side = |wanted: bool| if wanted { blanks } else { ExprId::EMPTY };
-        exprs.concat_all(&[side(before), sign, side(after)])
-    };
-    let open = open.unwrap_or_else(|| gap(false, "{", true));
-    let colon = colon.unwrap_or_else(|| gap(true, ":", true));
-    let item = item.unwrap_or_else(|| gap(true, ",", true));
-    let close = close.unwrap_or_else(|| gap(true, "}", false));
+    let open = open.unwrap_or_else(|| gap(exprs, false, "{", true));
+    let colon = colon.unwrap_or_else(|| gap(exprs, true, ":", true));
+    let item = item.unwrap_or_else(|| gap(exprs, true, ",", true));
+    let close = close.unwrap_or_else(|| gap(exprs, true, "}", false));
     let brace = exprs.literal(b"}");
     let empty = empty.unwrap_or_else(|| exprs.concat(open, brace));
     let surface = Surface { empty, open, colon, item, close };
@@ -62,24 +64,25 @@ pub(super) fn members(
         let value = nodes[member.value.index()];
         known.push(KnownMember { name: member.name.clone(), key, value, required: member.required });
     }
-    let free = match &object.others {
-        None => None,
-        Some((key, value)) => {
-            let key = match given(builder, *key)? {
-                Some(key) => key,
-                None => json_schema::quoted_any(&mut builder.exprs),
-            };
-            let mut names: Vec<&str> = match &object.taken {
-                Some(names) => names.iter().map(String::as_str).collect(),
-                None => object.members.iter().map(|member| member.name.as_str()).collect(),
-            };
-            names.sort_unstable();
-            names.dedup();
-            let taken = names.into_iter().map(Box::from).collect();
-            Some(FreeMembers { key, taken, value: nodes[value.index()] })
-        }
-    };
-    let members = Members { known, free, any_order: object.any_order, surface };
+    let mut free = Vec::with_capacity(object.others.len());
+    for Others { key, taken, value, some } in &object.others {
+        let key = match given(builder, *key)? {
+            Some(key) => key,
+            None => json_schema::quoted_any(&mut builder.exprs),
+        };
+        let mut names: Vec<&str> = match taken {
+            Some(names) => names.iter().map(String::as_str).collect(),
+            None => object.members.iter().map(|member| member.name.as_str()).collect(),
+        };
+        names.sort_unstable();
+        names.dedup();
+        let taken = names.into_iter().map(Box::from).collect();
+        let node = |part: &PartId| nodes[part.index()];
+        free.push(FreeMembers { key, taken, value: node(value), some: some.as_ref().map(node) });
+    }
+    let ordered = object.ordered.unwrap_or(known.len());
+    let (min, max) = object.count.unwrap_or((0, None));
+    let members = Members { known, ordered, free, min, max, surface };
     checks
         .check(&builder.exprs, &members)
         .map_err(|error| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) })?;

@@ -7,14 +7,15 @@ use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternErrorKind, Pat
 use stencilm_regex::{ExprId, ExprSet};
 
 use super::SyntaxError;
+use super::entries::Entry;
 use super::escapes::Ranges;
 use super::scan::{Scanner, Word};
-use super::tree::{Member, Object, Part, PartId, Text};
+use super::tree::{Array, Container, Object, Part, PartId, Text};
 use crate::builder::MAX_EXPRS;
 use crate::error::ErrorKind;
 
 /// What an open bracket, or a rule, makes of its alternatives.
-enum Opener {
+pub(super) enum Opener {
     Rule(u32),
     Group,
     Lexeme,
@@ -24,22 +25,9 @@ enum Opener {
     Entry(Entry),
 }
 
-/// Which part of an object comes next.
-enum Entry {
-    Surface(&'static str),
-    Key(Slot),
-    Value(Slot, Option<PartId>),
-}
-
-/// Whose key and value an entry gives.
-enum Slot {
-    Member { name: String, required: bool },
-    Others,
-}
-
 /// Alternatives under way.
-struct Level {
-    opener: Opener,
+pub(super) struct Level {
+    pub opener: Opener,
     place: usize,
     choices: Vec<PartId>,
     conjuncts: Vec<PartId>,
@@ -51,7 +39,7 @@ struct Level {
 }
 
 impl Level {
-    fn new(opener: Opener, place: usize) -> Level {
+    pub fn new(opener: Opener, place: usize) -> Level {
         let (choices, conjuncts, items, complements) = Default::default();
         Level { opener, place, choices, conjuncts, items, complements, has_sign: false }
     }
@@ -59,25 +47,26 @@ impl Level {
 
 pub(super) struct Parser<'a> {
     scanner: Scanner<'a>,
-    text: Text,
+    pub text: Text,
     exprs: &'a mut ExprSet,
     classes: FxHashMap<Ranges, ExprId>,
-    levels: Vec<Level>,
-    objects: Vec<(usize, Object)>,
+    pub levels: Vec<Level>,
+    /// The objects and arrays that are open, and where each began.
+    pub containers: Vec<(usize, Container)>,
     /// A word that was read too early.
-    ahead: Option<(usize, Word)>,
+    pub ahead: Option<(usize, Word)>,
 }
 
 /// Reads a whole text; terminals become expressions of `exprs`.
 pub(super) fn parse(text: &str, exprs: &mut ExprSet) -> Result<Text, SyntaxError> {
     let scanner = Scanner { text, offset: 0 };
-    let (classes, levels, objects) = Default::default();
-    let parser = Parser { scanner, text: Text::default(), exprs, classes, levels, objects, ahead: None };
+    let (classes, levels, containers) = Default::default();
+    let parser = Parser { scanner, text: Text::default(), exprs, classes, levels, containers, ahead: None };
     parser.run()
 }
 
 impl Parser<'_> {
-    fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
+    pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
         match self.ahead.take() {
             Some(word) => Ok(word),
             None => self.scanner.next(),
@@ -85,7 +74,7 @@ impl Parser<'_> {
     }
 
     /// Takes the next word if it is this sign.
-    fn takes(&mut self, sign: char) -> Result<bool, SyntaxError> {
+    pub(super) fn takes(&mut self, sign: char) -> Result<bool, SyntaxError> {
         let (place, word) = self.next()?;
         if word == Word::Sign(sign) {
             return Ok(true);
@@ -94,7 +83,7 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
+    pub(super) fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
         let (place, word) = self.next()?;
         if word == Word::Sign(sign) {
             return Ok(());
@@ -262,7 +251,7 @@ impl Parser<'_> {
     }
 
     /// An item with what stands behind and before it.
-    fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
+    pub(super) fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
         let place = self.text.places[item.index()];
         loop {
             let (at, word) = self.next()?;
@@ -303,13 +292,18 @@ impl Parser<'_> {
             }
             "object" => {
                 self.expect('{', "`%object`")?;
-                self.objects.push((place, Object::default()));
+                self.containers.push((place, Container::Object(Object::default())));
+                return self.entry();
+            }
+            "array" => {
+                self.expect('{', "`%array`")?;
+                self.containers.push((place, Container::Array(Array::default())));
                 return self.entry();
             }
             _ => {
                 let message = format!(
                     "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
-                     %token(\"...\") and %object {{ ... }}"
+                     %token(\"...\"), %object {{ ... }} and %array {{ ... }}"
                 );
                 return Err(SyntaxError::at(place, message));
             }
@@ -360,7 +354,7 @@ impl Parser<'_> {
     }
 
     /// Ends the innermost level and gives what it holds.
-    fn end_level(&mut self, place: usize) -> Result<(Level, PartId), SyntaxError> {
+    pub(super) fn end_level(&mut self, place: usize) -> Result<(Level, PartId), SyntaxError> {
         let level = self.level();
         let is_empty = level.items.is_empty() && level.complements.is_empty();
         if is_empty && !level.has_sign {
@@ -396,152 +390,13 @@ impl Parser<'_> {
             return Ok(());
         }
         let (at, what) = match self.level().opener {
-            Opener::Entry(_) => (self.objects.last().map_or(place, |&(at, _)| at), "the object has no closing `}`"),
+            Opener::Entry(_) => match self.containers.last() {
+                Some(&(at, Container::Array(_))) => (at, "the array has no closing `}`"),
+                Some(&(at, Container::Object(_))) => (at, "the object has no closing `}`"),
+                None => unreachable!("entries are read within an object or an array"),
+            },
             _ => (self.level().place, "the group has no closing `)`"),
         };
         Err(SyntaxError::at(at, format!("{what} before {before}; close it")))
-    }
-
-    /// What stands where an entry of an object may start.
-    fn entry(&mut self) -> Result<(), SyntaxError> {
-        let levels = self.levels.len();
-        while self.flag()? {}
-        if self.levels.len() > levels {
-            return Ok(());
-        }
-        let (place, word) = self.next()?;
-        let name = match word {
-            Word::Sign('}') => {
-                let (place, object) = self.objects.pop().expect("entries are read within an object");
-                let item = self.text.add(place, Part::Object(Box::new(object)));
-                return self.item(item);
-            }
-            Word::Name(name) => name,
-            _ => {
-                let message = format!(
-                    "{} stands where an entry of the object must start: member, optional, others, taken, order, \
-                     empty, open, colon, item, close, or `}}`",
-                    word.shown()
-                );
-                return Err(SyntaxError::at(place, message));
-            }
-        };
-        let surface = ["empty", "open", "colon", "item", "close"].into_iter().find(|known| *known == name);
-        let entry = if let Some(surface) = surface {
-            self.expect('=', &format!("`{surface}`"))?;
-            Entry::Surface(surface)
-        } else {
-            match &*name {
-                "member" | "optional" => {
-                    let (at, word) = self.next()?;
-                    let Word::Text(key) = word else {
-                        let message = format!("{} stands where the name of a member must be, in quotes", word.shown());
-                        return Err(SyntaxError::at(at, message));
-                    };
-                    self.key_or_value(Slot::Member { name: key, required: name == "member" })?
-                }
-                "others" => self.key_or_value(Slot::Others)?,
-                _ => {
-                    let message = format!(
-                        "`{name}` is no entry of an object; there are member, optional, others, taken, order, \
-                         empty, open, colon, item and close"
-                    );
-                    return Err(SyntaxError::at(place, message));
-                }
-            }
-        };
-        self.levels.push(Level::new(Opener::Entry(entry), place));
-        Ok(())
-    }
-
-    /// Reads an entry that holds no part of a grammar, if one is next, and says whether another entry may follow.
-    fn flag(&mut self) -> Result<bool, SyntaxError> {
-        let (place, word) = self.next()?;
-        match &word {
-            Word::Name(name) if name == "order" => {}
-            Word::Name(name) if name == "taken" => return self.taken(),
-            _ => {
-                self.ahead = Some((place, word));
-                return Ok(false);
-            }
-        }
-        self.expect('=', "`order`")?;
-        let (at, word) = self.next()?;
-        let any = match &word {
-            Word::Name(name) if name == "any" => true,
-            Word::Name(name) if name == "declared" => false,
-            _ => {
-                let message = format!("order is {}; write `any` or `declared`", word.shown());
-                return Err(SyntaxError::at(at, message));
-            }
-        };
-        self.object().any_order = any;
-        self.expect(';', "the order")?;
-        Ok(true)
-    }
-
-    /// The names that other keys must not have; says whether the entry has ended with them.
-    fn taken(&mut self) -> Result<bool, SyntaxError> {
-        let mut names = Vec::new();
-        loop {
-            match self.next()? {
-                (_, Word::Text(name)) => names.push(name),
-                (_, Word::Sign(';')) => {
-                    self.object().taken = Some(names);
-                    return Ok(true);
-                }
-                (at, word) => {
-                    let message = format!("{} stands among the taken names; end them with `;`", word.shown());
-                    return Err(SyntaxError::at(at, message));
-                }
-            }
-        }
-    }
-
-    fn object(&mut self) -> &mut Object {
-        &mut self.objects.last_mut().expect("entries are read within an object").1
-    }
-
-    fn key_or_value(&mut self, slot: Slot) -> Result<Entry, SyntaxError> {
-        if self.takes('=')? {
-            return Ok(Entry::Key(slot));
-        }
-        self.expect(':', "the name of a member without a key of its own")?;
-        Ok(Entry::Value(slot, None))
-    }
-
-    fn end_entry(&mut self, place: usize, is_colon: bool) -> Result<(), SyntaxError> {
-        let (level, body) = self.end_level(place)?;
-        let Opener::Entry(entry) = level.opener else { unreachable!("the caller has looked at the opener") };
-        if is_colon != matches!(entry, Entry::Key(_)) {
-            let message = if is_colon {
-                "`:` ends no key here; end the entry with `;`"
-            } else {
-                "a key has no value; write `: value;` behind it"
-            };
-            return Err(SyntaxError::at(place, message));
-        }
-        match entry {
-            Entry::Key(slot) => {
-                self.levels.push(Level::new(Opener::Entry(Entry::Value(slot, Some(body))), place));
-                return Ok(());
-            }
-            Entry::Value(Slot::Member { name, required }, key) => {
-                self.object().members.push(Member { name, required, key, value: body });
-            }
-            Entry::Value(Slot::Others, key) => self.object().others = Some((key, body)),
-            Entry::Surface(name) => {
-                let object = self.object();
-                let slot = match name {
-                    "empty" => &mut object.empty,
-                    "open" => &mut object.open,
-                    "colon" => &mut object.colon,
-                    "item" => &mut object.item,
-                    _ => &mut object.close,
-                };
-                *slot = Some(body);
-            }
-        }
-        self.entry()
     }
 }

@@ -6,14 +6,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ExprId;
 
 use super::escapes;
+use super::print_containers::{array, object};
 use super::print_expr::{ExprPrinter, Place, write_count};
-use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface, TokenPattern};
+use crate::grammar::{Grammar, Node, NodeId, RuleId, TokenPattern};
 use crate::passes::expressions;
 
 /// The name that the rule of the root prints with.
 const ROOT: &str = "root";
 
-enum Step {
+pub(super) enum Step {
     Node(NodeId, Place),
     /// A lexeme of an object, which needs no mark that it is one.
     Expr(ExprId),
@@ -149,6 +150,7 @@ impl Printer<'_> {
                 vec![Step::Owned(shown), Step::Node(*body, Place::Alternatives), Step::Text(")")]
             }
             Node::Members(members) => object(self.grammar.members(*members)),
+            Node::Items(items) => array(self.grammar.items(*items)),
         }
     }
 }
@@ -195,35 +197,4 @@ fn token(pattern: &TokenPattern) -> String {
             format!("<[{}{}]>", if *negated { "^" } else { "" }, ranges.join(","))
         }
     }
-}
-
-fn object(members: &Members) -> Vec<Step> {
-    let Members { known, free, any_order, surface } = members;
-    let Surface { empty, open, colon, item, close } = *surface;
-    let mut steps = vec![Step::Text("%object {\n")];
-    let parts = [("empty", empty), ("open", open), ("colon", colon), ("item", item), ("close", close)];
-    for (name, expr) in parts {
-        steps.extend([Step::Text("  "), Step::Text(name), Step::Text(" = "), Step::Expr(expr), Step::Text(";\n")]);
-    }
-    if *any_order {
-        steps.push(Step::Text("  order = any;\n"));
-    }
-    for KnownMember { name, key, value, required } in known {
-        let mut entry = if *required { "  member " } else { "  optional " }.to_string();
-        escapes::write_text(&mut entry, name);
-        steps.extend([Step::Owned(entry), Step::Text(" = "), Step::Expr(*key), Step::Text(" : ")]);
-        steps.extend([Step::Node(*value, Place::Alternatives), Step::Text(";\n")]);
-    }
-    if let Some(FreeMembers { key, taken, value }) = free {
-        let mut entry = "  taken".to_string();
-        for name in taken {
-            entry.push(' ');
-            escapes::write_text(&mut entry, name);
-        }
-        steps.extend([Step::Owned(entry), Step::Text(";\n")]);
-        steps.extend([Step::Text("  others = "), Step::Expr(*key), Step::Text(" : ")]);
-        steps.extend([Step::Node(*value, Place::Alternatives), Step::Text(";\n")]);
-    }
-    steps.push(Step::Text("}"));
-    steps
 }

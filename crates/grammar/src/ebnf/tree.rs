@@ -43,6 +43,7 @@ pub(super) enum Part {
         body: PartId,
     },
     Object(Box<Object>),
+    Array(Box<Array>),
 }
 
 /// The entries of `%object { ... }`, in their order.
@@ -53,12 +54,45 @@ pub(super) struct Object {
     pub colon: Option<PartId>,
     pub item: Option<PartId>,
     pub close: Option<PartId>,
-    pub any_order: bool,
+    /// How many of the members come in declared order; all, where it is not given.
+    pub ordered: Option<usize>,
     pub members: Vec<Member>,
-    /// The key, where it is given, and the value.
-    pub others: Option<(Option<PartId>, PartId)>,
-    /// Names that other keys must not have, and how they are written where that is given.
+    pub others: Vec<Others>,
+    /// Names that the other keys to be described next must not have, where they are given.
     pub taken: Option<Vec<String>>,
+    pub count: Option<(u32, Option<u32>)>,
+}
+
+/// A class of other members.
+#[derive(Debug)]
+pub(super) struct Others {
+    pub key: Option<PartId>,
+    /// Names that the keys must not have, where they are given.
+    pub taken: Option<Vec<String>>,
+    pub value: PartId,
+    pub some: Option<PartId>,
+}
+
+/// The entries of `%array { ... }`, in their order.
+#[derive(Default, Debug)]
+pub(super) struct Array {
+    pub empty: Option<PartId>,
+    pub open: Option<PartId>,
+    pub item: Option<PartId>,
+    pub close: Option<PartId>,
+    /// The alternatives at each leading place: counters and value.
+    pub prefix: Vec<Vec<(u32, PartId)>>,
+    pub rest: Vec<(u32, PartId)>,
+    pub count: Option<(u32, Option<u32>)>,
+    /// Counters by name, with their bounds.
+    pub contains: indexmap::IndexMap<String, (u32, Option<u32>)>,
+    pub unique: bool,
+}
+
+/// An object or an array under way.
+pub(super) enum Container {
+    Object(Object),
+    Array(Array),
 }
 
 #[derive(Debug)]

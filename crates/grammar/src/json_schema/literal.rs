@@ -72,8 +72,9 @@ impl Lowering<'_> {
                         let key = self.strings.literals(&mut self.builder.exprs, &[name]);
                         known.push(KnownMember { name: name.to_string(), key, value: nodes[inner], required: true });
                     }
-                    let any_order = self.options.any_order;
-                    self.builder.object(Members { known, free: None, any_order, surface })
+                    let ordered = if self.options.any_order { 0 } else { known.len() };
+                    let free = Vec::new();
+                    self.builder.object(Members { known, ordered, free, min: 0, max: None, surface })
                 }
                 _ => {
                     let scalar = self.literal_scalar(id, Kind::Number)?;

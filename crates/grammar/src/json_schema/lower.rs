@@ -341,15 +341,16 @@ impl<'a> Lowering<'a> {
         }
         let forbidden = merged.closed || merged.free.iter().any(|&id| self.schemas.get(id).never);
         let free = if forbidden {
-            None
+            Vec::new()
         } else {
             let names: Vec<&str> = merged.known.keys().copied().collect();
             let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
             let mut taken: Box<[Box<str>]> = names.into_iter().map(Box::from).collect();
             taken.sort_unstable();
-            Some(FreeMembers { key, taken, value: self.value(&merged.free, depth + 1)? })
+            vec![FreeMembers { key, taken, value: self.value(&merged.free, depth + 1)?, some: None }]
         };
-        let members = Members { known, free, any_order: self.options.any_order, surface };
+        let ordered = if self.options.any_order { 0 } else { known.len() };
+        let members = Members { known, ordered, free, min: 0, max: None, surface };
         let branch = if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) };
         Ok((self.builder.object(members), branch))
     }

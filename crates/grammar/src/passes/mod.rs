@@ -28,6 +28,7 @@ pub fn normalised(grammar: &Grammar) -> Grammar {
         let is_same = next.nodes == grammar.nodes
             && next.rules == grammar.rules
             && next.members == grammar.members
+            && next.items == grammar.items
             && next.exprs.len() == grammar.exprs.len();
         grammar = next;
         if is_same {

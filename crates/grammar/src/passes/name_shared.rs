@@ -73,12 +73,18 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
         match node {
             Node::Sequence(parts) | Node::Choice(parts) => parts.iter_mut().for_each(other),
             Node::Repeat { body, .. } | Node::Capture { body, .. } => other(body),
-            Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) | Node::Members(_) => {}
+            Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) | Node::Members(_) | Node::Items(_) => {}
         }
     }
     for members in &mut grammar.members {
         members.known.iter_mut().for_each(|known| other(&mut known.value));
-        members.free.iter_mut().for_each(|free| other(&mut free.value));
+        for free in &mut members.free {
+            other(&mut free.value);
+            free.some.iter_mut().for_each(other);
+        }
+    }
+    for items in &mut grammar.items {
+        items.prefix.iter_mut().flatten().chain(&mut items.rest).for_each(|element| other(&mut element.value));
     }
     other(&mut grammar.root);
     rebuild(&grammar, true, |draft, node| draft.node(node))

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::exprs;
-use crate::grammar::{Grammar, Members, MembersId, Node, NodeId, Rule, RuleId, Surface};
+use crate::grammar::{ArraySurface, Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId, Surface};
 use crate::json_schema::common_exprs;
 
 /// A grammar under construction in which equal nodes are one.
@@ -18,6 +18,8 @@ pub(super) struct Draft {
     pub rules: Vec<(String, Option<NodeId>)>,
     pub members: Vec<Members>,
     members_index: FxHashMap<Members, MembersId>,
+    pub items: Vec<Items>,
+    items_index: FxHashMap<Items, ItemsId>,
     /// Equal nodes become one.
     shares: bool,
 }
@@ -46,6 +48,18 @@ impl Draft {
         id
     }
 
+    fn array(&mut self, items: Items) -> ItemsId {
+        if let Some(&known) = self.items_index.get(&items).filter(|_| self.shares) {
+            return known;
+        }
+        let id = ItemsId(self.items.len() as u32);
+        if self.shares {
+            self.items_index.insert(items.clone(), id);
+        }
+        self.items.push(items);
+        id
+    }
+
     pub(super) fn get(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
@@ -70,8 +84,10 @@ pub(crate) fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
         Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![*body],
         Node::Members(id) => {
             let members = grammar.members(*id);
-            members.known.iter().map(|known| known.value).chain(members.free.as_ref().map(|free| free.value)).collect()
+            let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
+            members.known.iter().map(|known| known.value).chain(free).collect()
         }
+        Node::Items(id) => grammar.items(*id).elements().map(|element| element.value).collect(),
     }
 }
 
@@ -85,6 +101,10 @@ pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(
             [empty, open, colon, item, close].into_iter().for_each(&mut visit);
             known.iter().for_each(|known| visit(known.key));
             free.iter().for_each(|free| visit(free.key));
+        }
+        Node::Items(id) => {
+            let ArraySurface { empty, open, item, close } = grammar.items(*id).surface;
+            [empty, open, item, close].into_iter().for_each(visit);
         }
         _ => {}
     }
@@ -144,8 +164,9 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
         expressions(grammar, grammar.node(node), |expr| roots.push(expr));
     }
     let exprs = exprs::copy(&grammar.exprs, roots, &mut new_exprs);
-    let (nodes, index, rules, members, members_index) = Default::default();
-    let mut draft = Draft { exprs: new_exprs, nodes, index, rules, members, members_index, shares };
+    let (nodes, index, rules) = Default::default();
+    let (members, members_index, items, items_index) = Default::default();
+    let mut draft = Draft { exprs: new_exprs, nodes, index, rules, members, members_index, items, items_index, shares };
     let mut made: Vec<Option<NodeId>> = vec![None; grammar.nodes.len()];
     let Order { met, finished } = rule_order(grammar);
     let new_rules: FxHashMap<RuleId, RuleId> = met.iter().zip(0..).map(|(&rule, new)| (rule, RuleId(new))).collect();
@@ -179,6 +200,10 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
                     let members = grammar.members(*members).mapped(child, |expr| exprs[&expr]);
                     Node::Members(draft.object(members))
                 }
+                Node::Items(items) => {
+                    let items = grammar.items(*items).mapped(child, |expr| exprs[&expr]);
+                    Node::Items(draft.array(items))
+                }
             };
             made[id.0 as usize] = Some(make(&mut draft, node));
         }
@@ -187,13 +212,12 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
         }
     }
     let root = made[grammar.root.0 as usize].expect("the walk ends with the root");
-    let rules = draft
-        .rules
+    let rules = std::mem::take(&mut draft.rules)
         .into_iter()
         .map(|(name, body)| Rule { name, body: body.expect("every rule met is finished by the end of the walk") })
         .collect();
-    let (exprs, nodes, members) = (draft.exprs, draft.nodes, draft.members);
-    Grammar { exprs, nodes, rules, members, root, report: grammar.report.clone() }
+    let Draft { exprs, nodes, members, items, .. } = draft;
+    Grammar { exprs, nodes, rules, members, items, root, report: grammar.report.clone() }
 }
 
 fn reachable_nodes(grammar: &Grammar) -> Vec<NodeId> {

@@ -1,5 +1,6 @@
 //! EBNF texts: what they match, how they print, and what is refused.
 
+mod containers;
 mod hostile;
 mod passes;
 mod print;

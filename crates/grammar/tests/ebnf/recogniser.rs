@@ -66,7 +66,7 @@ fn ends(grammar: &Grammar, node: &Node, table: &[Vec<Vec<bool>>], start: usize, 
         (start..=length).filter(|&end| table[id.0 as usize][start][end]).collect()
     };
     match node {
-        Node::Lexeme(_) | Node::Token(_) | Node::Members(_) => Ends::new(),
+        Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_) => Ends::new(),
         Node::Rule(rule) => of(grammar.rule(*rule).body, start),
         Node::Capture { body, .. } => of(*body, start),
         Node::Choice(parts) => parts.iter().flat_map(|&part| of(part, start)).collect(),

@@ -88,7 +88,7 @@ fn objects() {
     for piece in ["member \"name\" = ", "optional \"age\" = ", "taken \"age\" \"name\";", "others = "] {
         assert!(printed.contains(piece), "{piece} in {printed}");
     }
-    let text = r#"root ::= %object { order = any; open = "{"; close = "}"; colon = ":"; item = ","; empty = "{}"; }"#;
+    let text = r#"root ::= %object { order = any; optional "a": "1"; open = "{"; close = "}"; colon = ":"; item = ","; empty = "{}"; }"#;
     let printed = crate::grammar(text).to_string();
     assert!(printed.contains("order = any;"), "{printed}");
     assert_eq!(crate::grammar(&printed).to_string(), printed);

@@ -55,6 +55,7 @@ impl Oracle<'_> {
                 }
                 ends
             }
+            Node::Items(_) => unreachable!("these schemas make no such arrays"),
             Node::Members(id) => {
                 let members = self.grammar.members(id).clone();
                 let mut ends = Ends::new();
@@ -105,7 +106,7 @@ impl Oracle<'_> {
         for index in 0..members.known.len() {
             let known = &members.known[index];
             let skips = || (least..index).any(|before| members.known[before].required);
-            if seen[index] || (!members.any_order && (index < least || skips())) {
+            if seen[index] || (members.ordered > 0 && (index < least || skips())) {
                 continue;
             }
             for value in self.values_after(members, known.key, known.value, start) {
@@ -114,9 +115,9 @@ impl Oracle<'_> {
                 seen[index] = false;
             }
         }
-        let Some(free) = &members.free else { return };
+        let Some(free) = members.free.first() else { return };
         let missing = members.known.iter().zip(&*seen).any(|(known, seen)| known.required && !seen);
-        if missing && !members.any_order {
+        if missing && members.ordered > 0 {
             return;
         }
         for key_end in self.lexeme(free.key, start) {
@@ -128,7 +129,7 @@ impl Oracle<'_> {
             names.push(name);
             for colon in self.lexeme(members.surface.colon, key_end) {
                 for value in self.ends(free.value, colon) {
-                    let least = if members.any_order { 0 } else { members.known.len() };
+                    let least = if members.ordered == 0 { 0 } else { members.known.len() };
                     self.after_member(members, value, seen, names, least, ends);
                 }
             }
