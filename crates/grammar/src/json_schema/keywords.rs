@@ -9,7 +9,7 @@ use super::decimal::Decimal;
 use super::document::{Document, Json, JsonId, quoted};
 use super::refs::{RefProblem, Refs};
 use super::schema::{Fate, Format, Keyword, Refusal, Schema, SchemaId, Schemas, Types};
-use super::vocabulary::{ANNOTATIONS, Draft, REFUSED, REFUSED_FORMATS, draft_of};
+use super::vocabulary::{ANNOTATIONS, Draft, REFUSED, draft_of};
 use crate::error::{ErrorKind, GrammarError};
 
 /// Reads every schema that can be reached from the root.
@@ -274,11 +274,7 @@ impl<'t> Reader<'t, '_> {
         if let Some(format) = Format::ALL.into_iter().find(|format| format.name() == &**name) {
             return Ok(Some(format));
         }
-        if REFUSED_FORMATS.contains(&&**name) {
-            self.refuse("format", format!("the format {} is not enforced yet; use a pattern", quoted(name)));
-        } else {
-            self.annotate("format", format!("{} is not a standard format", quoted(name)));
-        }
+        self.annotate("format", format!("{} is not a standard format", quoted(name)));
         Ok(None)
     }
 

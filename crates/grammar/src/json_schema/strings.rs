@@ -95,7 +95,10 @@ impl Strings {
         if let Some(known) = self.known(|tables| tables.formats.get(&key).copied()) {
             return known;
         }
-        let body = formats::body(exprs, self, format);
+        let body = match self.common {
+            Some(_) => formats::shared(exprs, self.spelling, format),
+            None => formats::body(exprs, self, format),
+        };
         self.own.formats.insert(key, body);
         body
     }

@@ -133,7 +133,7 @@ fn outside(number: &Decimal, merged: &Merged) -> Option<String> {
 }
 
 /// A spelling between the quotes that belongs to both alphabets.
-fn spelled(text: &str) -> String {
+pub(super) fn spelled(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

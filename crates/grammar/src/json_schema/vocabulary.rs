@@ -1,4 +1,4 @@
-//! The tables of keywords and formats: which are annotations, which are refused and what to do instead; and the drafts.
+//! The tables of keywords: which are annotations, which are refused and what to do instead; and the drafts.
 
 use super::document::{Document, Json};
 
@@ -52,24 +52,6 @@ pub(super) const REFUSED: [(&str, &str); 14] = [
     ("maxProperties", "counting members is not supported; set additionalProperties to false"),
     ("$dynamicRef", "dynamic references are not supported; use $ref"),
     ("$recursiveRef", "dynamic references are not supported; use $ref"),
-];
-
-/// Standard formats that are not enforced yet.
-pub(super) const REFUSED_FORMATS: [&str; 14] = [
-    "duration",
-    "email",
-    "idn-email",
-    "hostname",
-    "idn-hostname",
-    "ipv6",
-    "uri",
-    "uri-reference",
-    "iri",
-    "iri-reference",
-    "uri-template",
-    "json-pointer",
-    "relative-json-pointer",
-    "regex",
 ];
 
 /// The draft that the schema names.

@@ -152,6 +152,12 @@ fn formats() {
         ],
     );
     check(r#"{"format":"ipv4"}"#, &["\"0.255.10.1\"", "3", "!\"256.0.0.1\"", "!\"01.1.1.1\"", "!\"1.1.1\""]);
+    check(
+        r#"{"format":"email","maxLength":8,"pattern":"^[^.]*$"}"#,
+        &["\"a@b\"", "\"abcd@efg\"", "!\"abcd@efgh\"", "!\"a@b.c\"", "3"],
+    );
+    check(r#"{"format":"hostname"}"#, &[&format!("\"{}\"", &["a".repeat(63).as_str(); 4].join(".")[..253])]);
+    check_with("a", r#"{"format":"uri"}"#, &[r#""http:\/\/\u0061.b?c""#, r#""x:""#, r#"!"\/a""#]);
     check(r#"{"format":"x-mine","type":"string"}"#, &["\"anything\"", "!1"]);
 }
 

@@ -1,11 +1,22 @@
 //! Standard formats of strings as expressions between the quotes (JSON Schema Validation 2020-12, section 7.3).
 //!
 //! Dates and times follow RFC 3339 section 5.6 with its restrictions: days that the calendar has, and a leap second only
-//! where it is 23:59 in UTC.
+//! where it is 23:59 in UTC. Hosts and mailboxes are in [`addresses`], URIs and their kin in [`uri`], and so on.
+
+mod addresses;
+mod ecma;
+mod idn;
+#[cfg(test)]
+mod tests;
+mod uri;
+
+use std::sync::OnceLock;
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet};
 
+use super::Spelling;
+use super::common::common_exprs;
 use super::schema::Format;
 use super::strings::Strings;
 
@@ -15,25 +26,62 @@ const HOUR: &str = "(?:[01][0-9]|2[0-3])";
 const MINUTE: &str = "[0-5][0-9]";
 const FRACTION: &str = r"(?:\.[0-9]+)?";
 const UUID: &str = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
-const BYTE: &str = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+/// RFC 3339, appendix A: units in order and none left out between two others; weeks stand alone.
+const DURATION: &str = r"P(?:(?:(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?)|T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)|[0-9]+W)";
+/// RFC 6901, section 3.
+const POINTER: &str = "(?:/(?:[^/~]|~[01])*)*";
+const NATURAL: &str = "(?:0|[1-9][0-9]*)";
 
 /// Minutes of a day.
 const DAY: u32 = 24 * 60;
 
+/// Formats as they were first asked for, by spelling: a grammar takes a copy and pays for no other.
+static BUILT: [[OnceLock<(ExprSet, ExprId)>; Format::ALL.len()]; 2] =
+    [const { [const { OnceLock::new() }; Format::ALL.len()] }; 2];
+
+/// What stands between the quotes of a string of a format, in a set of expressions that begins with the common ones.
+pub(super) fn shared(exprs: &mut ExprSet, spelling: Spelling, format: Format) -> ExprId {
+    let (built, body) = BUILT[spelling as usize][format as usize].get_or_init(|| {
+        let mut exprs = common_exprs();
+        let body = body(&mut exprs, &mut Strings::new(spelling), format);
+        exprs.shrink_to_fit();
+        (exprs, body)
+    });
+    exprs.import(built, *body)
+}
+
 /// What stands between the quotes of a string of a format.
 pub(super) fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
-    match format {
-        Format::Date => whole(exprs, strings, DATE),
-        Format::Time => time(exprs, strings),
+    let pattern = match format {
+        Format::Time => return time(exprs, strings),
         Format::DateTime => {
             let date = strings.format(exprs, Format::Date);
             let mark = whole(exprs, strings, "[Tt]");
             let time = strings.format(exprs, Format::Time);
-            exprs.concat_all(&[date, mark, time])
+            return exprs.concat_all(&[date, mark, time]);
         }
-        Format::Uuid => whole(exprs, strings, UUID),
-        Format::Ipv4 => whole(exprs, strings, &format!(r"{BYTE}(?:\.{BYTE}){{3}}")),
-    }
+        Format::Hostname => {
+            let labels = whole(exprs, strings, &addresses::labels());
+            return addresses::short_enough(exprs, strings, labels);
+        }
+        Format::IdnHostname => return idn::hostname(exprs, strings),
+        Format::Regex => return ecma::pattern(exprs, strings),
+        Format::Date => DATE.into(),
+        Format::Duration => DURATION.into(),
+        Format::Uuid => UUID.into(),
+        Format::Ipv4 => addresses::ipv4(),
+        Format::Ipv6 => addresses::ipv6(),
+        Format::Email => addresses::email(false),
+        Format::IdnEmail => addresses::email(true),
+        Format::Uri => uri::absolute(false),
+        Format::UriReference => uri::reference(false),
+        Format::Iri => uri::absolute(true),
+        Format::IriReference => uri::reference(true),
+        Format::UriTemplate => uri::template(),
+        Format::JsonPointer => POINTER.into(),
+        Format::RelativeJsonPointer => format!("{NATURAL}(?:#|(?:[+\\-]{NATURAL})?{POINTER})"),
+    };
+    whole(exprs, strings, &pattern)
 }
 
 fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
