@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stencilm import _core
 from stencilm.candidates import Candidate, Literal, Pattern
 from stencilm.compiler import CompiledGrammar
+from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS, JointTokenizer
 
 
 class Verdict(NamedTuple):
@@ -40,7 +41,9 @@ class GrammarMatcher(_core.Matcher):
         max_rollback_tokens: Kept for callers that know this option; rollback has no bound here.
     """
 
-    __slots__ = ()
+    __slots__ = ("_joint",)
+
+    _joint: JointTokenizer
 
     def __new__(
         cls,
@@ -67,11 +70,15 @@ class GrammarMatcher(_core.Matcher):
             terminate_without_stop_token=terminate_without_stop_token,
             max_rollback_tokens=max_rollback_tokens,
         )
-        return cast("Self", matcher)
+        made = cast("Self", matcher)
+        made._joint = compiled_grammar.tokenizer_info.joint
+        return made
 
     def fork(self) -> Self:
         """A matcher at the same place, with the same history; each goes its own way from here."""
-        return cast("Self", _core.Matcher.__new__(type(self), self))
+        made = cast("Self", _core.Matcher.__new__(type(self), self))
+        made._joint = self._joint
+        return made
 
     def __copy__(self) -> Self:
         """The same as `fork`."""
@@ -106,6 +113,53 @@ class GrammarMatcher(_core.Matcher):
         """
         status, valid_bytes = self._longest_valid_prefix(text)
         return Verdict(cast("Any", status), valid_bytes)
+
+    def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
+        """The tokens that must come next, as the model's own tokenizer would write them.
+
+        They spell the beginning of what `find_jump_forward_string` tells. What is left of it is
+        what tokens spell that depend on what follows; it stays forced, so that the masks behind the
+        tokens allow what begins with it, longer tokens among them. Where the grammar asks for one
+        single token by its name or id, it is that token.
+
+        Where the tokens before are not what the tokenizer itself would write, those nearest that
+        are decide. Changes nothing; accept the tokens to go on behind them.
+
+        Args:
+            recent_tokens: The last tokens of the whole sequence, for example the end of a prompt
+                and what was accepted; by default the accepted ones.
+        """
+        forced, spans = self._forced_spans(MAX_SPANNING)
+        if not forced:
+            single = self._forced_token()
+            return [] if single is None else [single]
+        return self._joint.split(forced, self._recent(recent_tokens), spans)[0]
+
+    def forced_draft_tokens(
+        self, recent_tokens: Sequence[int] | None = None, *, max_tokens: int | None = None
+    ) -> list[int]:
+        """Tokens of all that must come next, as draft tokens for an engine that verifies drafts.
+
+        More than `find_jump_forward_tokens` gives: also tokens at the end that another continuation
+        would write otherwise. A model that verifies drafts takes those or draws others, so nothing
+        is lost but the try. All of them are allowed by the masks on the way.
+
+        Args:
+            recent_tokens: As for `find_jump_forward_tokens`.
+            max_tokens: The most tokens to give; by default all.
+        """
+        if max_tokens is not None and max_tokens < 0:
+            raise ValueError(f"max_tokens is {max_tokens}, but must be at least 0")
+        forced, _ = self._forced_spans(0)
+        if not forced:
+            single = self._forced_token()
+            tokens = [] if single is None else [single]
+        else:
+            tokens = self._joint.whole(forced, self._recent(recent_tokens))
+        return tokens[:max_tokens]
+
+    def _recent(self, recent_tokens: Sequence[int] | None) -> Sequence[int]:
+        return self._recent_tokens(RECENT_TOKENS) if recent_tokens is None else recent_tokens
 
     def candidates(self, limit: int = 16) -> list[Candidate]:
         """What may come next, up to the end of one lexeme each, such as a key, a number or a word.

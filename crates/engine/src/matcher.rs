@@ -21,9 +21,14 @@ pub struct MatcherOptions {
     pub terminate_without_stop_token: bool,
 }
 
+/// Stands for the token of a step that accepted a text.
+const NO_TOKEN: u32 = u32::MAX;
+
 #[derive(Clone, Copy)]
 struct Step {
     configuration: SetId,
+    /// The token that was accepted, [`NO_TOKEN`] where it was a text.
+    token: u32,
     stopped: bool,
     mark: Mark,
 }
@@ -70,7 +75,7 @@ impl GrammarMatcher {
             compiled,
             layout,
             stacks: Arc::new(stacks),
-            history: vec![Step { configuration, stopped: false, mark }],
+            history: vec![Step { configuration, token: NO_TOKEN, stopped: false, mark }],
             stop_token_ids: stop.into(),
             terminate_without_stop_token: options.terminate_without_stop_token,
         })
@@ -131,7 +136,7 @@ impl GrammarMatcher {
             }
             let complete = self.is_completed();
             if complete {
-                self.push(Step { stopped: true, ..now }, None, &[]);
+                self.push(Step { token: id, stopped: true, ..now }, None, &[]);
             }
             return Ok(complete);
         }
@@ -139,10 +144,22 @@ impl GrammarMatcher {
             let spelled = bytes.unwrap_or_default();
             return self.advance(Some(id), spelled, |run| run.step_token(now.configuration, id, bytes));
         }
-        match bytes {
-            Some(bytes) => self.accept_bytes(bytes),
-            None => Ok(false),
+        let accepted = match bytes {
+            Some(bytes) => self.accept_bytes(bytes)?,
+            None => false,
+        };
+        if accepted {
+            self.history.last_mut().expect("a step was added").token = id;
         }
+        Ok(accepted)
+    }
+
+    /// The last accepted tokens, at most `limit`, oldest first, as far as no text was accepted between or behind them.
+    pub fn recent_tokens(&self, limit: usize) -> Vec<u32> {
+        let steps = self.history[1..].iter().rev().take(limit);
+        let mut tokens: Vec<u32> = steps.map(|step| step.token).take_while(|&token| token != NO_TOKEN).collect();
+        tokens.reverse();
+        tokens
     }
 
     /// Whether the grammar asks for a single token here and this is one.
@@ -190,7 +207,7 @@ impl GrammarMatcher {
             }
             Ok(configuration) => {
                 let mark = stacks.mark();
-                self.push(Step { configuration, stopped: false, mark }, token, bytes);
+                self.push(Step { configuration, token: token.unwrap_or(NO_TOKEN), stopped: false, mark }, token, bytes);
                 Ok(true)
             }
             Err(error) => {

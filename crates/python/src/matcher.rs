@@ -14,6 +14,9 @@ use crate::bitmask::Rows;
 use crate::compiled::CompiledGrammar;
 use crate::errors;
 
+/// Tokens by where they begin.
+type Spans = Vec<(usize, Vec<u32>)>;
+
 /// Texts longer than this are read without holding the interpreter's lock; for less work, giving it up costs more.
 const LONG_TEXT: usize = 4096;
 
@@ -130,6 +133,20 @@ impl Matcher {
 
     fn find_jump_forward_string(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, false, engine::GrammarMatcher::forced_text)
+    }
+
+    /// The forced bytes, and the tokens that span their end by where they begin.
+    fn _forced_spans<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<(Bound<'py, PyBytes>, Spans)> {
+        let (forced, spans) = self.with(py, false, |inner| inner.forced_spans(limit))?;
+        Ok((PyBytes::new(py, &forced), spans.into_iter().map(|span| (span.start, span.tokens)).collect()))
+    }
+
+    fn _forced_token(&self, py: Python<'_>) -> PyResult<Option<u32>> {
+        self.with(py, false, engine::GrammarMatcher::forced_token)
+    }
+
+    fn _recent_tokens(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<u32>> {
+        Ok(self.lock(py)?.recent_tokens(limit))
     }
 
     fn explain(&self, token_id: &Bound<'_, PyAny>) -> PyResult<String> {

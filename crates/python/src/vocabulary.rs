@@ -67,6 +67,11 @@ impl Vocabulary {
         PyList::new(py, all.map(|bytes| PyBytes::new(py, bytes)).collect::<Vec<_>>())
     }
 
+    /// The tokens that span the end of a text, at most `limit` for each place, by where they begin.
+    fn spans(&self, text: &[u8], limit: usize) -> Vec<(usize, Vec<u32>)> {
+        self.inner.spans(text, limit).into_iter().map(|span| (span.start, span.tokens)).collect()
+    }
+
     fn fingerprint(&self) -> String {
         format!("{:032x}", self.inner.fingerprint())
     }

@@ -70,6 +70,27 @@ class Encoder:
             ids += self._segment(spelled) if found is None else found
         return ids
 
+    @property
+    def reads_text(self) -> bool:
+        """Whether a tokenizer encodes, which reads whole characters only."""
+        return self._codec is not None
+
+    def own_tokens(self, data: bytes) -> list[int] | None:
+        """The tokens that spell exactly `data`, as the tokenizer itself writes them.
+
+        None where the tokenizer has no tokens for it: broken UTF-8, or text that it changes. Where
+        there is no tokenizer, the fewest tokens are its own.
+
+        Raises:
+            TokenizerError: There is no tokenizer, and no tokens spell it.
+        """
+        if self._codec is None:
+            return self._segment(data)
+        try:
+            return self._own_tokens(data.decode(), data, self._codec)
+        except UnicodeDecodeError:
+            return None
+
     def _own_tokens(self, text: str, data: bytes, codec: Codec) -> list[int] | None:
         """The tokenizer's tokens of just this text; None if they spell something else."""
         if not text:

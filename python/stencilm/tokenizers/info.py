@@ -17,6 +17,7 @@ from stencilm.errors import TokenizerError
 from stencilm.tokenizers.facts import Notes, TokenizerFacts
 from stencilm.tokenizers.folder import read_file
 from stencilm.tokenizers.huggingface import read_huggingface
+from stencilm.tokenizers.joint import JointTokenizer
 from stencilm.tokenizers.listed import read_list
 from stencilm.tokenizers.selftest import choose
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
@@ -247,6 +248,32 @@ class TokenizerInfo:
             TokenizerError: No tokens spell the bytes; the place says where they end.
         """
         return self._state.encoder.tokenize_bytes(bytes(memoryview(data)))
+
+    def tokenize_partial(
+        self,
+        data: bytes | bytearray | memoryview,
+        recent_tokens: Iterable[int] | None = None,
+    ) -> tuple[list[int], bytes]:
+        """The tokens with which `data` begins whatever follows it, and the bytes left over.
+
+        `order` is a token, but also the beginning of the token `orderId`: nothing of it is certain
+        before more is known, so all of it is left over. An unfinished character is left over too.
+        The left-over bytes are to be put before what comes next.
+
+        Args:
+            data: The beginning of a text, which goes on.
+            recent_tokens: The tokens before it, for tokenizers that look back; a few are enough.
+
+        Raises:
+            TokenizerError: A recent token is out of range.
+        """
+        recent = [self._checked(token_id) for token_id in recent_tokens or ()]
+        return self._state.joint.split(bytes(memoryview(data)), recent)
+
+    @property
+    def joint(self) -> JointTokenizer:
+        """What splits texts that go on, for the rest of this library."""
+        return self._state.joint
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes that tokens spell, one after another; special tokens and holes spell none.

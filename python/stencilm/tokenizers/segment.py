@@ -1,9 +1,10 @@
 """Bytes to tokens without an encoder: the fewest tokens that spell them.
 
 Used where a vocabulary came without its tokenizer, and for bytes that no encoder takes (broken
-UTF-8). Shortest by dynamic programming from the end, so it never runs into a dead end as
-longest-match would; ties go to the longest first token, then to the smallest id, so the answer is
-always the same.
+UTF-8). Shortest by dynamic programming, so it never runs into a dead end as longest-match would.
+Ties go to the shortest last token, and so on from there to the beginning, then to the smallest id:
+the answer is always the same, and the tokens before any one of them are the answer for the text
+before it, as with real tokenizers.
 """
 
 from __future__ import annotations
@@ -39,21 +40,26 @@ class Segmenter:
         size = len(data)
         unreachable = size + 1
         cost = [unreachable] * (size + 1)
-        step = [0] * (size + 1)
-        cost[size] = 0
-        for start in range(size - 1, -1, -1):
+        begin = [0] * (size + 1)
+        cost[0] = 0
+        for start in range(size):
+            next_cost = cost[start] + 1
+            if next_cost > unreachable:
+                continue
             for length in self._lengths_at(data, start):
                 end = start + length
-                if end <= size and cost[end] + 1 < cost[start] and data[start:end] in self._id_of:
-                    cost[start] = cost[end] + 1
-                    step[start] = length
-        if cost[0] >= unreachable:
-            raise self._refusal(data)
+                # The latest start wins a tie.
+                if end <= size and next_cost <= cost[end] and data[start:end] in self._id_of:
+                    cost[end] = next_cost
+                    begin[end] = start
+        if cost[size] == unreachable:
+            raise self._refusal(data, max(at for at in range(size) if cost[at] < unreachable))
         ids = []
-        at = 0
-        while at < size:
-            ids.append(self._id_of[data[at : at + step[at]]])
-            at += step[at]
+        at = size
+        while at > 0:
+            ids.append(self._id_of[data[begin[at] : at]])
+            at = begin[at]
+        ids.reverse()
         return ids
 
     def _lengths_at(self, data: bytes, start: int) -> list[int]:
@@ -63,16 +69,7 @@ class Segmenter:
             return longer + self._lengths.get(data[start : start + 1], [])
         return longer
 
-    def _refusal(self, data: bytes) -> TokenizerError:
-        reached = {0}
-        furthest = 0
-        for start in range(len(data)):
-            if start in reached:
-                furthest = start
-                ends = (start + length for length in self._lengths_at(data, start))
-                reached.update(
-                    end for end in ends if data[start:end] in self._id_of and end <= len(data)
-                )
+    def _refusal(self, data: bytes, furthest: int) -> TokenizerError:
         return TokenizerError(
             f"no token of this vocabulary goes on with {data[furthest : furthest + 8]!r}; "
             "load a tokenizer with a token for every byte",

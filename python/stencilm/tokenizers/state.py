@@ -14,6 +14,7 @@ from stencilm.errors import TokenizerError
 from stencilm.tokenizers import wire
 from stencilm.tokenizers.encoding import Encoder
 from stencilm.tokenizers.facts import Notes, TokenizerFacts, count_facts
+from stencilm.tokenizers.joint import JointTokenizer
 from stencilm.tokenizers.source import Codec, Source, settle_stop, settle_width
 from stencilm.tokenizers.spelling import VocabType
 
@@ -30,6 +31,7 @@ class State:
         facts: The notes, and what can be counted.
         core: The vocabulary in Rust.
         encoder: Text and bytes to tokens.
+        joint: Texts that go on to tokens.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -39,6 +41,7 @@ class State:
     facts: TokenizerFacts
     core: Vocabulary
     encoder: Encoder
+    joint: JointTokenizer
 
 
 def settle(source: Source, notes: Notes, vocab_size: object, stop_token_ids: object) -> State:
@@ -118,4 +121,5 @@ def _build(
         held, special=names, vocab_size=width, has_stop_token=bool(stop), notes=notes
     )
     encoder = Encoder(held, codec, prefixed=notes.adds_prefix_space)
-    return State(held, names, vocab_type, notes, facts, core, encoder)
+    joint = JointTokenizer(held, encoder, core.spans)
+    return State(held, names, vocab_type, notes, facts, core, encoder, joint)
