@@ -117,7 +117,7 @@ class TestGenerate:
         events = json.loads(done.out)["trace"]
         assert events[0]["event"] == "prompt"
         assert events[-1]["event"] == "stopped"
-        written = "".join(event["text"] for event in events if event["event"] == "sampled")
+        written = "".join(event["text"] for event in events if event["event"] == "forced")
         assert written == "ab"
 
     def test_the_trace_on_standard_error(self, run: Run) -> None:

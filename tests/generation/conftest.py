@@ -57,11 +57,14 @@ class ByteModel:
 class TextsMatcher:
     """Allows exactly the given texts, byte by byte, and the stop token after a whole one."""
 
-    def __init__(self, texts: Sequence[str], *, needs_stop_token: bool = True) -> None:
+    def __init__(
+        self, texts: Sequence[str], *, needs_stop_token: bool = True, forces: bool = False
+    ) -> None:
         self.texts = [text.encode() for text in texts]
         self.written = b""
         self.ended = False
         self.needs_stop_token = needs_stop_token
+        self.forces = forces
         self.stop_token_ids = [STOP]
 
     def allowed(self) -> set[int]:
@@ -83,6 +86,14 @@ class TextsMatcher:
         else:
             self.written += bytes([token_id])
         return True
+
+    def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
+        at, forced = len(self.written), b""
+        rest = [text[at:] for text in self.texts if text.startswith(self.written)]
+        while not self.ended and len({text[:1] for text in rest}) == 1 and rest[0]:
+            forced += rest[0][:1]
+            rest = [text[1:] for text in rest]
+        return list(forced) if self.forces else []
 
     def is_terminated(self) -> bool:
         return self.ended or (not self.needs_stop_token and self.is_completed())

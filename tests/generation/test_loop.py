@@ -10,7 +10,7 @@ import pytest
 from stencilm.errors import MatcherError, ModelError
 from stencilm.generation.loop import Decoding, generate
 from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Prompt, Sampled, Stopped, Trace
+from stencilm.generation.trace import Forced, Prompt, Sampled, Stopped, Trace
 
 PROMPT = [ord(">")]
 
@@ -153,6 +153,47 @@ def test_statistics_add_up(toys: Any) -> None:
     parts = stats.mask_seconds + stats.model_seconds + stats.sampling_seconds
     assert 0 < parts <= stats.seconds
     assert (stats.prompt_tokens, stats.tokens, stats.seed) == (1, 3, None)
+
+
+@pytest.mark.parametrize(
+    ("wants", "texts", "options", "text", "forced", "passes"),
+    [
+        ("cats", ["cats"], {}, "cats", 4, 0),  # nothing is left to the model
+        ("cat 1", ["cat 1", "cat 2"], {}, "cat 1", 4, 1),
+        ("dog", ["cat", "dog"], {}, "dog", 2, 1),
+        ("ca1bb", ["ca1bb", "ca2bb", "da1bb"], {}, "ca1bb", 3, 2),
+        ("ca", ["ca", "cat"], {}, "ca", 2, 1),  # whether the text ends is up to the model
+        ("cat", ["cats"], {"max_tokens": 3}, "cat", 3, 0),
+        ("cat 1", ["cat 1", "cat 2"], {"fast_forward": False}, "cat 1", 0, 5),
+    ],
+)
+def test_forced_tokens_cost_no_pass(
+    toys: Any,
+    wants: str,
+    texts: list[str],
+    options: dict[str, Any],
+    text: str,
+    forced: int,
+    passes: int,
+) -> None:
+    model = toys.model(toys.spelling(wants))
+    generation = generate(model, toys.matcher(texts, forces=True), PROMPT, **options)
+    stats = generation.stats
+    assert (generation.text, stats.forced_tokens, stats.forward_passes) == (text, forced, passes)
+    # The model has read all but the last drawn token and what was forced behind it, each once.
+    read = [token_id for call in model.calls for token_id in call]
+    assert list(generation.token_ids[: len(read)]) == read
+    events = [event for event in generation.trace if isinstance(event, (Forced, Sampled))]
+    assert b"".join(event.text for event in events) == text.encode()
+    assert sum(len(event.token_ids) for event in events if isinstance(event, Forced)) == forced
+    assert Trace.loads(generation.trace.dumps()) == generation.trace
+
+
+def test_forced_tokens_stop_where_the_context_is_full(toys: Any) -> None:
+    model = toys.model(toys.spelling("hello"), context_size=3)
+    generation = generate(model, toys.matcher(["hello"], forces=True), PROMPT)
+    assert (generation.text, generation.finish_reason) == ("hel", "length")
+    assert model.calls == []
 
 
 @pytest.mark.parametrize("max_tokens", [0, -3, 2.5, True])

@@ -12,7 +12,7 @@ import stencilm
 from generation.small_models import byte_tokenizer, random_llama
 from stencilm.errors import ModelError, StencilError, UnsupportedFeature
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
-from stencilm.generation.trace import Event, Prompt, Sampled, Stopped
+from stencilm.generation.trace import Event, Forced, Prompt, Sampled, Stopped
 
 
 class Colour(enum.Enum):
@@ -102,8 +102,8 @@ def test_a_type_is_compiled_once(model: stencilm.Model) -> None:
 
 def test_events_come_as_they_happen(model: stencilm.Model) -> None:
     events: list[Event] = []
-    generation = model.generate("x", Literal["ab"], on_event=events.append)
-    assert [type(event) for event in events] == [Prompt, Sampled, Sampled, Stopped]
+    generation = model.generate("x", Literal["ab", "ba"], on_event=events.append)
+    assert [type(event) for event in events] == [Prompt, Sampled, Forced, Stopped]
     assert list(generation.trace) == events
 
 

@@ -96,7 +96,7 @@ def test_it_computes_in_float32_on_the_cpu(model: stencilm.Model) -> None:
 @pytest.mark.parametrize("output_type", TYPES, ids=str)
 def test_every_type_comes_back_as_itself(model: stencilm.Model, output_type: Any) -> None:
     finished = 0
-    for seed in range(3):
+    for seed in (3, 4, 5):
         generation = model.generate(
             "JSON:\n", output_type, max_tokens=120, temperature=1.2, seed=seed
         )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stencilm.generation.trace import Event, Prompt, Sampled, Stopped, Trace
+from stencilm.generation.trace import Event, Forced, Prompt, Sampled, Stopped, Trace
 
 
 @contextmanager
@@ -28,6 +28,8 @@ def progress(max_tokens: int) -> Iterator[Callable[[Event], None]]:
         def show(event: Event) -> None:
             if isinstance(event, Sampled):
                 bar.advance(task)
+            elif isinstance(event, Forced):
+                bar.advance(task, len(event.token_ids))
 
         yield show
 
@@ -41,6 +43,9 @@ def trace_lines(trace: Trace) -> Iterator[str]:
             text = event.text.decode("utf-8", "backslashreplace")
             allowed = "all" if event.allowed is None else str(event.allowed)
             yield f"sampled  {text!r:<24} logprob {event.logprob:8.3f}  of {allowed} allowed"
+        elif isinstance(event, Forced):
+            text = event.text.decode("utf-8", "backslashreplace")
+            yield f"forced   {text!r:<24} {len(event.token_ids)} tokens"
         elif isinstance(event, Stopped):
             cause = "" if event.limit is None else f" ({event.limit})"
             yield f"stopped  {event.reason}{cause}"

@@ -1,9 +1,10 @@
 """The decode loop: mask, model, draw, accept, until the grammar or the model ends the text.
 
-One idea: the mask comes before the forward pass. When only stop tokens are allowed the text is
-done and the model is not asked again, so a text of n tokens costs at most n + 1 passes and a
-closed JSON object exactly n. The loop knows a model only by `LanguageModel` and a grammar only by
-`TokenMatcher`; it records events and draws nothing.
+One idea: the grammar comes before the forward pass. Tokens that it forces are written without
+asking, and the model reads them together with its next pass. When only stop tokens are allowed the
+text is done and the model is not asked again. So a text of n tokens costs at most n + 1 passes, and
+a closed JSON object n less the forced ones. The loop knows a model only by `LanguageModel` and a
+grammar only by `TokenMatcher`; it records events and draws nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,18 @@ from stencilm.errors import MatcherError, ModelError
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling, draw, log_normaliser
 from stencilm.generation.stats import Clock, Stats
-from stencilm.generation.trace import Event, FinishReason, Limit, Prompt, Sampled, Stopped, Trace
+from stencilm.generation.trace import (
+    Event,
+    FinishReason,
+    Forced,
+    Limit,
+    Prompt,
+    Sampled,
+    Stopped,
+    Trace,
+)
 from stencilm.models.protocol import LanguageModel
+from stencilm.tokenizers.joint import RECENT_TOKENS
 
 DEFAULT_MAX_TOKENS = 512
 
@@ -40,6 +51,9 @@ class TokenMatcher(Protocol):
     def accept_token(self, token_id: int) -> bool:
         """Go on by one token; False when the grammar refuses it."""
 
+    def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
+        """The tokens that must come next, as the tokenizer writes them behind the recent ones."""
+
     def is_terminated(self) -> bool:
         """True after the last token of a text."""
 
@@ -51,8 +65,9 @@ class Decoding:
     """One sequence being written: an iterator of trace events, one or more for each step.
 
     Streaming and views sit on top of this; `generate` runs it to its end. `matcher` is a fresh
-    matcher, or None for free text. Iterating raises MatcherError when the grammar has no way on,
-    and ModelError when the model's logits cannot be used; both concern this sequence alone.
+    matcher, or None for free text. With `fast_forward` forced tokens are not drawn. Iterating
+    raises MatcherError when the grammar has no way on, and ModelError when the model's logits
+    cannot be used; both concern this sequence alone.
     """
 
     def __init__(
@@ -63,6 +78,7 @@ class Decoding:
         *,
         sampling: Sampling | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
+        fast_forward: bool = True,
     ) -> None:
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
@@ -82,7 +98,9 @@ class Decoding:
         stop_owner = model.tokenizer_info if matcher is None else matcher
         self._stop_token_ids = frozenset(stop_owner.stop_token_ids)
         self._clock = Clock()
+        self._fast_forward = fast_forward and matcher is not None
         self._forward_passes = 0
+        self._forced_tokens = 0
         self._seconds = 0.0
         self._events = self._run()
 
@@ -105,6 +123,7 @@ class Decoding:
         return Stats(
             prompt_tokens=len(self._prompt_ids),
             tokens=len(self.token_ids),
+            forced_tokens=self._forced_tokens,
             forward_passes=self._forward_passes,
             mask_seconds=seconds["mask"],
             model_seconds=seconds["model"],
@@ -137,6 +156,12 @@ class Decoding:
         sequence = self._model.start(self._prompt_ids)
         unseen: list[int] = []  # tokens that the model has not read yet, beside the prompt
         while True:
+            while forced := self._force(sequence.num_tokens + len(unseen)):
+                unseen = unseen + forced
+                text = tokenizer_info.decode_bytes(forced)
+                self.token_ids += forced
+                self.text += text
+                yield Forced(token_ids=tuple(forced), text=text)
             with self._clock.stage("mask"):
                 allowed, is_masked = self._fill_mask()
             if allowed == 0:
@@ -180,6 +205,27 @@ class Decoding:
         if self.token_ids and context_size is not None and num_tokens > context_size:
             return "context"
         return None
+
+    def _force(self, num_tokens: int) -> list[int]:
+        """The tokens that must come next and still fit, accepted; none where the model decides."""
+        if not self._fast_forward or self._matcher is None:
+            return []
+        room = self._max_tokens - len(self.token_ids)
+        if self._model.context_size is not None:
+            # The last token of a full context predicts one more, as `_reached_limit` allows.
+            room = min(room, self._model.context_size + 1 - num_tokens)
+        if room <= 0:
+            return []
+        with self._clock.stage("mask"):
+            # The prompt counts as well: its end and the text may be tokenized together.
+            recent = self.token_ids[-RECENT_TOKENS:]
+            if len(recent) < RECENT_TOKENS:
+                recent = self._prompt_ids[len(recent) - RECENT_TOKENS :] + recent
+            forced = self._matcher.find_jump_forward_tokens(recent)[:room]
+            for token_id in forced:
+                self._accept(token_id)
+        self._forced_tokens += len(forced)
+        return forced
 
     def _fill_mask(self) -> tuple[int | None, bool]:
         """How many tokens may come next, and whether the mask must be applied.
@@ -248,9 +294,17 @@ def generate(
     *,
     sampling: Sampling | None = None,
     max_tokens: int = DEFAULT_MAX_TOKENS,
+    fast_forward: bool = True,
 ) -> Generation[Any]:
     """Write one text from its first token to its last; see `Decoding` for what it raises."""
-    decoding = Decoding(model, matcher, prompt_ids, sampling=sampling, max_tokens=max_tokens)
+    decoding = Decoding(
+        model,
+        matcher,
+        prompt_ids,
+        sampling=sampling,
+        max_tokens=max_tokens,
+        fast_forward=fast_forward,
+    )
     for _ in decoding:
         pass
     return decoding.result()

@@ -18,8 +18,10 @@ class Stats:
     Attributes:
         prompt_tokens: Tokens of the prompt.
         tokens: Written tokens, without the stop token.
+        forced_tokens: Those of them that the grammar left no choice about. Each saved a forward
+            pass: it was read together with what followed it, or not at all.
         forward_passes: Calls of the model, the one over the prompt included.
-        mask_seconds: Filling and applying masks, and accepting tokens.
+        mask_seconds: Finding forced tokens, filling and applying masks, and accepting tokens.
         model_seconds: Waiting for logits.
         sampling_seconds: Drawing tokens, and working out their probabilities.
         seconds: Everything from the first step to the last; compiling the grammar is not in it.
@@ -28,6 +30,7 @@ class Stats:
 
     prompt_tokens: int
     tokens: int
+    forced_tokens: int
     forward_passes: int
     mask_seconds: float
     model_seconds: float

@@ -90,6 +90,15 @@ class Stopped(Event):
     limit: Limit | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forced(Event):
+    """Text that the grammar left no choice about, read by the model in one go and never drawn."""
+
+    kind: ClassVar[str] = "forced"
+    token_ids: tuple[int, ...]
+    text: bytes
+
+
 class Trace:
     """The events of one sequence, in order. A loop appends; everybody else reads."""
 
