@@ -43,13 +43,14 @@ if TYPE_CHECKING:
         traverse_draft_tree,
     )
     from stencilm.model import Model, from_transformers, load
-    from stencilm.output_types import Choice, JsonSchema, Regex
+    from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.tokenizers import TokenizerInfo, VocabType
 __all__ = [
     "BatchError",
     "BatchGrammarMatcher",
     "Choice",
     "CompiledGrammar",
+    "Ebnf",
     "Finding",
     "Generation",
     "Grammar",
@@ -59,6 +60,7 @@ __all__ = [
     "IncompleteOutput",
     "InvalidOutput",
     "JsonSchema",
+    "Lark",
     "LimitExceeded",
     "Limits",
     "Literal",
@@ -113,7 +115,7 @@ _NAMES = {
     "limits": ("Limits",),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),
-    "output_types": ("Choice", "JsonSchema", "Regex"),
+    "output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
     "tokenizers": ("TokenizerInfo", "VocabType"),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

@@ -21,6 +21,7 @@ from stencilm.grammar import (
     EbnfSource,
     Grammar,
     JsonSchemaSource,
+    LarkSource,
     OnUnsupported,
     PropertyOrder,
     RegexSource,
@@ -185,6 +186,16 @@ class GrammarCompiler:
     def compile_regex(self, pattern: str) -> CompiledGrammar:
         """The compiled form of `Grammar.from_regex`."""
         return self._compile_source(RegexSource.of(pattern))
+
+    def compile_lark(
+        self,
+        text: str,
+        *,
+        start: str = "start",
+        grammars: Mapping[str, Grammar | str] | None = None,
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_lark` with the same options."""
+        return self._compile_source(LarkSource.of(text, start, grammars))
 
     def compile_grammar(
         self, grammar: Grammar | str, *, root_rule_name: str = "root"

@@ -180,6 +180,35 @@ class Grammar:
         return Grammar.from_source(EbnfSource.of(text, root_rule_name))
 
     @staticmethod
+    def from_lark(
+        text: str, *, start: str = "start", grammars: Mapping[str, Grammar | str] | None = None
+    ) -> Grammar:
+        """The texts of a Lark grammar, with the dialect that `docs/lark.md` describes.
+
+        Args:
+            text: The rules and terminals, such as `start: "yes" | "no"`.
+            start: The rule that texts start from.
+            grammars: Other grammars, or Lark texts, by the names under which this one uses them:
+                as `@name`, as the terminal that `%declare` announces, or, for Lark texts, as a
+                module to import from.
+
+        Raises:
+            GrammarSyntaxError: The text is not well formed, or a name is missing; has line and
+                column.
+            UnsupportedFeature: Something cannot be enforced exactly, such as `max_tokens`.
+            Unsatisfiable: No text matches.
+            LimitExceeded: The text is too long or too costly.
+        """
+        source = LarkSource.of(text, start, grammars)
+        # The grammars are there already; a source alone would build them again.
+        named = [
+            (name, given.core if isinstance(given, Grammar) else given)
+            for name, given in (grammars or {}).items()
+        ]
+        _check_length("the text", source.text, DEFAULT_LIMITS)
+        return Grammar(source, _core.Grammar.from_lark(source.text, source.start, named))
+
+    @staticmethod
     def concat(*grammars: Grammar) -> Grammar:
         """The texts of the grammars one after the other; `g1 + g2` for two of them."""
         return Grammar._combined("concat", grammars)
@@ -360,6 +389,51 @@ class EbnfSource:
         """The grammar of the text."""
         _check_length("the text", self.text, limits)
         return _core.Grammar.from_ebnf(self.text, self.root_rule_name)
+
+
+@dataclass(frozen=True, slots=True)
+class LarkSource:
+    """A Lark text, the rule it starts from, and the grammars that it uses by name."""
+
+    text: str
+    start: str
+    grammars: tuple[tuple[str, Source | str], ...]
+
+    @staticmethod
+    def of(
+        text: str, start: str = "start", grammars: Mapping[str, Grammar | str] | None = None
+    ) -> LarkSource:
+        """The source of `Grammar.from_lark`; raises TypeError."""
+        named: list[tuple[str, Source | str]] = []
+        for name, given in _checked_mapping("grammars", grammars).items():
+            checked_text("a key of grammars", name)
+            if isinstance(given, Grammar):
+                named.append((name, given.source))
+            elif isinstance(given, str):
+                named.append((name, checked_text(f"grammars[{name!r}]", given)))
+            else:
+                raise TypeError(
+                    f"grammars[{name!r}] is a {type(given).__name__}, but must be a Grammar or a "
+                    "Lark text"
+                )
+        return LarkSource(checked_text("text", text), checked_text("start", start), tuple(named))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the texts costs, about."""
+        parts = (
+            len(given) if isinstance(given, str) else given.size_bytes for _, given in self.grammars
+        )
+        return len(self.text) + sum(parts)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of the text."""
+        _check_length("the text", self.text, limits)
+        named = [
+            (name, given if isinstance(given, str) else given.build(limits))
+            for name, given in self.grammars
+        ]
+        return _core.Grammar.from_lark(self.text, self.start, named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,26 @@ class Regex:
     pattern: str
 
 
+@dataclass(frozen=True, slots=True)
+class Ebnf:
+    """Text of an EBNF grammar; the value is the text itself."""
+
+    text: str
+    root_rule_name: str = "root"
+
+
+@dataclass(frozen=True, slots=True)
+class Lark:
+    """Text of a Lark grammar; the value is the text itself.
+
+    The options are those of `Grammar.from_lark`.
+    """
+
+    text: str
+    start: str = "start"
+    grammars: Mapping[str, Grammar | str] = field(default_factory=dict, hash=False)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class JsonSchema:
     """JSON that is valid under a schema, given as JSON text, a dict or a bool.
@@ -148,10 +168,26 @@ def resolve(output_type: Any) -> Output:
             grammar=lambda: Grammar.from_regex(alternatives(list(options))),
             parse=options.__getitem__,
         )
+    if isinstance(output_type, Ebnf):
+        return Output(
+            name="Ebnf",
+            grammar=lambda: Grammar.from_ebnf(
+                output_type.text, root_rule_name=output_type.root_rule_name
+            ),
+            parse=str,
+        )
+    if isinstance(output_type, Lark):
+        return Output(
+            name="Lark",
+            grammar=lambda: Grammar.from_lark(
+                output_type.text, start=output_type.start, grammars=output_type.grammars
+            ),
+            parse=str,
+        )
     if isinstance(output_type, (str, Mapping)):
         shown = "a str" if isinstance(output_type, str) else "a dict"
         raise UnsupportedFeature(
-            f"{shown} is not an output type: wrap it in Regex, JsonSchema or Choice"
+            f"{shown} is not an output type: wrap it in Regex, JsonSchema, Choice, Ebnf or Lark"
         )
     return _resolve_type(output_type)
 

@@ -54,7 +54,7 @@ fn combined(
 }
 
 /// Adds all of a grammar, with names that no rule before has; gives its root.
-fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, grammar: &Grammar) -> NodeId {
+pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, grammar: &Grammar) -> NodeId {
     // After this walk children stand before their parents.
     let grammar = &drop_unreachable(grammar);
     let mut lexemes = Vec::new();

@@ -8,6 +8,7 @@ mod exprs;
 mod fixpoint;
 mod grammar;
 mod json_schema;
+mod lark;
 mod objects;
 pub mod passes;
 mod places;
@@ -15,6 +16,8 @@ mod productive;
 mod regex;
 mod report;
 mod serialize;
+mod substring;
+mod syntax_error;
 
 pub use builder::GrammarBuilder;
 pub use ebnf::MAX_EBNF_BYTES;
@@ -24,5 +27,6 @@ pub use grammar::{
     RuleId, Surface, TokenPattern,
 };
 pub use json_schema::{JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, from_json_schema};
+pub use lark::{LarkOptions, NamedGrammar};
 pub use regex::{RegexError, from_regex};
 pub use report::{Finding, KeptReport, Report};

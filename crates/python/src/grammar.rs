@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stencilm_grammar::{self as grammar, Finding, JsonSchemaOptions, Spelling};
+use stencilm_grammar::{self as grammar, Finding, JsonSchemaOptions, LarkOptions, NamedGrammar, Spelling};
 
 use crate::errors;
 
@@ -74,6 +74,26 @@ impl Grammar {
         Grammar::wrap(py, py.detach(|| grammar::Grammar::from_ebnf(text, root_rule_name)))
     }
 
+    #[staticmethod]
+    fn from_lark(py: Python<'_>, text: &str, start: &str, grammars: Vec<(String, Named<'_>)>) -> PyResult<Grammar> {
+        let grammars: Vec<(String, Result<Arc<grammar::Grammar>, String>)> = grammars
+            .into_iter()
+            .map(|(name, grammar)| match grammar {
+                Named::Grammar(grammar) => (name, Ok(grammar.inner.clone())),
+                Named::Lark(text) => (name, Err(text)),
+            })
+            .collect();
+        let result = py.detach(|| {
+            let named = grammars.iter().map(|(name, grammar)| match grammar {
+                Ok(grammar) => (name.as_str(), NamedGrammar::Grammar(grammar)),
+                Err(text) => (name.as_str(), NamedGrammar::Lark(text)),
+            });
+            let named: Vec<(&str, NamedGrammar<'_>)> = named.collect();
+            grammar::Grammar::from_lark(text, &LarkOptions { start, grammars: &named })
+        });
+        Grammar::wrap(py, result)
+    }
+
     fn to_ebnf(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.to_ebnf())
     }
@@ -109,6 +129,13 @@ impl Grammar {
     fn memory_size_bytes(&self) -> usize {
         self.inner.memory_bytes()
     }
+}
+
+/// A grammar that a Lark text uses by name.
+#[derive(FromPyObject)]
+enum Named<'py> {
+    Grammar(PyRef<'py, Grammar>),
+    Lark(String),
 }
 
 /// Makes one grammar of several.

@@ -4,7 +4,7 @@ use super::SyntaxError;
 use super::scan::Scanner;
 
 /// Sorted, disjoint ranges of characters.
-pub(super) type Ranges = Vec<(char, char)>;
+pub(crate) type Ranges = Vec<(char, char)>;
 
 /// Escapes of one letter, as in C and JSON.
 const LETTERS: [(char, char); 8] = [
@@ -19,7 +19,7 @@ const LETTERS: [(char, char); 8] = [
 ];
 
 /// The beginning of a text, for a message.
-pub(super) fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut shown: String = text.chars().take(40).collect();
     if shown.len() < text.len() {
         shown.push_str("...");
@@ -28,7 +28,7 @@ pub(super) fn excerpt(text: &str) -> String {
 }
 
 /// The character behind a backslash, which is next. `more` are characters that may also be escaped.
-pub(super) fn escape(scanner: &mut Scanner<'_>, more: &[char]) -> Result<char, SyntaxError> {
+pub(crate) fn escape(scanner: &mut Scanner<'_>, more: &[char]) -> Result<char, SyntaxError> {
     let start = scanner.offset;
     let rest = &scanner.text[start + 1..];
     let letter = rest.chars().next();
@@ -91,7 +91,7 @@ fn hex(text: &str, count: usize) -> Option<u32> {
 }
 
 /// A class, whose bracket is next.
-pub(super) fn class(scanner: &mut Scanner<'_>) -> Result<Ranges, SyntaxError> {
+pub(crate) fn class(scanner: &mut Scanner<'_>) -> Result<Ranges, SyntaxError> {
     let start = scanner.offset;
     scanner.offset += 1;
     let negated = scanner.text[scanner.offset..].starts_with('^');
@@ -150,7 +150,7 @@ fn before(c: char) -> Option<char> {
 }
 
 /// The same characters as sorted ranges that neither overlap nor touch.
-pub(super) fn merged(mut ranges: Ranges) -> Ranges {
+pub(crate) fn merged(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable();
     let mut result: Ranges = Vec::new();
     for (first, last) in ranges {
@@ -163,7 +163,7 @@ pub(super) fn merged(mut ranges: Ranges) -> Ranges {
 }
 
 /// All other characters.
-pub(super) fn complement(ranges: &[(char, char)]) -> Ranges {
+pub(crate) fn complement(ranges: &[(char, char)]) -> Ranges {
     let mut result = Vec::new();
     let mut start = Some('\0');
     for &(first, last) in ranges {
@@ -179,7 +179,7 @@ pub(super) fn complement(ranges: &[(char, char)]) -> Ranges {
 }
 
 /// Writes a text in quotes.
-pub(super) fn write_text(out: &mut String, text: &str) {
+pub(crate) fn write_text(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         if c == '"' { out.push_str("\\\"") } else { write_char(out, c) }
@@ -206,7 +206,7 @@ fn is_plain(c: char) -> bool {
 }
 
 /// Writes one character out of the ranges.
-pub(super) fn write_class(out: &mut String, ranges: &[(char, char)]) {
+pub(crate) fn write_class(out: &mut String, ranges: &[(char, char)]) {
     let others = complement(ranges);
     if others.is_empty() {
         out.push('.');

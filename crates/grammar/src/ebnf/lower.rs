@@ -20,13 +20,13 @@ enum Known {
 }
 
 /// Turns parts into expressions, where they are regular.
-pub(super) struct Terminals<'a> {
+pub(crate) struct Terminals<'a> {
     text: &'a Text,
     known: Vec<Known>,
 }
 
 /// Adds all rules of a text to a builder; gives them in the order of their names.
-pub(super) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<RuleId>, SyntaxError> {
+pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<RuleId>, SyntaxError> {
     let rules: Vec<RuleId> = text.names.keys().map(|name| builder.declare_rule(name.clone())).collect();
     let mut terminals = Terminals { text, known: vec![Known::Nothing; text.parts.len()] };
     let mut checks = ObjectChecks::default();
@@ -55,6 +55,7 @@ pub(super) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<Rul
                 let items = array::items(builder, &mut terminals, &mut checks, text.places[index], entries, &nodes)?;
                 builder.array(items)
             }
+            Part::Node(node) => *node,
         };
         nodes.push(node);
     }
@@ -76,11 +77,12 @@ impl Terminals<'_> {
             Part::Sequence(parts) | Part::Choice(parts) | Part::And(parts) => parts.clone(),
             &Part::Repeat { body, .. } => vec![body],
             &(Part::Complement(body) | Part::Not(body) | Part::Lexeme(body) | Part::Lazy(body)) => vec![body],
-            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) => {
+            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) | Part::Node(_) => {
                 let what = match self.text.part(id) {
                     Part::Token(_) => "a token of the model",
                     Part::Capture { .. } => "a capture",
                     Part::Array(_) => "an array",
+                    Part::Node(_) => "another grammar",
                     _ => "an object",
                 };
                 let message = format!(
@@ -93,7 +95,7 @@ impl Terminals<'_> {
     }
 
     /// The expression of a part that must be regular.
-    pub(super) fn expr(&mut self, builder: &mut GrammarBuilder, root: PartId) -> Result<ExprId, SyntaxError> {
+    pub(crate) fn expr(&mut self, builder: &mut GrammarBuilder, root: PartId) -> Result<ExprId, SyntaxError> {
         let mut work = vec![root];
         while let Some(&id) = work.last() {
             if matches!(self.known[id.index()], Known::Expr(_)) {
@@ -173,7 +175,7 @@ impl Terminals<'_> {
                 let not_longer = exprs.not(longer);
                 exprs.and(&[parts[0], not_longer])
             }
-            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) => {
+            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) | Part::Node(_) => {
                 unreachable!("parts that are not regular are refused with their children")
             }
         }

@@ -6,16 +6,16 @@
 
 mod array;
 mod entries;
-mod escapes;
-mod lower;
+pub(crate) mod escapes;
+pub(crate) mod lower;
 mod object;
 mod parse;
 mod print;
 mod print_containers;
 mod print_expr;
-mod scan;
+pub(crate) mod scan;
 mod spans;
-mod tree;
+pub(crate) mod tree;
 
 use std::fmt;
 
@@ -24,32 +24,10 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{Grammar, Node};
 use crate::passes;
 use crate::report::Report;
+pub(crate) use crate::syntax_error::SyntaxError;
 
 /// Longest text accepted, in bytes.
 pub const MAX_EBNF_BYTES: usize = 1 << 20;
-
-/// An error of a text, at an offset that becomes line and column once the text is at hand.
-#[derive(Clone, Debug)]
-struct SyntaxError {
-    kind: ErrorKind,
-    offset: usize,
-    message: String,
-}
-
-impl SyntaxError {
-    fn at(offset: usize, message: impl Into<String>) -> SyntaxError {
-        SyntaxError { kind: ErrorKind::Syntax, offset, message: message.into() }
-    }
-
-    fn placed(self, text: &str) -> GrammarError {
-        let before = &text.as_bytes()[..self.offset.min(text.len())];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
-        // Characters, not bytes: continuation bytes do not count.
-        let column = before[start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count() + 1;
-        GrammarError::new(self.kind, format!("line {line}, column {column}"), self.message)
-    }
-}
 
 impl Grammar {
     /// The grammar of an EBNF text: a superset of GBNF, described in `docs/ebnf.md`.

@@ -15,7 +15,7 @@ use crate::objects::ObjectChecks;
 const MAX_BLANKS: u32 = 64;
 
 /// Every text of whole characters.
-pub(super) fn any_text(exprs: &mut ExprSet) -> ExprId {
+pub(crate) fn any_text(exprs: &mut ExprSet) -> ExprId {
     let any = Utf8.class(exprs, &[('\0', char::MAX)]);
     exprs.repeat(any, 0, None)
 }
@@ -30,7 +30,7 @@ pub(super) fn gap(exprs: &mut ExprSet, before: bool, sign: &str, after: bool) ->
 }
 
 /// What an object of EBNF describes. `nodes` are the nodes of all parts before it.
-pub(super) fn members(
+pub(crate) fn members(
     builder: &mut GrammarBuilder,
     terminals: &mut Terminals<'_>,
     checks: &mut ObjectChecks,

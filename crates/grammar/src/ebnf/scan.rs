@@ -8,7 +8,7 @@ use crate::grammar::TokenPattern;
 
 /// One word.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Word {
+pub(crate) enum Word {
     /// The name of a rule, or of an entry of an object.
     Name(String),
     /// `::=`
@@ -35,7 +35,7 @@ pub(super) enum Word {
 
 impl Word {
     /// The word as an error message shows it.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self {
             Word::Name(name) => format!("`{}`", escapes::excerpt(name)),
             Word::Define => "`::=`".into(),
@@ -61,14 +61,14 @@ fn is_name(c: char) -> bool {
 }
 
 /// Reads words one by one.
-pub(super) struct Scanner<'a> {
-    pub text: &'a str,
+pub(crate) struct Scanner<'a> {
+    pub(crate) text: &'a str,
     /// Where the next word is looked for.
-    pub offset: usize,
+    pub(crate) offset: usize,
 }
 
 impl<'a> Scanner<'a> {
-    fn rest(&self) -> &'a str {
+    pub(crate) fn rest(&self) -> &'a str {
         &self.text[self.offset..]
     }
 
@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
+    pub(crate) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !accept(c)).unwrap_or(rest.len());
         self.offset += end;
@@ -92,7 +92,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next word and where it starts.
-    pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
+    pub(crate) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
         self.skip_blanks();
         let start = self.offset;
         let rest = self.rest();
@@ -133,7 +133,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A text between two of these quotes, with its escapes.
-    fn quoted(&mut self, quote: char) -> Result<String, SyntaxError> {
+    pub(crate) fn quoted(&mut self, quote: char) -> Result<String, SyntaxError> {
         let start = self.offset;
         self.offset += 1;
         let mut text = String::new();
@@ -157,7 +157,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// What stands between two slashes; `\/` is a slash.
-    fn pattern(&mut self) -> Result<String, SyntaxError> {
+    pub(crate) fn pattern(&mut self) -> Result<String, SyntaxError> {
         let start = self.offset;
         self.offset += 1;
         let mut pattern = String::new();
@@ -189,11 +189,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn is_count(&self) -> bool {
+    pub(crate) fn is_count(&self) -> bool {
         self.rest()[1..].trim_start_matches([' ', '\t']).starts_with(|c: char| c.is_ascii_digit() || c == ',')
     }
 
-    fn number(&mut self) -> Result<Option<u32>, SyntaxError> {
+    pub(crate) fn number(&mut self) -> Result<Option<u32>, SyntaxError> {
         let blank = |c| c == ' ' || c == '\t';
         self.take_while(blank);
         let start = self.offset;
@@ -208,7 +208,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    fn count(&mut self) -> Result<Word, SyntaxError> {
+    pub(crate) fn count(&mut self) -> Result<Word, SyntaxError> {
         let start = self.offset;
         self.offset += 1;
         let min = self.number()?;
@@ -229,7 +229,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// `<|name|>` or `<[1-5,9]>` or `<[^1-5,9]>`.
-    fn token(&mut self) -> Result<TokenPattern, SyntaxError> {
+    pub(crate) fn token(&mut self) -> Result<TokenPattern, SyntaxError> {
         let start = self.offset;
         let rest = self.rest();
         if let Some(inner) = rest.strip_prefix("<|") {

@@ -2,20 +2,20 @@
 
 use stencilm_regex::ExprId;
 
-use crate::grammar::TokenPattern;
+use crate::grammar::{NodeId, TokenPattern};
 
 /// A part of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct PartId(pub u32);
+pub(crate) struct PartId(pub u32);
 
 impl PartId {
-    pub(super) fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 #[derive(Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// A literal, a class, a set of bytes or a pattern.
     Terminal(ExprId),
     /// A rule, by its place in [`Text::names`].
@@ -44,11 +44,13 @@ pub(super) enum Part {
     },
     Object(Box<Object>),
     Array(Box<Array>),
+    /// A node that is there already.
+    Node(NodeId),
 }
 
 /// The entries of `%object { ... }`, in their order.
 #[derive(Default, Debug)]
-pub(super) struct Object {
+pub(crate) struct Object {
     pub empty: Option<PartId>,
     pub open: Option<PartId>,
     pub colon: Option<PartId>,
@@ -65,7 +67,7 @@ pub(super) struct Object {
 
 /// A class of other members.
 #[derive(Debug)]
-pub(super) struct Others {
+pub(crate) struct Others {
     pub key: Option<PartId>,
     /// Names that the keys must not have, where they are given.
     pub taken: Option<Vec<String>>,
@@ -75,7 +77,7 @@ pub(super) struct Others {
 
 /// The entries of `%array { ... }`, in their order.
 #[derive(Default, Debug)]
-pub(super) struct Array {
+pub(crate) struct Array {
     pub empty: Option<PartId>,
     pub open: Option<PartId>,
     pub item: Option<PartId>,
@@ -90,13 +92,13 @@ pub(super) struct Array {
 }
 
 /// An object or an array under way.
-pub(super) enum Container {
+pub(crate) enum Container {
     Object(Object),
     Array(Array),
 }
 
 #[derive(Debug)]
-pub(super) struct Member {
+pub(crate) struct Member {
     pub name: String,
     pub required: bool,
     pub key: Option<PartId>,
@@ -105,7 +107,7 @@ pub(super) struct Member {
 
 /// A text that has been read.
 #[derive(Default, Debug)]
-pub(super) struct Text {
+pub(crate) struct Text {
     pub parts: Vec<Part>,
     /// Where each part starts.
     pub places: Vec<usize>,
@@ -114,13 +116,13 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn add(&mut self, place: usize, part: Part) -> PartId {
+    pub(crate) fn add(&mut self, place: usize, part: Part) -> PartId {
         self.parts.push(part);
         self.places.push(place);
         PartId(self.parts.len() as u32 - 1)
     }
 
-    pub(super) fn part(&self, id: PartId) -> &Part {
+    pub(crate) fn part(&self, id: PartId) -> &Part {
         &self.parts[id.index()]
     }
 }

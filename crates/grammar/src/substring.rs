@@ -1,0 +1,136 @@
+//! Any contiguous run of chunks, as an expression whose size is linear in the chunks.
+//!
+//! The runs of a sequence are what its suffix automaton reads (Blumer et al. 1985): at most two states and three
+//! transitions for each chunk. Every state becomes one shared expression, those that are reached by longer runs first.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ExprId, ExprSet};
+
+#[derive(Default)]
+struct State {
+    /// The length of the longest run that leads here.
+    len: usize,
+    /// The state of the longest run that ends in the same places and others.
+    link: Option<usize>,
+    next: FxHashMap<u32, usize>,
+}
+
+/// The expression of all texts `chunks[i..j]`, joined; the empty one is among them.
+pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> ExprId {
+    let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut symbols = Vec::new();
+    let mut texts = Vec::new();
+    for &chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
+        let number = *numbers.entry(chunk).or_insert_with(|| {
+            texts.push(chunk);
+            texts.len() as u32 - 1
+        });
+        symbols.push(number);
+    }
+    let states = automaton(&symbols);
+    let mut order: Vec<usize> = (0..states.len()).collect();
+    order.sort_by_key(|&state| std::cmp::Reverse(states[state].len));
+    let mut made = vec![ExprId::EMPTY; states.len()];
+    for state in order {
+        let mut next: Vec<(u32, usize)> = states[state].next.iter().map(|(&symbol, &to)| (symbol, to)).collect();
+        next.sort_unstable();
+        let mut ways = vec![ExprId::EMPTY];
+        for (symbol, to) in next {
+            let chunk = exprs.literal(texts[symbol as usize].as_bytes());
+            ways.push(exprs.concat(chunk, made[to]));
+        }
+        made[state] = exprs.or(&ways);
+    }
+    made[0]
+}
+
+/// The suffix automaton; state 0 is where runs begin, and every state ends one.
+fn automaton(symbols: &[u32]) -> Vec<State> {
+    let mut states = vec![State::default()];
+    let mut last = 0;
+    for &symbol in symbols {
+        let new = states.len();
+        states.push(State { len: states[last].len + 1, ..State::default() });
+        let mut at = Some(last);
+        while let Some(state) = at.filter(|&state| !states[state].next.contains_key(&symbol)) {
+            states[state].next.insert(symbol, new);
+            at = states[state].link;
+        }
+        states[new].link = Some(match at {
+            None => 0,
+            Some(state) => {
+                let to = states[state].next[&symbol];
+                if states[to].len == states[state].len + 1 {
+                    to
+                } else {
+                    let copy = states.len();
+                    let (link, next) = (states[to].link, states[to].next.clone());
+                    states.push(State { len: states[state].len + 1, link, next });
+                    states[to].link = Some(copy);
+                    let mut at = Some(state);
+                    while let Some(state) = at.filter(|&state| states[state].next.get(&symbol) == Some(&to)) {
+                        states[state].next.insert(symbol, copy);
+                        at = states[state].link;
+                    }
+                    copy
+                }
+            }
+        });
+        last = new;
+    }
+    states
+}
+
+/// A text as chunks: words, and every other character by itself.
+pub(crate) fn words(text: &str) -> Vec<&str> {
+    let mut chunks = Vec::new();
+    let mut start = 0;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for (at, c) in text.char_indices() {
+        if !is_word(c) {
+            chunks.extend([&text[start..at], &text[at..at + c.len_utf8()]]);
+            start = at + c.len_utf8();
+        }
+    }
+    chunks.push(&text[start..]);
+    chunks.retain(|chunk| !chunk.is_empty());
+    chunks
+}
+
+/// A text as chunks of one character.
+pub(crate) fn characters(text: &str) -> Vec<&str> {
+    text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use stencilm_regex::{Deriver, Limits};
+
+    #[test]
+    fn words_and_characters() {
+        assert_eq!(words("foo bar. baz"), ["foo", " ", "bar", ".", " ", "baz"]);
+        assert_eq!(characters("a\u{e9}b"), ["a", "\u{e9}", "b"]);
+    }
+
+    #[test]
+    fn long_texts_cost_what_they_are_long() {
+        let text: String = (0..10_000u32).map(|n| char::from(b'a' + (n * n % 7) as u8)).collect();
+        let mut exprs = ExprSet::new();
+        substring(&mut exprs, &characters(&text));
+        assert!(exprs.own_len() < 12 * text.len(), "{} expressions", exprs.own_len());
+    }
+
+    proptest! {
+        #[test]
+        fn runs_and_nothing_else(chunks in prop::collection::vec("[ab]{0,2}", 0..7), text in "[ab]{0,6}") {
+            let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+            let runs = (0..=chunks.len()).flat_map(|from| (from..=chunks.len()).map(move |to| (from, to)));
+            let expected = runs.map(|(from, to)| chunks[from..to].concat()).any(|run| run == text);
+            let mut deriver = Deriver::new(Limits::default());
+            let expr = substring(&mut deriver.exprs, &chunks);
+            prop_assert_eq!(deriver.matches(expr, text.as_bytes()).expect("small"), expected);
+        }
+    }
+}

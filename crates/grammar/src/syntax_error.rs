@@ -1,0 +1,38 @@
+//! Errors in a text of several lines: an offset while it is read, line and column for who wrote it.
+
+use crate::error::{ErrorKind, GrammarError};
+
+/// An error of a text, at an offset that becomes line and column once the text is at hand.
+#[derive(Clone, Debug)]
+pub(crate) struct SyntaxError {
+    pub kind: ErrorKind,
+    pub offset: usize,
+    pub message: String,
+}
+
+impl SyntaxError {
+    /// The text is not of its notation.
+    pub fn at(offset: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { kind: ErrorKind::Syntax, offset, message: message.into() }
+    }
+
+    /// What the text asks for cannot be enforced exactly.
+    pub fn unsupported(offset: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { kind: ErrorKind::Unsupported, offset, message: message.into() }
+    }
+
+    /// A bound on size, depth or work.
+    pub fn limit(offset: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { kind: ErrorKind::Limit, offset, message: message.into() }
+    }
+
+    /// The error with its place in `text` as line and column.
+    pub fn placed(self, text: &str) -> GrammarError {
+        let before = &text.as_bytes()[..self.offset.min(text.len())];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        // Characters, not bytes: continuation bytes do not count.
+        let column = before[start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count() + 1;
+        GrammarError::new(self.kind, format!("line {line}, column {column}"), self.message)
+    }
+}

@@ -1,0 +1,56 @@
+"""Tables of cases that Rust and Python read alike: what notations accept, reject and refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, StencilError, TokenizerInfo
+
+TABLES = Path(__file__).resolve().parent.parent / "tables"
+ERRORS = {
+    "syntax": stencilm.GrammarSyntaxError,
+    "unsupported": stencilm.UnsupportedFeature,
+    "unsatisfiable": stencilm.Unsatisfiable,
+    "limit": stencilm.LimitExceeded,
+}
+READERS: dict[str, Callable[[dict[str, Any]], Grammar]] = {
+    "lark": lambda case: Grammar.from_lark(case["grammar"], grammars=case.get("grammars")),
+}
+CASES = [
+    pytest.param(notation, case, id=f"{notation}: {case['name']}")
+    for notation in READERS
+    for case in json.loads((TABLES / f"{notation}.json").read_text("utf-8"))["cases"]
+]
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    return GrammarCompiler(TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny"))
+
+
+@pytest.mark.parametrize(("notation", "case"), CASES)
+def test_case(compiler: GrammarCompiler, notation: str, case: dict[str, Any]) -> None:
+    read = READERS[notation]
+    if "error" in case:
+        expected = case["error"]
+        with pytest.raises(StencilError) as caught:
+            read(case)
+        assert type(caught.value) is ERRORS[expected["kind"]]
+        assert expected["words"] in str(caught.value)
+        assert not expected["place"] or caught.value.place == expected["place"]
+        return
+    grammar = read(case)
+    again = Grammar.from_ebnf(str(grammar))
+    assert str(again) == str(grammar)
+    for form in (grammar, again):
+        compiled = compiler.compile_grammar(form)
+        for texts, inside in ((case.get("accept", ()), True), (case.get("reject", ()), False)):
+            for text in texts:
+                matcher = GrammarMatcher(compiled)
+                assert (matcher.accept_string(text) and matcher.is_completed()) is inside, text

@@ -1,0 +1,100 @@
+"""Random texts, written token by token through masks, are accepted by independent readers."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, allocate_token_bitmask
+
+ALPHABET = [chr(code) for code in range(32, 127)] + ["\n", "\t", "é", "<end>", "ab", '":']
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    vocabulary = [text.encode() for text in ALPHABET]
+    return GrammarCompiler(TokenizerInfo([*vocabulary, b""], stop_token_ids=[len(vocabulary)]))
+
+
+def walk(compiler: GrammarCompiler, grammar: Grammar, seed: int, steps: int) -> str:
+    """A text of the grammar: random tokens out of the masks, then the shortest way to an end."""
+    choose = random.Random(seed)
+    matcher = GrammarMatcher(compiler.compile_grammar(grammar))
+    size = len(ALPHABET) + 1
+    bitmask = np.asarray(allocate_token_bitmask(1, size))
+    text = b""
+    for _ in range(steps):
+        matcher.fill_next_token_bitmask(bitmask)
+        allowed = np.flatnonzero(np.unpackbits(bitmask.view(np.uint8), bitorder="little")[:size])
+        token = int(choose.choice(allowed.tolist()))
+        if token == len(ALPHABET):
+            return text.decode()
+        assert matcher.accept_token(token)
+        text += ALPHABET[token].encode()
+    completion = matcher.shortest_completion()
+    assert completion is not None
+    return (text + completion).decode()
+
+
+LARK = {
+    "sums": r"""
+        start: sum
+        sum: sum ("+" | "-") product | product
+        product: product ("*" | "/") item | item
+        item: NUMBER | "-" item | "(" sum ")" | NAME
+        %import common.NUMBER
+        %import common.CNAME -> NAME
+        %import common.WS_INLINE
+        %ignore WS_INLINE
+    """,
+    "JSON": r"""
+        ?start: value
+        ?value: object | array | string | SIGNED_NUMBER -> number
+              | "true" -> true | "false" -> false | "null" -> null
+        array: "[" [value ("," value)*] "]"
+        object: "{" [pair ("," pair)*] "}"
+        pair: string ":" value
+        string: ESCAPED_STRING
+        %import common.ESCAPED_STRING
+        %import common.SIGNED_NUMBER
+        %import common.WS
+        %ignore WS
+    """,
+    "templates": r"""
+        start: "[" _list{item, ","} "]" ~ 1..2
+        _list{x, sep}: x (sep x)*
+        item: /[a-c]+/ | "[" _list{DIGIT, ";"}? "]"
+        DIGIT: "0".."9"
+        %ignore " "
+    """,
+}
+
+
+@pytest.mark.parametrize("name", LARK)
+def test_lark(compiler: GrammarCompiler, name: str) -> None:
+    lark = pytest.importorskip("lark")
+    reader = lark.Lark(LARK[name], parser="earley", lexer="dynamic_complete")
+    grammar = Grammar.from_lark(LARK[name])
+    for seed in range(40):
+        text = walk(compiler, grammar, seed, steps=14)
+        reader.parse(text)  # raises where the text is none of the grammar
+
+
+PATTERNS = [
+    r"[a-z]+\d{2,3}",
+    r"(?i:yes|no)( maybe)*",
+    r"\bfoo\b.*",
+    r"a.*\b[0-9]\b|^x$",
+    r"(\w+ ){1,3}\w",
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns(compiler: GrammarCompiler, pattern: str) -> None:
+    grammar = Grammar.from_regex(pattern)
+    for seed in range(40):
+        text = walk(compiler, grammar, seed, steps=12)
+        assert re.fullmatch(pattern, text, re.ASCII), text
