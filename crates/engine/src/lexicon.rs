@@ -14,6 +14,7 @@ use stencilm_regex::{
 use crate::blanks::BlankRuns;
 use crate::classes::ClassRuns;
 use crate::fork::{Blanks, IN_BLANKS};
+use crate::open_runs::Behind;
 use crate::row::Row;
 use crate::tokens::Tokens;
 
@@ -36,7 +37,8 @@ pub struct Lexicon {
     pub(crate) rows: FxHashMap<RowKey, Arc<Row>>,
     /// Narrow states that were met once: a row pays where a state is met in more than one place.
     pub(crate) met: FxHashSet<RowKey>,
-    pub(crate) classes: FxHashMap<(ExprId, ByteSet), Option<ClassRuns>>,
+    pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
+    pub(crate) behind_runs: Behind,
     pub(crate) rows_bytes: usize,
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
@@ -56,6 +58,7 @@ impl Lexicon {
             rows: FxHashMap::default(),
             met: FxHashSet::default(),
             classes: FxHashMap::default(),
+            behind_runs: Behind::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),

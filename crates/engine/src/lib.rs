@@ -28,6 +28,7 @@ mod mask;
 mod matcher;
 pub mod naive;
 mod names;
+mod open_runs;
 mod query;
 mod record;
 mod row;

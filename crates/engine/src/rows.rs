@@ -3,13 +3,15 @@
 //! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind blanks that are
 //! met more than once. Other states are walked in their place, see `mask.rs`.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId, Tag};
 
-use crate::classes::{ClassRuns, Found, Repeated};
+use crate::classes::{ClassRuns, Found, Run};
 use crate::lexicon::{DfaId, Lexicon, RowKey};
+use crate::open_runs::{Open, RunsOf, open_run};
 use crate::row::{Exits, Leaving, Row, RowHere, escaped};
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
@@ -26,6 +28,9 @@ const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
 
 /// Nodes of a trie from one to before another, and the depth above them.
 type Part = ((usize, usize), usize);
+
+/// So many nodes are looked at before a row is made from a similar one.
+const FEW_NODES: usize = 10_000;
 
 /// So many narrow states that were met once are remembered.
 const MAX_MET: usize = 100_000;
@@ -52,20 +57,42 @@ impl Lexicon {
         if let Some(row) = self.rows.get(&key) {
             return Ok(RowHere { row: row.clone(), tags });
         }
-        let mut row = None;
-        if let [residual] = *key.0 {
-            row = self.row_of_class(vocabulary, residual)?;
-            if row.is_none()
-                && let Some(base) = self.base_of(residual)
-            {
-                row = self.row_near(vocabulary, residual, base)?;
-            }
-        }
-        let row = match row {
-            Some(row) => row,
-            None => self.compute_row(vocabulary, &key.0, None)?,
+        let from = self.start_of(&key.0, dfa, state)?;
+        let row = match *key.0 {
+            [residual] => self.row_of_one(vocabulary, residual, from)?,
+            _ => self.row_by_walk(vocabulary, from, None, usize::MAX)?.expect("a walk without a limit ends"),
         };
         Ok(RowHere { row: self.keep(key, row), tags })
+    }
+
+    /// The row of a single residual, which is what `from` is in, found in the cheapest way.
+    fn row_of_one(&mut self, vocabulary: &Tokens, residual: ExprId, from: Start) -> Result<Row, LimitExceeded> {
+        if let Some(row) = self.row_of_run(vocabulary, residual)? {
+            return Ok(row);
+        }
+        if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
+            return Ok(row);
+        }
+        let base = self.base_of(residual);
+        let enough = if base.is_some() { FEW_NODES } else { usize::MAX };
+        if let Some(row) = self.row_by_walk(vocabulary, from, None, enough)? {
+            return Ok(row);
+        }
+        if let Some(base) = base
+            && let Some(row) = self.row_near(vocabulary, residual, from, base)?
+        {
+            return Ok(row);
+        }
+        Ok(self.row_by_walk(vocabulary, from, None, usize::MAX)?.expect("a walk without a limit ends"))
+    }
+
+    /// Where to start reading these residuals, which are those of a state: there, if it is no matter how the automaton
+    /// calls them.
+    fn start_of(&mut self, exprs: &[ExprId], dfa: DfaId, state: StateId) -> Result<Start, LimitExceeded> {
+        match (exprs, self.residuals(dfa, state)) {
+            ([_], [_]) => Ok(Start { dfa, state, one: true }),
+            _ => Ok(Start { dfa: self.dfa(exprs)?, state: StateId::START, one: false }),
+        }
     }
 
     /// The row of the start of an automaton behind at most so many blanks, if it has been asked for before: a lexeme that
@@ -102,7 +129,9 @@ impl Lexicon {
             }
         }
         let runs = self.blank_runs(vocabulary, blanks).tokens(Some(most)).collect();
-        let row = self.compute_row(vocabulary, &key.0, Some((parts, runs)))?;
+        let from = self.start_of(&key.0, dfa, StateId::START)?;
+        let row = self.row_by_walk(vocabulary, from, Some((parts, runs)), usize::MAX)?;
+        let row = row.expect("a walk without a limit ends");
         Ok(Some(RowHere { row: self.keep(key, row), tags }))
     }
 
@@ -127,51 +156,56 @@ impl Lexicon {
         row
     }
 
-    /// The row of repeated characters of a class and the byte that ends them.
-    fn row_of_class(&mut self, vocabulary: &Tokens, residual: ExprId) -> Result<Option<Row>, LimitExceeded> {
-        let Some(Repeated { character, end, min, max }) = Repeated::of(&self.deriver.exprs, residual) else {
-            return Ok(None);
-        };
-        if !self.classes.contains_key(&(character, end)) {
-            let found = self.characters(vocabulary, character, end)?;
+    /// The runs of a character; `None` where it is not plain to see where a character ends.
+    fn runs(&mut self, vocabulary: &Tokens, character: ExprId) -> Result<Option<&mut ClassRuns>, LimitExceeded> {
+        if !self.classes.contains_key(&character) {
+            let found = self.characters(vocabulary, character)?;
             let runs = found.map(|found| ClassRuns::new(vocabulary, found));
             self.rows_bytes += runs.as_ref().map_or(0, ClassRuns::memory_bytes);
-            self.classes.insert((character, end), runs);
+            self.classes.insert(character, runs);
         }
-        Ok(self.classes[&(character, end)].as_ref().map(|runs| runs.row(min, max)))
+        Ok(self.classes.get_mut(&character).and_then(Option::as_mut))
     }
 
     /// Counts the characters of every token; `None` where it is not plain to see where a character ends.
-    fn characters(
-        &mut self,
-        vocabulary: &Tokens,
-        character: ExprId,
-        end: ByteSet,
-    ) -> Result<Option<Found>, LimitExceeded> {
+    fn characters(&mut self, vocabulary: &Tokens, character: ExprId) -> Result<Option<Found>, LimitExceeded> {
         let dfa = self.dfa(&[character])?;
-        for byte in end.iter() {
-            if self.step(dfa, StateId::START, byte)?.0 != StateId::DEAD {
-                return Ok(None);
-            }
-        }
         let trie = vocabulary.trie();
         let mut found = Found::default();
+        if let Expr::Bytes(set) = *self.deriver.exprs.get(character) {
+            let Ok(()) = trie.walk(
+                0,
+                |rounds, byte, node| {
+                    if set.contains(byte) {
+                        return Ok::<_, Infallible>(Some(rounds + 1));
+                    }
+                    found.stops.push((node as u32, rounds));
+                    Ok(None)
+                },
+                |token, rounds| found.within.push((rounds, token)),
+            );
+            return Ok(Some(found));
+        }
+        let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
         let mut plain = true;
         trie.walk(
             (StateId::START, 0),
             |(state, rounds), byte, node| {
-                if state == StateId::START && end.contains(byte) {
-                    found.ends.push((node as u32, rounds));
+                let (next, complete) = automaton.step(deriver, state, byte)?;
+                let begins = state == StateId::START;
+                if next == StateId::DEAD {
+                    if begins {
+                        found.stops.push((node as u32, rounds));
+                    }
                     return Ok(None);
                 }
-                let begun = rounds + u32::from(state == StateId::START);
-                let (next, complete) = self.step(dfa, state, byte)?;
+                let begun = rounds + u32::from(begins);
                 if !complete {
                     // Back at the start without being complete would be taken for a boundary.
                     plain &= next != StateId::START;
-                    return Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some((next, begun)));
+                    return Ok::<_, LimitExceeded>(Some((next, begun)));
                 }
-                plain &= !self.goes_on(dfa, next)?;
+                plain &= automaton.live_bytes(deriver, next)? == 0;
                 Ok(plain.then_some((StateId::START, begun)))
             },
             |token, (_, rounds)| found.within.push((rounds, token)),
@@ -179,14 +213,133 @@ impl Lexicon {
         Ok(plain.then_some(found))
     }
 
+    /// The row of `C{a,b}X`, where `X` begins with no byte that begins a character: of the tokens with so many
+    /// characters, and what reads `X` where a run of them stops.
+    fn row_of_run(&mut self, vocabulary: &Tokens, residual: ExprId) -> Result<Option<Row>, LimitExceeded> {
+        let Some(Run { character, min, max, tail }) = Run::of(&self.deriver.exprs, residual) else {
+            return Ok(None);
+        };
+        let (characters, behind) = (self.dfa(&[character])?, self.dfa(&[tail])?);
+        let mut first = ByteSet::EMPTY;
+        for (set, _) in self.dfas[behind.0 as usize].transitions(&mut self.deriver, StateId::START)? {
+            first = first.union(&set);
+        }
+        for byte in first.iter() {
+            if self.step(characters, StateId::START, byte)?.0 != StateId::DEAD {
+                return Ok(None);
+            }
+        }
+        if first.is_empty() {
+            return Ok(None);
+        }
+        let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
+        let trie = vocabulary.trie();
+        let Some(runs) = self.runs(vocabulary, character)? else { return Ok(None) };
+        let counts = (min, max.unwrap_or(u32::MAX));
+        let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte)).flat_map(|stops| &stops.nodes);
+        let mut stops: Vec<u32> =
+            stops.filter(|(_, rounds)| (counts.0..=counts.1).contains(rounds)).map(|&(node, _)| node).collect();
+        if one_byte && stops.iter().map(|&node| trie.size(node as usize)).sum::<usize>() <= MAX_BELOW_ENDS {
+            let before = runs.memory_bytes();
+            let row = runs.row(vocabulary, min, max, first);
+            let grown = runs.memory_bytes() - before;
+            self.rows_bytes += grown;
+            return Ok(Some(row));
+        }
+        stops.sort_unstable();
+        let mut inside = runs.within(max);
+        let mut ends = Ends::default();
+        let (automaton, deriver) = (&mut self.dfas[behind.0 as usize], &mut self.deriver);
+        let mut states = vec![0; trie.max_depth() + 1];
+        for node in stops {
+            let node = node as usize;
+            trie.walk_part(
+                (node, node + trie.size(node)),
+                trie.depth(node) - 1,
+                StateId::START.0,
+                &mut states,
+                |state, byte, node, _| {
+                    let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+                    if accepts {
+                        ends.push(vocabulary, node, next);
+                    }
+                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
+                },
+                |token| tokenset::set(inside.words_mut(), token),
+            )?;
+        }
+        let from = Start { dfa: behind, state: StateId::START, one: true };
+        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+    }
+
+    /// The row of a text of characters before a byte that begins none, which can always still become one: a text with
+    /// a pattern somewhere in it. Every run of characters may come, so only the ends are to be found.
+    fn row_of_open_run(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+        from: Start,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        let horizon = vocabulary.trie().max_depth();
+        let Some(Open { character, counted }) = open_run(&self.deriver.exprs, residual, horizon) else {
+            return Ok(None);
+        };
+        for counted in counted {
+            let dfa = self.dfa(&[counted])?;
+            if self.runs(vocabulary, counted)?.is_none() || !RunsOf::new(self, dfa, counted).hold(character)? {
+                return Ok(None);
+            }
+        }
+        let characters = self.dfa(&[character])?;
+        let Some(end) = RunsOf::new(self, characters, character).then_a_byte(residual)? else { return Ok(None) };
+        let trie = vocabulary.trie();
+        let Some(runs) = self.runs(vocabulary, character)? else { return Ok(None) };
+        let mut inside = runs.within(None);
+        let mut ends = Ends::default();
+        let before = runs.memory_bytes();
+        let groups: Vec<usize> = (0..runs.stops().len()).filter(|&at| end.contains(runs.stops()[at].byte)).collect();
+        let mut found: Vec<(u32, StateId)> = Vec::new();
+        for group in groups {
+            let runs = self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found");
+            let (paths, nodes) = runs.paths(vocabulary, group);
+            let (automaton, deriver) = (&mut self.dfas[from.dfa.0 as usize], &mut self.deriver);
+            paths.walk(
+                from.state,
+                |state, byte, _| {
+                    let next = automaton.next(deriver, state, byte)?;
+                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next))
+                },
+                |entry, state| found.push((nodes[entry as usize].0, state)),
+            )?;
+        }
+        let runs = self.classes[&character].as_ref().expect("the runs were just found");
+        self.rows_bytes += runs.memory_bytes() - before;
+        found.sort_unstable_by_key(|&(node, _)| node);
+        for (node, state) in found {
+            if !self.accepts(from.dfa, state).is_empty() {
+                ends.push(vocabulary, node as usize, state);
+                if let Some(token) = trie.entry_at(node as usize) {
+                    tokenset::set(inside.words_mut(), token);
+                }
+            }
+        }
+        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+    }
+
     /// The row of a residual from that of a larger language: both are walked together, and no further than they may
     /// differ. `None` where the larger one keeps no exits, or nothing is gained.
-    fn row_near(&mut self, vocabulary: &Tokens, residual: ExprId, base: ExprId) -> Result<Option<Row>, LimitExceeded> {
+    fn row_near(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+        from: Start,
+        base: ExprId,
+    ) -> Result<Option<Row>, LimitExceeded> {
         let agreement = self.relaxation.agreement(&self.deriver.exprs, residual);
         if agreement < MIN_AGREEMENT && self.relaxation.apply(&mut self.deriver.exprs, residual) == base {
             return Ok(None);
         }
-        let (own, whole) = (self.dfa(&[residual])?, self.dfa(&[base])?);
+        let (own, whole) = (from.dfa, self.dfa(&[base])?);
         if self.dfas[whole.0 as usize].is_dead_at_start() {
             return Ok(None);
         }
@@ -199,7 +352,7 @@ impl Lexicon {
         let mut not_here: Vec<u32> = Vec::new();
         let mut dead: Vec<u32> = Vec::new();
         trie.walk(
-            (StateId::START, StateId::START),
+            (from.state, StateId::START),
             |(state, other), byte, node| {
                 let (other, other_ends) = self.step(whole, other, byte)?;
                 if other == StateId::DEAD {
@@ -272,55 +425,60 @@ impl Lexicon {
         }
     }
 
-    /// The row of some residuals: the trie is walked as a whole, or in some parts, each with the depth above it, with
-    /// these tokens beside what is found.
-    fn compute_row(
+    /// The row of what is read from a state: the trie is walked as a whole, or in some parts, each with the depth above
+    /// it, with these tokens beside what is found. `None` where more nodes than these would have to be looked at.
+    fn row_by_walk(
         &mut self,
         vocabulary: &Tokens,
-        exprs: &[ExprId],
+        from: Start,
         parts: Option<(Vec<Part>, Vec<u32>)>,
-    ) -> Result<Row, LimitExceeded> {
-        let dfa = self.dfa(exprs)?;
+        enough: usize,
+    ) -> Result<Option<Row>, LimitExceeded> {
         let trie = vocabulary.trie();
-        let mut ends: Vec<(u32, StateId)> = Vec::new();
-        // The states in which the lexeme may end, and how many nodes lie below the places where it does.
-        let mut accepting: Vec<bool> = Vec::new();
-        let mut below = 0;
-        let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
+        let mut ends = Ends::default();
+        let (automaton, deriver) = (&mut self.dfas[from.dfa.0 as usize], &mut self.deriver);
+        let mut left = enough;
         let mut step = |state, byte, node| {
-            let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+            if left == 0 {
+                return Err(Stopped::Enough);
+            }
+            left -= 1;
+            let (next, accepts) = automaton.step(deriver, StateId(state), byte).map_err(Stopped::Limit)?;
             if accepts {
-                let state = next.0 as usize;
-                if state >= accepting.len() {
-                    accepting.resize(state + 1, false);
-                }
-                accepting[state] = true;
-                if below <= MAX_BELOW_ENDS {
-                    below += trie.size(node) - 1;
-                    ends.push((node as u32, next));
-                }
+                ends.push(vocabulary, node, next);
             }
-            Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
+            Ok((next != StateId::DEAD).then_some(next.0))
         };
-        let mut set = None;
-        let mut tokens = Vec::new();
-        match parts {
+        let (inside, walked) = match parts {
             None => {
-                let inside = set.insert(TokenSet::empty(vocabulary.vocab_size()));
-                trie.walk_mask(StateId::START.0, step, inside.words_mut())?;
+                let mut inside = TokenSet::empty(vocabulary.vocab_size());
+                let walked = trie.walk_mask(from.state.0, step, inside.words_mut());
+                (Inside::Set(inside), walked)
             }
-            Some((parts, others)) => {
-                tokens = others;
+            Some((parts, mut tokens)) => {
                 let mut states = vec![0; trie.max_depth() + 1];
-                for (nodes, depth) in parts {
+                let walked = parts.into_iter().try_for_each(|(nodes, depth)| {
                     let step = |state, byte, node, _| step(state, byte, node);
-                    trie.walk_part(nodes, depth, StateId::START.0, &mut states, step, |token| tokens.push(token))?;
-                }
+                    trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token))
+                });
+                (Inside::Listed(tokens), walked)
             }
+        };
+        match walked {
+            Ok(()) => Ok(Some(self.row_with(vocabulary, from, inside, ends))),
+            Err(Stopped::Enough) => Ok(None),
+            Err(Stopped::Limit(limit)) => Err(limit),
         }
-        let automaton = &self.dfas[dfa.0 as usize];
+    }
+
+    /// The row of these tokens inside of what an automaton reads, and these ends.
+    fn row_with(&self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
+        let trie = vocabulary.trie();
+        let automaton = &self.dfas[from.dfa.0 as usize];
+        let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
+        let Ends { nodes: ends, accepting, below } = ends;
         let states = (0..accepting.len() as u32).filter(|&state| accepting[state as usize]);
-        let mut endings: Vec<Box<[u32]>> = states.map(|state| automaton.accepts(StateId(state)).into()).collect();
+        let mut endings: Vec<Box<[u32]>> = states.map(|state| accepts(StateId(state)).into()).collect();
         endings.sort_unstable();
         endings.dedup();
         let mut leaving: FxHashMap<&[u32], Vec<Leaving<'_>>> = FxHashMap::default();
@@ -333,7 +491,7 @@ impl Lexicon {
             let own = trie.entry_at(node as usize);
             for token in trie.entries_below(node as usize).filter(|&token| Some(token) != own) {
                 let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                leaving.entry(automaton.accepts(state)).or_default().push((&bytes[depth..], token, 0));
+                leaving.entry(accepts(state)).or_default().push((&bytes[depth..], token, 0));
                 count += 1;
             }
         }
@@ -343,16 +501,180 @@ impl Lexicon {
             exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
             Arc::new(exits)
         });
-        let row = match set {
-            Some(inside) => Row::of_set(inside, exits, endings.into()),
-            None => Row::of_tokens(vocabulary.vocab_size(), tokens, exits, endings.into()),
+        let row = match inside {
+            Inside::Set(inside) => Row::of_set(inside, exits, endings.into()),
+            Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, exits, endings.into()),
         };
         if row.exits.is_none() {
-            return Ok(row);
+            return row;
         }
         let ends: Vec<u32> = ends.into_iter().map(|(node, _)| node).collect();
         let escaped_ends = escaped(vocabulary, &ends);
         let counts = row.counts;
-        Ok(row.with_ends(counts, ends, escaped_ends))
+        row.with_ends(counts, ends, escaped_ends)
+    }
+}
+
+/// A state to read a lexeme from.
+#[derive(Clone, Copy)]
+struct Start {
+    dfa: DfaId,
+    state: StateId,
+    /// Whether there is a single residual, so that it goes without saying which one matches.
+    one: bool,
+}
+
+/// Why a walk ended early.
+enum Stopped {
+    Enough,
+    Limit(LimitExceeded),
+}
+
+/// The tokens inside a lexeme, as they were found.
+enum Inside {
+    Set(TokenSet),
+    Listed(Vec<u32>),
+}
+
+/// The nodes at which a lexeme matches, and the states that it is in there.
+#[derive(Default)]
+struct Ends {
+    nodes: Vec<(u32, StateId)>,
+    /// By state.
+    accepting: Vec<bool>,
+    /// How many nodes lie below them.
+    below: usize,
+}
+
+impl Ends {
+    #[inline]
+    fn push(&mut self, vocabulary: &Tokens, node: usize, state: StateId) {
+        let index = state.0 as usize;
+        if index >= self.accepting.len() {
+            self.accepting.resize(index + 1, false);
+        }
+        self.accepting[index] = true;
+        if self.below <= MAX_BELOW_ENDS {
+            self.below += vocabulary.trie().size(node) - 1;
+            self.nodes.push((node as u32, state));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use stencilm_grammar::{Grammar, JsonSchemaOptions, Node, from_json_schema};
+    use stencilm_regex::Limits;
+
+    use super::*;
+
+    /// The bytes and every run of up to three of some pieces that matter to the patterns below.
+    fn vocabulary() -> Tokens {
+        let pieces = ["a", "b", "1", "-", " ", "\"", "\",", "\\\"", "\\u00", "61", "é", "\n", "xyz", "日本", "\\"];
+        let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+        let mut runs: Vec<String> = vec![String::new()];
+        for _ in 0..3 {
+            runs = runs.iter().flat_map(|run| pieces.map(|piece| format!("{run}{piece}"))).collect();
+            tokens.extend(runs.iter().map(|run| run.clone().into_bytes()));
+        }
+        tokens.sort_unstable();
+        tokens.dedup();
+        let tokens: Vec<Option<Vec<u8>>> = tokens.into_iter().map(Some).collect();
+        Tokens::new(&tokens, tokens.len(), &[], &[]).unwrap()
+    }
+
+    /// A row as what it says: the tokens inside, and those that leave, each with its suffix.
+    fn said(row: &Row, vocab_size: usize) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
+        let mut leaving = BTreeSet::new();
+        for exits in row.exits.iter().flat_map(|exits| exits.iter()) {
+            let suffixes = exits.suffixes.clone();
+            let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
+            let Ok(()) = suffixes.walk::<usize, Infallible>(
+                0,
+                |_, _, node| Ok(Some(node)),
+                |entry, node| {
+                    let mut bytes = Vec::new();
+                    let mut above = suffixes.depth(node);
+                    for at in (0..=node).rev() {
+                        if suffixes.depth(at) == above {
+                            bytes.push(suffixes.byte(at));
+                            above -= 1;
+                        }
+                    }
+                    bytes.reverse();
+                    found.push((entry, bytes));
+                },
+            );
+            for (suffix, bytes) in found {
+                for &(token, rounds) in &exits.tokens[suffix as usize] {
+                    if row.leaves(suffix, token, rounds) {
+                        leaving.insert((bytes.clone(), token));
+                    }
+                }
+            }
+        }
+        (row.to_set(vocab_size), leaving)
+    }
+
+    fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
+        let schema = format!(r#"{{"type": "string", {keywords}}}"#);
+        let grammar = from_json_schema(&schema, &JsonSchemaOptions::default()).unwrap();
+        let Node::Lexeme(expr) = *grammar.node(grammar.root()) else { panic!("a string is one lexeme") };
+        (grammar, expr)
+    }
+
+    #[test]
+    fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
+        let vocabulary = vocabulary();
+        let size = vocabulary.vocab_size();
+        let open = [
+            r#""pattern": "a1""#,
+            r#""pattern": "\\d{4}-a""#,
+            r#""pattern": "a.*b|1-1$""#,
+            r#""pattern": ".+a", "minLength": 6"#,
+            r#""pattern": "-1", "minLength": 3, "maxLength": 90"#,
+            r#""pattern": "^.*-[^1\n\r\u2028\u2029]+a$""#,
+            r#""pattern": "é|日""#,
+        ];
+        let others = [
+            r#""maxLength": 4"#,
+            r#""pattern": "^[a-z]{2,3}-[a-z1]{3}$""#,
+            r#""pattern": "^[a-z1]{2}-.*$""#,
+            r#""pattern": "^[^a\\\\]+$""#,
+            r#""pattern": "a1", "maxLength": 5"#,
+            r#""pattern": "^\\S+( \\S+){0,2}$""#,
+        ];
+        for (index, keywords) in open.iter().chain(&others).enumerate() {
+            let mut lexicon = Lexicon::new(12, Limits::default());
+            let (grammar, expr) = string_lexeme(keywords);
+            let expr = lexicon.import(grammar.exprs(), expr);
+            let dfa = lexicon.dfa(&[expr]).unwrap();
+            for text in
+                ["\"", "\"a", "\"a-", "\"1", "\"a1", "\"11111-a", "\" xyz", "\"ab-1xy", "\"\u{E9}\\u00e9", "\"aba "]
+            {
+                let mut state = StateId::START;
+                for &byte in text.as_bytes() {
+                    state = lexicon.step(dfa, state, byte).unwrap().0;
+                }
+                let &[(_, residual)] = lexicon.residuals(dfa, state) else { continue };
+                let from = Start { dfa, state, one: true };
+                let walked = lexicon.row_by_walk(&vocabulary, from, None, usize::MAX).unwrap().unwrap();
+                let run = lexicon.row_of_run(&vocabulary, residual).unwrap();
+                let open_run = lexicon.row_of_open_run(&vocabulary, residual, from).unwrap();
+                if index < open.len() && text == "\"" {
+                    assert!(run.is_some() || open_run.is_some(), "{keywords}: no walk is needed");
+                }
+                let near = match lexicon.base_of(residual) {
+                    Some(base) => lexicon.row_near(&vocabulary, residual, from, base).unwrap(),
+                    None => None,
+                };
+                for row in [run, open_run, near].into_iter().flatten() {
+                    assert!(said(&row, size) == said(&walked, size), "{keywords} behind {text}");
+                    assert_eq!(row.endings.is_empty(), walked.endings.is_empty(), "{keywords} behind {text}");
+                }
+            }
+        }
     }
 }
