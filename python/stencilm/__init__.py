@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     )
     from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammar import Finding, Grammar, Report
+    from stencilm.guiding.api import aguide, guide
+    from stencilm.guiding.parsers import choose_candidate, load_parser, obtain_correction_pairs
+    from stencilm.guiding.task import Budget, Correction, Guided, Usage
     from stencilm.limits import Limits
     from stencilm.matcher import (
         BatchGrammarMatcher,
@@ -48,8 +51,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchError",
     "BatchGrammarMatcher",
+    "Budget",
     "Choice",
     "CompiledGrammar",
+    "Correction",
     "Ebnf",
     "Finding",
     "Generation",
@@ -57,6 +62,7 @@ __all__ = [
     "GrammarCompiler",
     "GrammarMatcher",
     "GrammarSyntaxError",
+    "Guided",
     "IncompleteOutput",
     "InvalidOutput",
     "JsonSchema",
@@ -75,15 +81,21 @@ __all__ = [
     "TokenizerInfo",
     "Unsatisfiable",
     "UnsupportedFeature",
+    "Usage",
     "Verdict",
     "VocabType",
     "__version__",
+    "aguide",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "bitmask_dtype",
+    "choose_candidate",
     "from_transformers",
     "get_bitmask_shape",
+    "guide",
     "load",
+    "load_parser",
+    "obtain_correction_pairs",
     "reset_token_bitmask",
     "traverse_draft_tree",
 ]
@@ -112,6 +124,9 @@ _NAMES = {
     ),
     "generation.result": ("Generation", "IncompleteOutput", "InvalidOutput"),
     "grammar": ("Finding", "Grammar", "Report"),
+    "guiding.api": ("aguide", "guide"),
+    "guiding.parsers": ("choose_candidate", "load_parser", "obtain_correction_pairs"),
+    "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
     "limits": ("Limits",),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),

@@ -65,7 +65,7 @@ class Sampled(Event):
     `logprob` is the natural logarithm of the probability that the model itself gave the token:
     over its whole vocabulary, at temperature 1, before the mask. The sum over a trace is the
     model's own score of the text. `allowed` counts the tokens that the grammar let through at
-    this step; None when there was no grammar.
+    this step; None when there was no grammar, or no mask was needed.
     """
 
     kind: ClassVar[str] = "sampled"
@@ -99,6 +99,100 @@ class Forced(Event):
     text: bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called(Event):
+    """One call of a text function or an endpoint.
+
+    `means` is how it was asked: "native", "completion", "continue", "prefill", "instruct",
+    "re-ask", "logit_bias", "choice" or "function". Numbers of tokens are those of the endpoint
+    where it tells them; `error` is the sentence of the exception where the call failed.
+    """
+
+    kind: ClassVar[str] = "called"
+    means: str
+    prompt_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    seconds: float
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted(Event):
+    """Text that a text function or an endpoint wrote, and that fits."""
+
+    kind: ClassVar[str] = "drafted"
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected(Event):
+    """Text that was drafted and taken back.
+
+    `position` is where it stood, in bytes of the response; `token_id` and `logprob` are those of
+    the first token where tokens are known. A guess that the model did not confirm is no fault of
+    the draft, and is not recorded here.
+    """
+
+    kind: ClassVar[str] = "rejected"
+    text: bytes
+    position: int
+    token_id: int | None
+    logprob: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected(Event):
+    """What stands in the place of rejected text.
+
+    `means` says who chose: "mask" (one draw from the logits at hand, masked), "chooser" (the
+    target model), "logit_bias" and "choice" (the endpoint), "forced" (there was one way on),
+    "nearest" (the candidate that is most like what was rejected), "shortest" (the beginning of the
+    shortest completion), "skipped" (the draft goes on behind what was rejected), "re-ask" (nothing
+    yet: the endpoint was told what is wrong).
+    """
+
+    kind: ClassVar[str] = "corrected"
+    text: bytes
+    token_id: int | None
+    logprob: float | None
+    candidates: tuple[str, ...]
+    means: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Healed(Event):
+    """A token that spells anew the end of what stood there, and may reach beyond it.
+
+    The first `healed` bytes of `text` were there before, in other tokens.
+    """
+
+    kind: ClassVar[str] = "healed"
+    token_id: int
+    text: bytes
+    healed: int
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed(Event):
+    """A shortest completion, written where a budget ran out or a stop text came."""
+
+    kind: ClassVar[str] = "closed"
+    text: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended(Event):
+    """The end of a guided text: "valid", "closed" or "truncated", and why it ended."""
+
+    kind: ClassVar[str] = "ended"
+    status: str
+    reason: str
+
+
 class Trace:
     """The events of one sequence, in order. A loop appends; everybody else reads."""
 
@@ -127,6 +221,11 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({len(self._events)} events)"
+
+    def _repr_html_(self) -> str:
+        from stencilm.views.html import fragment
+
+        return fragment(self)
 
     def to_json(self) -> list[dict[str, Any]]:
         """The events as a list of JSON-ready objects."""

@@ -1,0 +1,357 @@
+"""`guide` and `aguide`: any model in, a valid text out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from stencilm.compiler import GrammarCompiler
+from stencilm.errors import MatcherError
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Event
+from stencilm.grammar import Grammar
+from stencilm.guiding.drafts import Answer, Ask, Drafter, FunctionDrafter
+from stencilm.guiding.healing import healer
+from stencilm.guiding.local import LocalGuide
+from stencilm.guiding.parsers import as_grammar, chooser_of
+from stencilm.guiding.task import Budget, Guided, Options
+from stencilm.guiding.text import Means, TextGuide
+from stencilm.guiding.texts import byte_vocabulary, compiler_of
+from stencilm.matcher import GrammarMatcher
+from stencilm.models.loading import wrap_transformers
+from stencilm.models.protocol import LanguageModel
+from stencilm.output_types import alternatives
+
+OnEvent = Callable[[Event], None]
+
+
+def guide(
+    draft_model: Any,
+    parser: Any,
+    prompt: Any,
+    target_model: Any = None,
+    tokenizer: Any = None,
+    seed_str: str | None = None,
+    max_grammar_corrections: int = 20,
+    stop_at: Collection[str] | None = None,
+    token_healing: bool = True,
+    top_p: float = 1.0,
+    temperature: float = 0.0,
+    token_lookahead: int = 20,
+    save_html: bool | str | Path = False,
+    verbose: bool = False,
+    debug: bool = False,
+    *,
+    seed: int | None = None,
+    budget: Budget | None = None,
+    on_event: OnEvent | None = None,
+) -> Guided:
+    """Let a model write freely, step in only where it leaves the grammar, and end valid.
+
+    Args:
+        draft_model: A `stencilm.Model`, a transformers model (with `tokenizer`), an API model, or a
+            function: `fn(prompt) -> str`, called with the prompt and the text so far as one text,
+            or `fn(prefix, prompt, max_new_tokens) -> str`.
+        parser: A `Grammar`, the text of one, or an output type.
+        prompt: What the text is about; it is no part of the response.
+        target_model: Chooses among the candidates where the draft left the grammar: a
+            `stencilm.Model` or a function of a prompt. None leaves that to the draft model.
+        tokenizer: That of a transformers model.
+        seed_str: What the response begins with.
+        max_grammar_corrections: Behind so many, the text is closed by a shortest completion.
+        stop_at: Texts that end the draft; they are no part of the response.
+        token_healing: Local models only: tokens at the end of a given text are taken back where a
+            longer token may spell them.
+        top_p: As in `Sampling`.
+        temperature: As in `Sampling`.
+        token_lookahead: The most tokens that a call of a text function or an endpoint drafts, and
+            the most that a local model checks in one pass.
+        save_html: A file to draw the trace to; True for `guide.html`. `result.html` is there
+            anyway.
+        verbose: Print what happens to standard error, in colour.
+        debug: Check more: after every cut, logits against those of a fresh pass.
+        seed: The same seed draws the same text; None for a new one.
+        budget: What the text may cost; see `Budget`.
+        on_event: Called with each event as it happens.
+
+    Raises:
+        TypeError: The draft model is none, or gave something other than text.
+        ValueError: An option is out of range, or the seed text does not fit the grammar.
+        StencilError: The grammar cannot be compiled, or the local model cannot be run. What a text
+            function or an endpoint raises is recorded instead, in `result.error`.
+    """
+    options = _options(
+        max_grammar_corrections=max_grammar_corrections,
+        stop_at=stop_at,
+        token_healing=token_healing,
+        top_p=top_p,
+        temperature=temperature,
+        token_lookahead=token_lookahead,
+        seed_str=seed_str,
+        seed=seed,
+        budget=budget,
+        debug=debug,
+    )
+    listeners = _listeners(verbose, on_event)
+    task = _Task(draft_model, parser, prompt, target_model, tokenizer, options, listeners)
+    guided = task.run()
+    _save(guided, save_html)
+    return guided
+
+
+async def aguide(
+    draft_model: Any, parser: Any, prompt: Any, target_model: Any = None, **options: Any
+) -> Guided:
+    """`guide`, awaited: for coroutine functions, asynchronous clients, and busy event loops.
+
+    The arguments are those of `guide`. Endpoints and coroutine functions are awaited; local models
+    and plain functions run in a thread. Where the task is cancelled, the call that runs is, too,
+    and a local model stops before its next forward pass.
+    """
+    from asyncio import CancelledError, to_thread
+
+    drafter = _drafter(draft_model)
+    if drafter is None:
+        cancelled = _Cancelled()
+        on_event = options.pop("on_event", None)
+
+        def listen(event: Event) -> None:
+            cancelled.check()
+            if on_event is not None:
+                on_event(event)
+
+        try:
+            return await to_thread(
+                guide, draft_model, parser, prompt, target_model, on_event=listen, **options
+            )
+        except CancelledError:
+            cancelled.now = True
+            raise
+    bound = signature(guide).bind(draft_model, parser, prompt, target_model, **options)
+    bound.apply_defaults()
+    given = bound.arguments
+    listeners = _listeners(given["verbose"], given["on_event"])
+    names = signature(Options).parameters.keys() | signature(Sampling).parameters.keys()
+    made = _options(**{name: value for name, value in given.items() if name in names})
+    task = _Task(draft_model, parser, prompt, target_model, given["tokenizer"], made, listeners)
+    guided = await task.arun(drafter)
+    _save(guided, given["save_html"])
+    return guided
+
+
+class _Cancelled:
+    """Stops a loop in another thread at its next event."""
+
+    now = False
+
+    def check(self) -> None:
+        if self.now:
+            raise RuntimeError("the task that wanted this text was cancelled")
+
+
+class _Task:
+    """One call of `guide`, ready to run."""
+
+    def __init__(
+        self,
+        draft_model: Any,
+        parser: Any,
+        prompt: Any,
+        target_model: Any,
+        tokenizer: Any,
+        options: Options,
+        listeners: list[OnEvent],
+    ) -> None:
+        self._options = options
+        self._listeners = listeners
+        self._chooser = chooser_of(target_model)
+        self._prompt = prompt
+        self._grammar = as_grammar(parser)
+        self._draft_model = draft_model
+        self._tokenizer = tokenizer
+
+    def run(self) -> Guided:
+        drafter = _drafter(self._draft_model)
+        if drafter is None:
+            return self._run_local(_backend(self._draft_model, self._tokenizer))
+        loop = self._text_guide(drafter)
+        steps = loop.run()
+        answer: Answer | None = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration:
+                return loop.result()
+            answer = None
+            if isinstance(step, Ask):
+                answer = drafter.answer(step)
+            else:
+                self._tell(loop, step)
+
+    async def arun(self, drafter: Drafter) -> Guided:
+        loop = self._text_guide(drafter)
+        steps = loop.run()
+        answer: Answer | None = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration:
+                return loop.result()
+            answer = None
+            if isinstance(step, Ask):
+                answer = await drafter.answer_async(step)
+            else:
+                self._tell(loop, step)
+
+    def _tell(self, loop: TextGuide, event: Event) -> None:
+        loop.trace.append(event)
+        for listener in self._listeners:
+            listener(event)
+
+    def _text_guide(self, drafter: Drafter) -> TextGuide:
+        info = getattr(drafter, "tokenizer_info", None) or byte_vocabulary()
+        matcher = GrammarMatcher(compiler_of(info).compile_grammar(self._grammar))
+        _check_seed(matcher, self._options.seed_str)
+        means = Means(
+            whole=drafter.can("whole", self._grammar),
+            choose=drafter.can("choose", self._grammar),
+            biases_tokens=getattr(drafter, "biases_tokens", False),
+            reads_complaints=drafter.reads_complaints,
+            drafts_in_parts=getattr(drafter, "drafts_in_parts", True),
+        )
+        return TextGuide(
+            matcher, self._grammar, self._prompt,
+            options=self._options, means=means, chooser=self._chooser, vocab_size=info.vocab_size,
+        )  # fmt: skip
+
+    def _run_local(self, model: LanguageModel) -> Guided:
+        loop = local_guide(
+            model, compiler_of(model.tokenizer_info), self._grammar, self._prompt,
+            options=self._options, chooser=self._chooser,
+        )  # fmt: skip
+        for event in loop:
+            for listener in self._listeners:
+                listener(event)
+        return loop.result()
+
+
+def local_guide(
+    model: LanguageModel,
+    compiler: GrammarCompiler,
+    grammar: Grammar,
+    prompt: Any,
+    *,
+    options: Options,
+    chooser: Any = None,
+) -> LocalGuide:
+    """A local text ready to be guided: the prompt encoded together with the seed, and healed."""
+    info = model.tokenizer_info
+    prompt_ids = model.encode(prompt)
+    seed = options.seed_str.encode()
+    if seed:
+        both = model.encode(prompt + options.seed_str) if isinstance(prompt, str) else []
+        spelled = info.decode_bytes(prompt_ids) + seed
+        # Together where the tokenizer spells both as they are; else one behind the other.
+        prompt_ids = (
+            both if info.decode_bytes(both) == spelled else prompt_ids + info.tokenize_bytes(seed)
+        )
+    keep, healed = len(prompt_ids), b""
+    # A chat template ends where it ends; there is nothing to heal before the first own text.
+    if options.token_healing and (seed or isinstance(prompt, str)):
+        keep, healed = healer(info).split(prompt_ids)
+    before = healed[: max(0, len(healed) - len(seed))]
+    try:
+        prefix = before.decode()
+    except UnicodeDecodeError:  # it begins within a character
+        keep, healed, before, prefix = len(prompt_ids), b"", b"", ""
+    whole = grammar
+    if prefix:
+        whole = Grammar.concat(Grammar.from_regex(alternatives([prefix])), grammar)
+    matcher = GrammarMatcher(
+        compiler.compile_grammar(whole), terminate_without_stop_token=not info.stop_token_ids
+    )
+    written = before + seed
+    _check_seed(matcher, written.decode() if written else "")
+    matcher.accept_string(written[: len(written) - len(healed)])
+    return LocalGuide(
+        model, matcher, prompt_ids[:keep],
+        options=options, chooser=chooser, healed=healed, removed=prompt_ids[keep:],
+        prompt_text=prompt if isinstance(prompt, str) else "", before=len(before), text=written,
+    )  # fmt: skip
+
+
+def _options(
+    *,
+    stop_at: Collection[str] | None,
+    top_p: float,
+    temperature: float,
+    seed: int | None,
+    seed_str: str | None,
+    budget: Budget | None,
+    **same: Any,
+) -> Options:
+    """The options of `guide` in the form that the loops take."""
+    stops = (stop_at,) if isinstance(stop_at, str) else tuple(stop_at or ())
+    return Options(
+        stop_at=stops,
+        sampling=Sampling(temperature=temperature, top_p=top_p, seed=seed),
+        seed_str=seed_str or "",
+        budget=budget or Budget(),
+        **same,
+    )
+
+
+def _drafter(draft_model: Any) -> Drafter | None:
+    """What drafts text; None for a model whose logits are at hand."""
+    if isinstance(draft_model, Drafter):
+        return draft_model
+    is_local = (
+        isinstance(draft_model, LanguageModel)
+        or isinstance(getattr(draft_model, "backend", None), LanguageModel)
+        or hasattr(draft_model, "get_output_embeddings")
+    )
+    if is_local:
+        return None
+    if not callable(draft_model):
+        raise TypeError(
+            f"draft_model is a {type(draft_model).__name__}, but must be a stencilm.Model, a "
+            "transformers model with its tokenizer, an API model, or a function"
+        )
+    return FunctionDrafter(draft_model)
+
+
+def _backend(draft_model: Any, tokenizer: Any) -> LanguageModel:
+    if isinstance(draft_model, LanguageModel):
+        return draft_model
+    backend = getattr(draft_model, "backend", None)
+    if isinstance(backend, LanguageModel):
+        return backend
+    if tokenizer is None:
+        raise TypeError("a transformers model needs its tokenizer: give guide(..., tokenizer=...)")
+    return wrap_transformers(draft_model, tokenizer)
+
+
+def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
+    verdict = matcher.longest_valid_prefix(seed)
+    if verdict.status == "dead":
+        raise MatcherError(
+            f"the seed text {seed!r} does not fit the grammar behind its first "
+            f"{verdict.valid_bytes} bytes"
+        )
+
+
+def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
+    listeners = [] if on_event is None else [on_event]
+    if verbose:
+        from stencilm.views.terminal import printer
+
+        listeners.append(printer())
+    return listeners
+
+
+def _save(guided: Guided, save_html: bool | str | Path) -> None:
+    if save_html is not False:
+        path = Path("guide.html" if save_html is True else save_html)
+        path.write_text(guided.html, encoding="utf-8")

@@ -1,0 +1,169 @@
+"""Where to cut a draft that left the grammar, and what to put there.
+
+One idea: a byte is where a grammar refuses, but a word is what a model understands. `SELEC * FROM`
+dies behind `SELEC`, where only `T` may follow; it is cut before the word, where the keywords stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stencilm.candidates import Candidate, Literal
+from stencilm.errors import StencilError
+from stencilm.grammar import Grammar
+from stencilm.guiding.texts import byte_matcher
+from stencilm.matcher import GrammarMatcher
+
+MAX_CANDIDATES = 16
+_MAX_TALK = 2_000
+_LEAST_TEXT = 8
+_MAX_WAYS = 8
+
+
+def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, list[Candidate]]:
+    """How many bytes of the draft to keep, and what may come behind them.
+
+    `matcher` stands before the draft and is used up; `valid` bytes of the draft fit. The place is
+    the end of what fits, or the beginning of the word that it ends in, where nothing but the rest
+    of a known word could follow.
+    """
+    valid = _whole_characters(draft[:valid])
+    start = _word_start(draft, valid)
+    at_start = matcher.fork()
+    matcher.accept_string(draft[:valid])
+    candidates = readable(matcher.candidates(MAX_CANDIDATES))
+    if start < valid and candidates and all(map(_is_rest_of_word, candidates)):
+        at_start.accept_string(draft[:start])
+        earlier = readable(at_start.candidates(MAX_CANDIDATES))
+        if earlier:
+            return start, earlier
+    return valid, candidates
+
+
+def readable(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates as a model would read them.
+
+    A pattern that begins with few known words is these (`(?:LIKE|IN)[ ]+` is `LIKE` and `IN`), and
+    blanks stand only where there is nothing else.
+    """
+    found: dict[Candidate, None] = {}
+    for candidate in candidates:
+        words = None if isinstance(candidate, Literal) else _first_words(candidate.regex)
+        for word in [candidate] if words is None else map(Literal, words):
+            found[word] = None
+    shown = [candidate for candidate in found if not _is_blank(candidate)]
+    return (shown or list(found))[:MAX_CANDIDATES]
+
+
+def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
+    """The text among the candidates that shares the longest beginning with what was rejected.
+
+    Blanks, quotes and the case of letters do not count; None where not even one letter is shared.
+    """
+    wanted = _bare(rejected.decode("utf-8", "replace"))
+    best, longest = None, 0
+    for candidate in candidates:
+        if not isinstance(candidate, Literal):
+            continue
+        shared = 0
+        for ours, theirs in zip(_bare(candidate.text), wanted, strict=False):
+            if ours != theirs:
+                break
+            shared += 1
+        if shared > longest:
+            best, longest = candidate.text, shared
+    return best
+
+
+def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
+    """Where in a draft the text begins behind talk; 0 where no place is better than the first.
+
+    A place counts when it is the beginning of a word and what fits there is a whole text that ends
+    with a word, or is long enough to be no accident.
+    """
+    best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
+    for start in range(1, min(len(draft), _MAX_TALK)):
+        if _is_word(draft[start - 1]) and _is_word(draft[start]):
+            continue
+        if draft[start] in b" \t\r\n" or draft[start] & 0xC0 == 0x80:
+            continue
+        verdict = matcher.longest_valid_prefix(draft[start:])
+        valid = verdict.valid_bytes
+        if valid <= longest:
+            continue
+        end = start + valid
+        is_whole_word = end == len(draft) or not (_is_word(draft[end - 1]) and _is_word(draft[end]))
+        if valid >= _LEAST_TEXT or (is_whole_word and _is_text(matcher, draft[start:end])):
+            best, longest = start, valid
+    return best
+
+
+def _first_words(regex: str) -> list[str] | None:
+    """The texts that everything begins with that a pattern matches; None where they are many."""
+    try:
+        matcher = byte_matcher(Grammar.from_regex(regex))
+        return _words(matcher)
+    except StencilError:
+        return None
+
+
+def _words(matcher: GrammarMatcher) -> list[str] | None:
+    """Each first word, or the part of it up to where it is free; None where that is nothing."""
+    words: list[str] = []
+    open_starts = [b""]
+    while open_starts:
+        if len(words) + len(open_starts) > MAX_CANDIDATES:
+            return None
+        start = open_starts.pop()
+        here = matcher.fork()
+        here.accept_string(start)
+        start += (forced := here.find_jump_forward_string().encode())
+        here.accept_string(forced)
+        ways = [byte for byte in range(256) if here.is_allowed(byte)]
+        in_word = len(ways) <= _MAX_WAYS and all(map(_is_word, ways)) and not here.is_completed()
+        if in_word and ways:
+            open_starts += [start + bytes([byte]) for byte in reversed(ways)]
+        elif not start.strip():
+            return None
+        else:
+            words.append(start.decode("utf-8", "ignore").rstrip())
+    return words
+
+
+def _is_blank(candidate: Candidate) -> bool:
+    if isinstance(candidate, Literal):
+        return not candidate.text.strip()
+    matcher = byte_matcher(Grammar.from_regex(candidate.regex))
+    return all(chr(byte).isspace() for byte in range(256) if matcher.is_allowed(byte))
+
+
+def _bare(text: str) -> str:
+    return text.strip(" \t\r\n\"'").casefold()
+
+
+def _is_text(matcher: GrammarMatcher, text: bytes) -> bool:
+    return matcher.longest_valid_prefix(text).status == "complete"
+
+
+def _is_rest_of_word(candidate: Candidate) -> bool:
+    return (
+        isinstance(candidate, Literal)
+        and bool(candidate.text)
+        and _is_word(candidate.text.encode()[0])
+    )
+
+
+def _word_start(draft: bytes, end: int) -> int:
+    start = end
+    while start > 0 and _is_word(draft[start - 1]):
+        start -= 1
+    return start
+
+
+def _is_word(byte: int) -> bool:
+    return byte >= 0x80 or byte == 0x5F or chr(byte).isalnum()
+
+
+def _whole_characters(text: bytes) -> int:
+    """The length of the text without the bytes of a character that is cut in two."""
+    return len(text.decode("utf-8", "ignore").encode())

@@ -1,0 +1,184 @@
+"""What drafts text: plain functions, endpoints, and the questions that they are asked.
+
+One idea: the loop over texts asks and is answered, and never calls anything itself. So the same
+loop runs with functions and coroutines, and a test can answer by hand.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from stencilm.grammar import Grammar
+
+AskKind: TypeAlias = Literal["whole", "draft", "choose"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One question to whatever drafts.
+
+    Attributes:
+        kind: "whole": the whole text, under a grammar that the endpoint enforces itself. "draft":
+            what comes behind `prefix`. "choose": one of `options` behind `prefix`.
+        prompt: What the text is about.
+        prefix: The text so far.
+        max_tokens: The most tokens to write.
+        grammar: What the text must fit.
+        options: What may be chosen from.
+        allowed_tokens: Tokens of the endpoint's vocabulary that may come next, where they are few.
+        complaint: What was wrong with the last answer, for an endpoint that can read it.
+        timeout: Seconds that are left.
+        stop: Texts that end the answer.
+        fits: Says of the beginning of an answer whether it is worth reading on.
+        temperature: How to draw.
+        top_p: How to draw.
+        seed: How to draw, where the endpoint takes a seed.
+    """
+
+    kind: AskKind
+    prompt: Any
+    prefix: str
+    max_tokens: int
+    grammar: Grammar
+    options: tuple[str, ...] = ()
+    allowed_tokens: tuple[int, ...] = ()
+    complaint: str | None = None
+    timeout: float | None = None
+    stop: tuple[str, ...] = ()
+    fits: Callable[[str], bool] = field(default=lambda text: True, repr=False)
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back.
+
+    Attributes:
+        text: The text; for "draft" what comes behind the prefix, without it.
+        means: How the endpoint was asked; see `stencilm.generation.trace.Called`.
+        is_finished: The drafter ended the text itself; None where it does not say.
+        prompt_tokens: As the endpoint counts them; None where it does not.
+        output_tokens: As above.
+        cached_tokens: Tokens of the prompt that the endpoint did not compute again.
+        cost: Money, where prices are known.
+        seconds: How long it took.
+        error: Why there is no text.
+    """
+
+    text: str = ""
+    means: str = "function"
+    is_finished: bool | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+    error: Exception | None = None
+
+
+@runtime_checkable
+class Drafter(Protocol):
+    """Whatever answers questions."""
+
+    def can(self, kind: AskKind, grammar: Grammar) -> bool:
+        """Whether it answers questions of this kind about this grammar."""
+
+    @property
+    def reads_complaints(self) -> bool:
+        """Whether it can be told what was wrong."""
+
+    def answer(self, ask: Ask) -> Answer:
+        """The answer; a call that fails is an answer with an error."""
+
+    async def answer_async(self, ask: Ask) -> Answer:
+        """The same, awaited."""
+
+
+class FunctionDrafter:
+    """A plain function: `fn(prompt) -> str` or `fn(prefix, prompt, max_new_tokens) -> str`.
+
+    The first is called with the prompt and the text so far as one text; the second with both apart.
+    Coroutine functions are awaited. Raises TypeError for a function that takes neither.
+    """
+
+    reads_complaints = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._takes_prefix = _takes_prefix(function)
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - an object with an async call
+        )
+
+    def can(self, kind: AskKind, grammar: Grammar) -> bool:
+        """Functions draft, and nothing else."""
+        return kind == "draft"
+
+    def answer(self, ask: Ask) -> Answer:
+        """Call the function."""
+        if self.is_async:
+            raise TypeError("the draft function is a coroutine function: await stencilm.aguide")
+        started = perf_counter()
+        try:
+            text = self._call(ask)
+        except Exception as error:
+            return Answer(error=error, seconds=perf_counter() - started)
+        return self._answered(text, started)
+
+    async def answer_async(self, ask: Ask) -> Answer:
+        """Await the coroutine function; a plain one runs in a thread of its own."""
+        from asyncio import to_thread
+
+        if not self.is_async:
+            return await to_thread(self.answer, ask)
+        started = perf_counter()
+        try:
+            awaitable: Awaitable[Any] = self._call(ask)
+            text = await awaitable
+        except Exception as error:
+            return Answer(error=error, seconds=perf_counter() - started)
+        return self._answered(text, started)
+
+    def _answered(self, text: Any, started: float) -> Answer:
+        # A function that is told how much to write may have more to say; silence is its end.
+        is_finished = False if self._takes_prefix and text else None
+        return Answer(
+            text=_checked(text), is_finished=is_finished, seconds=perf_counter() - started
+        )
+
+    def _call(self, ask: Ask) -> Any:
+        if self._takes_prefix:
+            return self._function(ask.prefix, ask.prompt, ask.max_tokens)
+        return self._function(f"{ask.prompt}{ask.prefix}")
+
+
+def _takes_prefix(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind("prompt")
+        return False
+    except TypeError:
+        pass
+    except ValueError:  # a builtin without a signature
+        return False
+    try:
+        inspect.signature(function).bind("prefix", "prompt", 1)
+        return True
+    except TypeError:
+        raise TypeError(
+            f"the draft function {function!r} must take (prompt) or (prefix, prompt, "
+            "max_new_tokens)"
+        ) from None
+
+
+def _checked(text: Any) -> str:
+    if not isinstance(text, str):
+        raise TypeError(
+            f"the draft function gave {type(text).__name__} {repr(text)[:60]}, but must give a str"
+        )
+    return text

@@ -1,0 +1,488 @@
+"""Guiding a model whose logits are at hand: it draws freely, and a refused token costs nothing.
+
+One idea: every row of logits that a forward pass gives is used. A token is drawn from it without a
+mask; where the grammar refuses it, the same row is masked once and drawn from again, so that a
+correction costs no pass and has exactly the masked distribution. What need not be drawn (forced
+text) and what can be guessed (runs that stood before) is read by the model many tokens at a time;
+where it draws something else than the guess, its key-value cache is cut there.
+
+A draft is checked as it is written, because a check costs a microsecond and a forward pass
+milliseconds: nothing is computed behind a token that the grammar refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.bitmask import apply_token_bitmask_inplace
+from stencilm.candidates import Candidate, Literal
+from stencilm.errors import MatcherError, ModelError
+from stencilm.generation.sampling import draw, log_normaliser
+from stencilm.generation.trace import (
+    Closed,
+    Corrected,
+    Ended,
+    Event,
+    Forced,
+    Healed,
+    Prompt,
+    Rejected,
+    Sampled,
+    Trace,
+)
+from stencilm.guiding.backtrack import readable
+from stencilm.guiding.healing import healer
+from stencilm.guiding.lookup import Lookup
+from stencilm.guiding.task import Account, Guided, Options, Status
+from stencilm.matcher import GrammarMatcher
+from stencilm.models.protocol import LanguageModel
+
+Step: TypeAlias = Generator[Event, None, bool]
+
+Chooser: TypeAlias = Callable[[Sequence[Candidate], str], str]
+"""Chooses what comes behind a prefix: a text that begins with one of the candidates."""
+
+MAX_CANDIDATES = 16
+_RECENT = 8  # tokens that are looked at when forced text is tokenized behind them
+
+
+class LocalGuide:
+    """One text being guided: an iterator of events.
+
+    Args:
+        model: A model whose sequences can check several tokens in one pass, or any other.
+        matcher: A fresh matcher of the grammar behind `healed`.
+        prompt_ids: The tokens of the prompt and the seed that stay, at least one.
+        healed: What the prompt's last tokens spelled before they were taken back; the matcher
+            begins with the part of it that belongs to the prompt.
+        prompt_text: The prompt, for a chooser.
+        options: How to draft and when to stop.
+        chooser: Chooses in place of the mask; None for the mask.
+        before: How many of the first bytes that the matcher accepts are not the response's.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        matcher: GrammarMatcher,
+        prompt_ids: Sequence[int],
+        *,
+        options: Options,
+        prompt_text: str = "",
+        chooser: Chooser | None = None,
+        healed: bytes = b"",
+        removed: Sequence[int] = (),
+        before: int = 0,
+        text: bytes = b"",
+    ) -> None:
+        self.trace = Trace()
+        self._model = model
+        self._info = model.tokenizer_info
+        self._matcher = matcher
+        self._prompt_ids = list(prompt_ids)
+        self._prompt_text = prompt_text
+        self._options = options
+        self._chooser = chooser
+        self._before = before
+        self._text = bytearray(text)
+        self._token_ids: list[int] = []
+        self._to_heal = healed
+        self._taken_back = list(removed)
+        self._seed = options.sampling.seed
+        if self._seed is None and not options.sampling.is_greedy:
+            self._seed = int(np.random.SeedSequence().generate_state(1)[0])
+        self._random = np.random.Generator(np.random.PCG64(self._seed))
+        self._stop_token_ids = frozenset(matcher.stop_token_ids)
+        self._mask = np.zeros((1, -(-self._info.vocab_size // 32)), dtype=np.int32)
+        self._account = Account(options.budget)
+        self._corrections = 0
+        self._lookup = Lookup(prompt_ids, options.token_lookahead)
+        self._sequence = model.start(self._prompt_ids)
+        self._unread: list[int] = []
+        self._ended: Ended | None = None
+        self._events = self._run()
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        event = next(self._events)
+        self.trace.append(event)
+        return event
+
+    def result(self) -> Guided:
+        """The text with its trace. The iterator must be at its end."""
+        if self._ended is None:
+            raise ValueError("the text is not finished: iterate to the end before asking for it")
+        return Guided(
+            response=self.response,
+            status=self._status,
+            reason=self._ended.reason,
+            trace=self.trace,
+            usage=self._account.usage,
+            process_time_seconds=self._account.seconds,
+            seed=self._seed,
+        )
+
+    @property
+    def response(self) -> str:
+        """The text so far, without the bytes of a character that is not whole."""
+        return bytes(self._text[self._before :]).decode("utf-8", "ignore")
+
+    def _run(self) -> Iterator[Event]:
+        yield Prompt(
+            token_ids=tuple(self._prompt_ids), text=self._info.decode_bytes(self._prompt_ids)
+        )
+        self._account.add(prompt_tokens=len(self._prompt_ids))
+        while True:
+            yield from self._read_forced()
+            if self._is_over():
+                yield self._end("valid", "the grammar is complete")
+                return
+            reason = self._account.exhausted() or self._full_context()
+            if reason is not None:
+                yield from self._close(reason)
+                return
+            guesses = self._guesses()
+            rows = self._forward(guesses)
+            finished = yield from self._use(rows, guesses)
+            if finished:
+                return
+
+    def _use(self, rows: NDArray[np.float32], guesses: list[int]) -> Step:
+        """Draw from each row as long as the guesses hold; True when the text has ended."""
+        number = 0
+        while number <= len(guesses):
+            start = len(self._token_ids)
+            if number > 0:
+                yield from self._take_forced(guesses[number:])
+                number += len(self._token_ids) - start
+                if self._is_over():
+                    self._forget_guesses(len(guesses) - number)
+                    yield self._end("valid", "the grammar is complete")
+                    return True
+                if self._forced_tokens():
+                    self._forget_guesses(len(guesses) - number)
+                    return False
+                start = len(self._token_ids)
+            finished = yield from self._step(rows[number])
+            if finished:
+                return True
+            written = self._token_ids[start:]
+            if number == len(guesses) or written != [guesses[number]]:
+                # What was guessed behind this is not what came.
+                self._lookup.learn(len(guesses), number)
+                self._forget_guesses(len(guesses) - number)
+                self._unread += written
+                return False
+            self._account.add(guessed_tokens=1)
+            number += 1
+        return False
+
+    def _take_forced(self, guesses: list[int]) -> Generator[Event, None, None]:
+        """Accept guesses that the grammar leaves no choice about; the model has read them."""
+        for token_id in guesses:
+            forced = self._forced_tokens()
+            if forced[:1] != [token_id]:
+                return
+            self._accept(token_id)
+            self._account.add(forced_tokens=1)
+            yield Forced(token_ids=(token_id,), text=self._take(token_id))
+
+    def _forget_guesses(self, count: int) -> None:
+        """Cut from the sequence what was guessed and did not come."""
+        if count:
+            self._account.add(discarded_tokens=count, output_tokens=count)
+            self._sequence.crop(self._sequence.num_tokens - count)
+
+    def _step(self, row: NDArray[np.float32]) -> Step:
+        """Draw one token freely, or masked where that is refused; True when the text has ended."""
+        normaliser = log_normaliser(row)
+        if self._to_heal:
+            return (yield from self._heal(row, normaliser))
+        token_id = self._draw(row)
+        self._account.add(output_tokens=1)
+        if token_id is not None:
+            logprob = float(row[token_id]) - normaliser
+            if token_id in self._stop_token_ids and self._matcher.is_completed():
+                yield self._end("valid", "the model ended the text")
+                return True
+            if token_id not in self._stop_token_ids and self._matcher.accept_token(token_id):
+                text = self._take(token_id)
+                yield Sampled(token_id=token_id, text=text, logprob=logprob, allowed=None)
+                return (yield from self._stop_text(len(text)))
+            yield self._refused(token_id, logprob)
+        self._account.add(discarded_tokens=1)
+        if self._corrections >= self._options.max_grammar_corrections:
+            limit = self._options.max_grammar_corrections
+            yield from self._close(f"{limit} corrections were made")
+            return True
+        self._corrections += 1
+        if self._chooser is not None:
+            chosen = yield from self._choose()
+            if chosen:
+                return False
+        return (yield from self._correct(row, normaliser))
+
+    def _correct(self, row: NDArray[np.float32], normaliser: float) -> Step:
+        """One draw from the row that is at hand, masked; True when the text has ended."""
+        try:
+            self._masked(row)
+        except MatcherError as error:
+            yield from self._close(str(error))
+            return True
+        token_id = self._drawn(row)
+        self._account.add(output_tokens=1)
+        logprob = float(row[token_id]) - normaliser
+        if token_id in self._stop_token_ids and self._matcher.is_completed():
+            yield Corrected(
+                text=b"", token_id=token_id, logprob=logprob, candidates=(), means="mask"
+            )
+            yield self._end("valid", "the model ended the text")
+            return True
+        candidates = tuple(map(_shown, self._matcher.candidates(MAX_CANDIDATES)))
+        self._accept(token_id)
+        text = self._take(token_id)
+        yield Corrected(
+            text=text, token_id=token_id, logprob=logprob, candidates=candidates, means="mask"
+        )
+        return (yield from self._stop_text(len(text)))
+
+    def _heal(self, row: NDArray[np.float32], normaliser: float) -> Step:
+        """Draw a token that spells what was taken back, and maybe more."""
+        fits = healer(self._info).spelling(self._to_heal)
+        fits[self._taken_back[:1]] = True
+        self._masked(row)
+        row[: fits.size][~fits[: row.size]] = -np.inf
+        token_id = self._drawn(row)
+        self._account.add(output_tokens=1)
+        self._accept(token_id)
+        text = self._info.decode_bytes([token_id])
+        healed = min(len(text), len(self._to_heal))
+        stays = token_id == self._taken_back[0]
+        self._taken_back = self._taken_back[1:] if stays else []
+        self._to_heal = self._to_heal[healed:]
+        self._token_ids.append(token_id)
+        self._lookup.extend([token_id])
+        self._text += text[healed:]
+        logprob = float(row[token_id]) - normaliser
+        yield Healed(token_id=token_id, text=text, healed=healed, logprob=logprob)
+        return (yield from self._stop_text(len(text) - healed))
+
+    def _choose(self) -> Step:
+        """Let the chooser say what comes; False, with nothing changed, where that does not fit."""
+        assert self._chooser is not None
+        candidates = readable(self._matcher.candidates(MAX_CANDIDATES))
+        prefix = self._prompt_text + self.response
+        text = self._chooser(candidates, prefix).encode()
+        text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
+        token_ids = self._info.tokenize_bytes(text)
+        if not token_ids or self._matcher.validate_tokens(token_ids) != len(token_ids):
+            return False
+        for token_id in token_ids:
+            self._accept(token_id)
+        shown = tuple(map(_shown, candidates))
+        self._text += text
+        self._account.add(forced_tokens=len(token_ids))
+        yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means="chooser")
+        keep = len(token_ids)
+        if self._options.token_healing:
+            keep, self._to_heal = healer(self._info).split([self._last_token(), *token_ids])
+            keep -= 1
+            self._taken_back = token_ids[keep:]
+            self._matcher.rollback(len(token_ids) - keep)
+        self._token_ids += token_ids[:keep]
+        self._lookup.extend(token_ids[:keep])
+        return True
+
+    def _read_forced(self) -> Iterator[Event]:
+        """Accept what the grammar leaves no choice about; the next pass reads it."""
+        token_ids = self._forced_tokens()
+        token_ids = token_ids[: max(0, min(self._room() - 1, self._account.tokens_left()))]
+        if not token_ids:
+            return
+        text = b""
+        for token_id in token_ids:
+            self._accept(token_id)
+            text += self._take(token_id)
+        self._unread += token_ids
+        self._account.add(forced_tokens=len(token_ids))
+        yield Forced(token_ids=tuple(token_ids), text=text)
+
+    def _forced_tokens(self) -> list[int]:
+        if self._to_heal:
+            return []
+        recent = [*self._prompt_ids[-_RECENT:], *self._token_ids[-_RECENT:]][-_RECENT:]
+        return self._matcher.find_jump_forward_tokens(recent)
+
+    def _guesses(self) -> list[int]:
+        """Tokens that may come next and that the grammar allows, to be checked in one pass."""
+        if self._to_heal or not hasattr(self._sequence, "append_rows"):
+            return []
+        guesses = self._lookup.guess()
+        room = min(self._room() - 1, self._account.tokens_left() - 1)
+        guesses = guesses[: max(0, room)]
+        guesses = guesses[: self._matcher.validate_tokens(guesses)]
+        for number, token_id in enumerate(guesses):
+            if token_id in self._stop_token_ids:
+                return guesses[:number]
+        return guesses
+
+    def _forward(self, guesses: list[int]) -> NDArray[np.float32]:
+        """The logits behind what is written, and behind each guess."""
+        self._account.add(calls=1, cached_tokens=self._num_cached())
+        unread, self._unread = self._unread, []
+        if not guesses:
+            rows = self._sequence.append(unread)[None, :]
+        else:
+            sequence: Any = self._sequence
+            rows = sequence.append_rows([*unread, *guesses], len(guesses) + 1)
+        rows[:, min(rows.shape[1], self._info.vocab_size) :] = -np.inf
+        if self._options.debug:
+            self._compare(rows)
+        return np.asarray(rows)
+
+    def _compare(self, rows: NDArray[np.float32]) -> None:
+        """Hold the logits against those of a sequence that never was cut, and the text likewise."""
+        row = self._model.start([*self._prompt_ids, *self._token_ids]).append([])
+        width = min(row.size, self._info.vocab_size)
+        if not np.allclose(row[:width], rows[0, :width], atol=1e-2, rtol=1e-2):
+            difference = float(np.abs(row[:width] - rows[0, :width]).max())
+            raise AssertionError(
+                f"invariant: logits after a cut are those of a fresh pass, but differ by "
+                f"{difference:g} after {self.response[-40:]!r}"
+            )
+
+    def _num_cached(self) -> int:
+        return int(getattr(self._sequence, "num_cached", 0))
+
+    def _draw(self, row: NDArray[np.float32]) -> int | None:
+        """A token drawn without a mask; None where the row has none to draw."""
+        if self._options.sampling.is_greedy:
+            token_id = int(row.argmax())
+            if np.isnan(row[token_id]):
+                raise ModelError("the logits hold NaN, so no token can be drawn from them")
+            return token_id if row[token_id] > -np.inf else None
+        try:
+            return draw(row, self._options.sampling, self._random)
+        except ValueError as error:
+            raise ModelError(str(error)) from error
+
+    def _drawn(self, row: NDArray[np.float32]) -> int:
+        """A token drawn from a masked row."""
+        token_id = self._draw(row)
+        if token_id is None:
+            raise ModelError(
+                f"after {self.response[-40:]!r}, the model gives a probability of zero to every "
+                "token that the grammar allows"
+            )
+        return token_id
+
+    def _masked(self, row: NDArray[np.float32]) -> None:
+        """Mask the row in place. Raises MatcherError where no token can spell any way on."""
+        if self._matcher.fill_next_token_bitmask(self._mask, 0):
+            width = min(row.size, self._info.vocab_size)
+            apply_token_bitmask_inplace(row[None, :], self._mask, vocab_size=width)
+
+    def _refused(self, token_id: int, logprob: float) -> Rejected:
+        return Rejected(
+            text=self._info.decode_bytes([token_id]),
+            position=len(self._text) - self._before,
+            token_id=token_id,
+            logprob=logprob,
+            reason=self._matcher.explain(token_id),
+        )
+
+    def _accept(self, token_id: int) -> None:
+        if not self._matcher.accept_token(token_id):
+            raise AssertionError(
+                f"invariant: token {token_id} was allowed after {self.response[-40:]!r}"
+            )
+
+    def _take(self, token_id: int) -> bytes:
+        """Write down an accepted token."""
+        text = self._info.decode_bytes([token_id])
+        self._token_ids.append(token_id)
+        self._lookup.extend([token_id])
+        self._text += text
+        return text
+
+    def _last_token(self) -> int:
+        return self._token_ids[-1] if self._token_ids else self._prompt_ids[-1]
+
+    def _is_over(self) -> bool:
+        """True when nothing but the end may follow."""
+        if self._to_heal:
+            return False
+        if self._matcher.is_terminated():
+            return True
+        if not self._matcher.is_completed():
+            return False
+        stops = sum(map(self._matcher.is_allowed, self._stop_token_ids))
+        return self._matcher.num_allowed_tokens() == stops
+
+    def _stop_text(self, length: int) -> Step:
+        """End at a stop text that the last `length` bytes completed; True when there is one."""
+        for stop in self._options.stop_at:
+            wanted = stop.encode()
+            start = max(self._before, len(self._text) - length - len(wanted) + 1)
+            at = self._text.find(wanted, start)
+            if at < 0:
+                continue
+            yield from self._cut(at)
+            yield from self._close(f"the stop text {stop!r} came")
+            return True
+        return False
+
+    def _cut(self, length: int) -> Iterator[Event]:
+        """Take back all text behind its first `length` bytes: whole tokens, then single bytes."""
+        removed = bytes(self._text[length:])
+        kept = bytes(self._text[:length])
+        self._to_heal = b""
+        del self._text[length:]
+        self._matcher.reset()
+        if not self._matcher.accept_string(kept):
+            raise AssertionError("invariant: the beginning of an accepted text is accepted")
+        yield Rejected(
+            text=removed,
+            position=length - self._before,
+            token_id=None,
+            logprob=None,
+            reason="a stop text",
+        )
+
+    def _close(self, reason: str) -> Iterator[Event]:
+        """Complete the text in as few bytes as the grammar can."""
+        if self._to_heal:  # the text has these bytes, the matcher not
+            self._matcher.accept_string(self._to_heal)
+            self._to_heal = b""
+        try:
+            text = self._matcher.shortest_completion()
+        except MatcherError as error:
+            yield self._end("truncated", f"{reason}, and {error}")
+            return
+        if text:
+            self._text += text
+            yield Closed(text=text, reason=reason)
+        yield self._end("closed" if text else "valid", reason)
+
+    def _end(self, status: Status, reason: str) -> Ended:
+        self._status: Status = status
+        self._ended = Ended(status=status, reason=reason)
+        return self._ended
+
+    def _room(self) -> int:
+        """How many more tokens the model's context can hold."""
+        size = self._model.context_size
+        return 1 << 30 if size is None else size - self._sequence.num_tokens - len(self._unread)
+
+    def _full_context(self) -> str | None:
+        return "the model's context is full" if self._token_ids and self._room() < 0 else None
+
+
+def _shown(candidate: Candidate) -> str:
+    return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"

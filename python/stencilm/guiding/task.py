@@ -1,0 +1,250 @@
+"""What every guided text is given and gives back: budgets, options, the result with its log.
+
+One idea: the loops only record events; the log of corrections and the drawings are read from them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from time import perf_counter
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Corrected, Event, Rejected, Trace
+
+Status: TypeAlias = Literal["valid", "closed", "truncated"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a guided text may cost; where one runs out, the text is closed.
+
+    Attributes:
+        calls: Calls of a text function or an endpoint, failed ones included; forward passes of a
+            local model.
+        tokens: Tokens of output, those taken back included. A text function that tells none is
+            counted with one token for four bytes.
+        seconds: Wall clock. A call that runs is not cut short; endpoints get what is left as their
+            timeout.
+        cost: Money, in the unit of the endpoint's prices; None for no bound.
+    """
+
+    calls: int = 2_000
+    tokens: int = 4_096
+    seconds: float = 600.0
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("calls", "tokens"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"the budget of {name} is {value!r}, but must be at least 1")
+        for name in ("seconds", "cost"):
+            value = getattr(self, name)
+            if value is None and name == "cost":
+                continue
+            if not isinstance(value, (int, float)) or math.isnan(value) or value <= 0:
+                raise ValueError(f"the budget of {name} is {value!r}, but must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a guided text cost.
+
+    Attributes:
+        calls: Calls of the text function or endpoint; for a local model, forward passes.
+        prompt_tokens: Tokens of input of all calls together; for a local model, of the prompt.
+        output_tokens: Tokens that were written or drawn, discarded ones included.
+        discarded_tokens: Those of them that were taken back.
+        cached_tokens: Tokens of input that were not computed again: read from the key-value cache,
+            or counted as cached by the endpoint.
+        forced_tokens: Tokens that were read by a local model in one go and never drawn.
+        guessed_tokens: Tokens that a local model confirmed several at a time.
+        cost: Money, where prices are known, else 0.
+        is_estimate: Some of these numbers were counted from lengths, because the text function or
+            the endpoint told none.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    discarded_tokens: int = 0
+    cached_tokens: int = 0
+    forced_tokens: int = 0
+    guessed_tokens: int = 0
+    cost: float = 0.0
+    is_estimate: bool = False
+
+    def plus(self, **counts: float) -> Usage:
+        """This and more."""
+        return replace(self, **{name: getattr(self, name) + n for name, n in counts.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as JSON-ready values."""
+        return asdict(self)
+
+
+class Correction(NamedTuple):
+    """One place at which the grammar stepped in."""
+
+    position: int
+    """Where, in bytes of the response."""
+    rejected: str
+    """What was drafted there and taken back; bytes that are no text are escaped."""
+    candidates: tuple[str, ...]
+    """What might have come there: texts, and patterns for what has many; up to 16."""
+    choice: str
+    """What stands there now."""
+    means: str
+    """Who chose; see `stencilm.generation.trace.Corrected`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to draft and when to stop; `stencilm.guide` says what each means."""
+
+    max_grammar_corrections: int = 20
+    stop_at: tuple[str, ...] = ()
+    token_healing: bool = True
+    token_lookahead: int = 20
+    sampling: Sampling = field(default_factory=Sampling)
+    budget: Budget = field(default_factory=Budget)
+    seed_str: str = ""
+    debug: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_grammar_corrections", 0), ("token_lookahead", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} is {value!r}, but must be an int from {least} up")
+        for text in self.stop_at:
+            if not isinstance(text, str) or not text:
+                raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guided:
+    """A guided text.
+
+    Attributes:
+        response: The text, the seed included and the prompt not.
+        status: "valid": a whole text of the grammar, ended by the draft or the grammar. "closed": a
+            whole text too, but a budget or a stop text came first and a shortest completion closed
+            it. "truncated": a beginning of a text, because no completion of bearable length exists.
+        reason: Why it ended, in a few words.
+        trace: What happened, step by step.
+        usage: What it cost.
+        process_time_seconds: Wall clock of all of it.
+        error: The last exception of the text function or the endpoint, where calls failed.
+        seed: The seed of the draws; None for a greedy text.
+    """
+
+    response: str
+    status: Status
+    reason: str
+    trace: Trace
+    usage: Usage
+    process_time_seconds: float
+    error: BaseException | None = None
+    seed: int | None = None
+
+    @property
+    def is_valid(self) -> bool:
+        """The response is a whole text of the grammar."""
+        return self.status != "truncated"
+
+    @property
+    def correction_log(self) -> list[Correction]:
+        """Every correction, in order."""
+        return list(corrections(self.trace))
+
+    @property
+    def num_grammar_corrections(self) -> int:
+        """How often the grammar stepped in."""
+        return sum(isinstance(event, Corrected) for event in self.trace)
+
+    @property
+    def html(self) -> str:
+        """The trace drawn as a page that needs nothing else."""
+        from stencilm.views.html import page
+
+        return page(self.trace)
+
+    def _repr_html_(self) -> str:
+        from stencilm.views.html import fragment
+
+        return fragment(self.trace)
+
+    def to_json(self, *, trace: bool = False) -> dict[str, Any]:
+        """The result as JSON-ready values."""
+        record: dict[str, Any] = {
+            "response": self.response,
+            "status": self.status,
+            "reason": self.reason,
+            "corrections": [correction._asdict() for correction in self.correction_log],
+            "usage": self.usage.to_json(),
+            "seconds": self.process_time_seconds,
+            "error": None if self.error is None else str(self.error),
+            "seed": self.seed,
+        }
+        return record | ({"trace": self.trace.to_json()} if trace else {})
+
+
+def corrections(events: Iterable[Event]) -> Iterable[Correction]:
+    """The corrections that a trace tells of: each with what was rejected before it."""
+    rejected: Rejected | None = None
+    for event in events:
+        if isinstance(event, Rejected):
+            rejected = event
+        elif isinstance(event, Corrected):
+            yield Correction(
+                position=0 if rejected is None else rejected.position,
+                rejected="" if rejected is None else shown(rejected.text),
+                candidates=event.candidates,
+                choice=shown(event.text),
+                means=event.means,
+            )
+            rejected = None
+
+
+def shown(text: bytes) -> str:
+    """Bytes as text, those that are none escaped."""
+    return text.decode("utf-8", "backslashreplace")
+
+
+@dataclass(slots=True)
+class Account:
+    """Adds up what a text costs while a loop runs, and says when that is enough."""
+
+    budget: Budget
+    usage: Usage = field(default_factory=Usage)
+    started: float = field(default_factory=perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Wall clock so far."""
+        return perf_counter() - self.started
+
+    def add(self, **counts: float) -> None:
+        """Count these towards the usage."""
+        self.usage = self.usage.plus(**counts)
+
+    def exhausted(self) -> str | None:
+        """Which budget has run out; None where none has."""
+        budget, usage = self.budget, self.usage
+        if usage.calls >= budget.calls:
+            return f"the budget of {budget.calls} calls is spent"
+        if usage.output_tokens + usage.forced_tokens >= budget.tokens:
+            return f"the budget of {budget.tokens} tokens is spent"
+        if budget.cost is not None and usage.cost >= budget.cost:
+            return f"the budget of {budget.cost:g} is spent"
+        if self.seconds >= budget.seconds:
+            return f"the budget of {budget.seconds:g} seconds is spent"
+        return None
+
+    def tokens_left(self) -> int:
+        """Tokens that may still be written."""
+        usage = self.usage
+        return max(0, self.budget.tokens - usage.output_tokens - usage.forced_tokens)

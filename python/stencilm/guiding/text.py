@@ -1,0 +1,456 @@
+"""Guiding whatever maps text to text: functions and endpoints, whose logits nobody sees.
+
+One idea: the draft is read by a matcher that gives one of three verdicts. Complete: done. Viable:
+no fault, draft on. Dead at byte i: keep what fits, put one candidate there, and draft on behind it;
+so every correction makes the text longer, and no draft can keep it from ending. The loop asks and
+is answered (`drafts.Ask`), so that functions, coroutines and tests drive it alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from stencilm.candidates import Candidate, Literal
+from stencilm.errors import MatcherError
+from stencilm.generation.trace import (
+    Called,
+    Closed,
+    Corrected,
+    Drafted,
+    Ended,
+    Event,
+    Forced,
+    Prompt,
+    Rejected,
+    Trace,
+)
+from stencilm.grammar import Grammar
+from stencilm.guiding.backtrack import cut_place, nearest, place_of_text, readable
+from stencilm.guiding.drafts import Answer, Ask, AskKind
+from stencilm.guiding.task import Account, Guided, Options, Status
+from stencilm.matcher import GrammarMatcher
+
+Chooser: TypeAlias = Callable[[Sequence[Candidate], str], str]
+Asking: TypeAlias = Generator[Event | Ask, Answer | None, Any]
+
+MAX_CANDIDATES = 16
+MAX_FAILURES = 3
+MAX_BIASED_TOKENS = 300
+_BYTES_FOR_A_TOKEN = 4
+_WHOLE_RUN = 65_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What the drafter can do for this grammar."""
+
+    whole: bool = False
+    choose: bool = False
+    biases_tokens: bool = False
+    reads_complaints: bool = False
+    drafts_in_parts: bool = True
+
+
+class TextGuide:
+    """One text being guided; `run` asks, `trace` records, `result` tells.
+
+    Args:
+        matcher: A fresh matcher of the grammar.
+        grammar: The grammar, for endpoints that enforce it themselves.
+        prompt: What the drafter is given: text, or messages for an endpoint.
+        options: How to draft and when to stop.
+        means: What the drafter can do.
+        vocab_size: The number of tokens of the matcher's vocabulary.
+        chooser: Chooses among candidates before the drafter is asked; None where there is none.
+    """
+
+    def __init__(
+        self,
+        matcher: GrammarMatcher,
+        grammar: Grammar,
+        prompt: Any,
+        *,
+        options: Options,
+        means: Means,
+        vocab_size: int,
+        chooser: Chooser | None = None,
+    ) -> None:
+        self.trace = Trace()
+        self.account = Account(options.budget)
+        self._matcher = matcher
+        self._grammar = grammar
+        self._prompt = prompt
+        self._options = options
+        self._means = means
+        self._vocab_size = vocab_size
+        self._chooser = chooser
+        self._text = bytearray()
+        self._failures = 0
+        self._error: Exception | None = None
+        self._complaint: str | None = None
+        self._complained_at = -1
+        self._was_blank = False
+        self._corrections = 0
+        self._has_draft = False
+        self._ended: Ended | None = None
+        self._status: Status = "truncated"
+
+    @property
+    def response(self) -> str:
+        """The text so far."""
+        return self._text.decode("utf-8", "ignore")
+
+    def result(self) -> Guided:
+        """The text with its trace; only after `run` has ended."""
+        if self._ended is None:
+            raise ValueError("the text is not finished: run to the end before asking for it")
+        return Guided(
+            response=self.response,
+            status=self._status,
+            reason=self._ended.reason,
+            trace=self.trace,
+            usage=self.account.usage,
+            process_time_seconds=self.account.seconds,
+            error=self._error,
+            seed=self._options.sampling.seed,
+        )
+
+    def run(self) -> Asking:
+        """Events, and questions to be answered by `send`."""
+        prompt = self._prompt if isinstance(self._prompt, str) else repr(self._prompt)
+        yield Prompt(token_ids=(), text=prompt.encode("utf-8", "replace"))
+        seed = self._options.seed_str.encode()
+        if seed:
+            self._accept(seed)
+            yield Forced(token_ids=(), text=seed)
+        wants_whole = self._means.whole and not seed
+        while self._ended is None:
+            if not wants_whole:
+                yield from self._write_forced()
+            if self._is_over():
+                yield self._end("valid", "the grammar is complete")
+                return
+            reason = self.account.exhausted()
+            if reason is None and self._failures >= MAX_FAILURES:
+                reason = f"{self._failures} calls failed one after the other"
+            if reason is not None:
+                yield from self._close(reason)
+                return
+            answer = yield from self._ask("whole" if wants_whole else "draft")
+            if answer.error is None:
+                self._failures = 0
+                yield from self._read(answer)
+                wants_whole = False
+            else:
+                self._failures += 1
+                wants_whole = False  # what an endpoint refuses natively it may still draft
+
+    def _ask(self, kind: AskKind, **more: Any) -> Generator[Event | Ask, Answer | None, Answer]:
+        budget = self._options.budget
+        max_tokens = self.account.tokens_left()
+        if kind == "draft" and self._means.drafts_in_parts:
+            max_tokens = min(self._options.token_lookahead, max_tokens)
+        sampling = self._options.sampling
+        answer = yield Ask(
+            kind=kind,
+            prompt=self._prompt,
+            prefix=self.response,
+            max_tokens=max(1, max_tokens),
+            grammar=self._grammar,
+            complaint=self._complaint,
+            timeout=max(0.001, budget.seconds - self.account.seconds),
+            stop=self._options.stop_at,
+            fits=self._is_worth_reading,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            **more,
+        )
+        assert answer is not None, "invariant: a question is answered"
+        estimated = answer.error is None and answer.output_tokens is None
+        output = answer.output_tokens or (_tokens(answer.text) if estimated else 0)
+        given = answer.prompt_tokens or (_tokens(f"{self._prompt}{self.response}"))
+        if estimated:
+            self.account.usage = replace(self.account.usage, is_estimate=True)
+        self.account.add(
+            calls=1,
+            prompt_tokens=given,
+            output_tokens=output,
+            cached_tokens=answer.cached_tokens,
+            cost=answer.cost,
+        )
+        if answer.error is not None:
+            self._error = answer.error
+        yield Called(
+            means=answer.means,
+            prompt_tokens=given,
+            output_tokens=output,
+            cached_tokens=answer.cached_tokens,
+            seconds=answer.seconds,
+            error=None
+            if answer.error is None
+            else f"{type(answer.error).__name__}: {answer.error}",
+        )
+        return answer
+
+    def _read(self, answer: Answer) -> Asking:
+        """Take from a draft what fits, and correct what follows."""
+        # A text much longer than its tokens may be is not read to its end.
+        longest = 64 + 16 * self._options.budget.tokens
+        draft, stopped = self._until_stop(answer.text[:longest].encode("utf-8", "replace"))
+        is_empty = not draft
+        draft = self._without_repetition(draft)
+        verdict = self._matcher.longest_valid_prefix(draft)
+        if verdict.status == "dead" and (blanks := self._forced_blanks(draft)):
+            self._accept(blanks)
+            yield Forced(token_ids=(), text=blanks)
+            verdict = self._matcher.longest_valid_prefix(draft)
+        if verdict.status == "dead" and not self._has_draft:
+            draft = yield from self._skip_to_text(draft)
+            verdict = self._matcher.longest_valid_prefix(draft)
+        if verdict.status == "dead":
+            yield from self._backtrack(draft, verdict.valid_bytes)
+            return
+        self._has_draft = self._has_draft or bool(draft.strip())
+        if draft:
+            self._accept(draft)
+            yield Drafted(text=draft)
+        if stopped is not None:
+            yield from self._close(f"the stop text {stopped!r} came")
+        elif verdict.status == "complete" and (answer.is_finished is not False or not draft):
+            yield self._end("valid", "the draft ended the text")
+        elif is_empty or (self._was_blank and not draft.strip()):
+            yield from self._correct(b"", "the draft ended before the text was complete")
+        self._was_blank = not draft.strip()
+
+    def _backtrack(self, draft: bytes, valid: int) -> Asking:
+        """Keep the part of a dead draft that fits, and put a candidate behind it."""
+        matcher = self._matcher.fork()
+        keep, candidates = cut_place(matcher, draft, valid)
+        kept, rest = draft[:keep], draft[keep:]
+        if kept:
+            self._accept(kept)
+            self._has_draft = True
+            yield Drafted(text=kept)
+        if self._matcher.is_completed() and not self._may_go_on(rest, candidates):
+            self._discard(rest)
+            reason = "the text was complete before it"
+            yield self._rejected(rest, reason)
+            yield Corrected(text=b"", token_id=None, logprob=None, candidates=(), means="forced")
+            yield self._end("valid", "the draft went on behind a complete text")
+            return
+        shown = draft[valid : valid + 20].decode("utf-8", "replace")
+        yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
+
+    def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
+        """Whether what came behind a whole text is a slip, and not talk."""
+        if nearest(candidates, rest) is not None:
+            return True
+        can_choose = self._chooser is not None or self._means.choose
+        return can_choose and any(isinstance(candidate, Literal) for candidate in candidates)
+
+    def _correct(
+        self, rest: bytes, reason: str, candidates: Sequence[Candidate] | None = None
+    ) -> Asking:
+        """Put something in the place of rejected text that the grammar goes on with."""
+        self._discard(rest)
+        yield self._rejected(rest, reason)
+        if self._corrections >= self._options.max_grammar_corrections:
+            yield from self._close(f"{self._corrections} corrections were made")
+            return
+        self._corrections += 1
+        if candidates is None:
+            candidates = readable(self._matcher.candidates(MAX_CANDIDATES))
+        shown = tuple(_shown(candidate) for candidate in candidates)
+        text, means = yield from self._chosen(rest, candidates)
+        text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
+        if not text and means != "re-ask":
+            text, means = _first_character(self._shortest()), "shortest"
+        if text:
+            self._accept(text)
+        yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means=means)
+        kept = f" Behind {self.response[-60:]!r} came {_start(rest)!r}." if rest else ""
+        self._complaint = f"The last answer broke the format: {reason}.{kept}"
+        if shown:
+            self._complaint += f" What may come there: {', '.join(shown[:8])}."
+
+    def _chosen(
+        self, rest: bytes, candidates: Sequence[Candidate]
+    ) -> Generator[Event | Ask, Answer | None, tuple[bytes, str]]:
+        """What comes next, and who says so."""
+        forced = self._matcher.find_jump_forward_string()
+        if forced:
+            return (forced.rstrip() or forced).encode(), "forced"
+        if self._chooser is not None:
+            prompt = self._prompt if isinstance(self._prompt, str) else ""
+            return self._chooser(candidates, prompt + self.response).encode(), "chooser"
+        options = tuple(c.text for c in candidates if isinstance(c, Literal))
+        tokens = self._few_tokens()
+        is_open = len(options) < len(candidates)
+        if self._means.choose and (tokens or (len(options) > 1 and not is_open)):
+            answer = yield from self._ask("choose", options=options, allowed_tokens=tokens)
+            if answer.error is None and answer.text:
+                return answer.text.encode("utf-8", "replace"), answer.means
+        found = nearest(candidates, rest)
+        if found is not None:
+            return found.encode(), "nearest"
+        if self._means.reads_complaints and self._complained_at != len(self._text):
+            self._complained_at = len(self._text)
+            return b"", "re-ask"
+        closing = self._shortest()
+        for option in options:
+            if option and closing.startswith(option.encode()):
+                return option.encode(), "shortest"
+        return b"", "shortest"
+
+    def _few_tokens(self) -> tuple[int, ...]:
+        """The tokens that may come next, where the endpoint can be told so many."""
+        if not self._means.biases_tokens:
+            return ()
+        size = self._vocab_size
+        mask = np.zeros((1, -(-size // 32)), dtype=np.int32)
+        if not self._matcher.fill_next_token_bitmask(mask, 0):
+            return ()
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        stops = set(self._matcher.stop_token_ids)
+        tokens = tuple(int(token) for token in allowed if int(token) not in stops)
+        return tokens if 0 < len(tokens) <= MAX_BIASED_TOKENS else ()
+
+    def _write_forced(self) -> Generator[Event, None, None]:
+        """Write what the grammar leaves no choice about, without blanks at its end.
+
+        Models go on better behind a word than behind a blank, which belongs to the next token.
+        """
+        text = self._matcher.find_jump_forward_string().encode()
+        if len(text) < _WHOLE_RUN:  # more may be forced behind a run of the greatest length
+            text = text.rstrip(b" \t\r\n")
+        if text:
+            self._accept(text)
+            yield Forced(token_ids=(), text=text)
+
+    def _forced_blanks(self, draft: bytes) -> bytes:
+        """Blanks that must come and that a dead draft left out; none where that does not help."""
+        blanks = self._matcher.find_jump_forward_string().encode()
+        if not blanks or blanks.strip():
+            return b""
+        before = self._matcher.longest_valid_prefix(draft).valid_bytes
+        after = self._matcher.longest_valid_prefix(blanks + draft).valid_bytes
+        return blanks if after - len(blanks) > before else b""
+
+    def _skip_to_text(self, draft: bytes) -> Generator[Event, None, bytes]:
+        """Leave out talk before the text, as in `Sure! Here it is: {`."""
+        start = place_of_text(self._matcher, draft)
+        if start == 0 or self._corrections >= self._options.max_grammar_corrections:
+            return draft
+        self._corrections += 1
+        self._discard(draft[:start])
+        yield self._rejected(draft[:start], "talk before the text")
+        yield Corrected(text=b"", token_id=None, logprob=None, candidates=(), means="skipped")
+        return draft[start:]
+
+    def _without_repetition(self, draft: bytes) -> bytes:
+        """The draft without what it repeats of the text so far, where it fits better so."""
+        best, longest = draft, self._matcher.longest_valid_prefix(draft).valid_bytes
+        if longest == len(draft):
+            return best
+        for overlap in {len(self._text), _overlap(bytes(self._text[-2000:]), draft)}:
+            if overlap == 0 or not draft.startswith(bytes(self._text[-overlap:])):
+                continue
+            rest = draft[overlap:]
+            valid = self._matcher.longest_valid_prefix(rest).valid_bytes
+            if valid > longest or (valid == len(rest)):
+                best, longest = rest, valid
+        return best
+
+    def _until_stop(self, draft: bytes) -> tuple[bytes, str | None]:
+        """The draft up to the first stop text in it, and which that is."""
+        found = [(draft.find(stop.encode()), stop) for stop in self._options.stop_at]
+        places = sorted(place for place in found if place[0] >= 0)
+        return (draft[: places[0][0]], places[0][1]) if places else (draft, None)
+
+    def _is_worth_reading(self, answer: str) -> bool:
+        """False for the beginning of an answer that is dead for certain, or far too long."""
+        if len(answer) > 64 + 16 * self._options.budget.tokens:
+            return False
+        if not self._has_draft:  # talk before the text may be left out
+            return True
+        draft = self._without_repetition(answer.encode("utf-8", "replace"))
+        return self._matcher.longest_valid_prefix(draft).status != "dead"
+
+    def _shortest(self) -> bytes:
+        """The shortest completion; nothing where it would be too long to be of use."""
+        try:
+            return self._matcher.shortest_completion()
+        except MatcherError:
+            return b""
+
+    def _accept(self, text: bytes) -> None:
+        if not self._matcher.accept_string(text):
+            raise AssertionError(f"invariant: {text!r} was found to fit")
+        self._text += text
+
+    def _discard(self, text: bytes) -> None:
+        self.account.add(discarded_tokens=_tokens(text.decode("utf-8", "replace")))
+
+    def _rejected(self, text: bytes, reason: str) -> Rejected:
+        return Rejected(
+            text=text, position=len(self._text), token_id=None, logprob=None, reason=reason
+        )
+
+    def _is_over(self) -> bool:
+        """True when nothing but the end may follow."""
+        if self._matcher.is_terminated():
+            return True
+        if not self._matcher.is_completed():
+            return False
+        stops = sum(map(self._matcher.is_allowed, self._matcher.stop_token_ids))
+        return self._matcher.num_allowed_tokens() == stops
+
+    def _close(self, reason: str) -> Generator[Event, None, None]:
+        """Complete the text in as few bytes as the grammar can."""
+        try:
+            text = self._matcher.shortest_completion()
+        except MatcherError as error:
+            yield self._end("truncated", f"{reason}, and {error}")
+            return
+        if text:
+            self._accept(text)
+            yield Closed(text=text, reason=reason)
+        yield self._end("closed" if text else "valid", reason)
+
+    def _end(self, status: Status, reason: str) -> Ended:
+        self._status = status
+        self._ended = Ended(status=status, reason=reason)
+        return self._ended
+
+
+def _overlap(text: bytes, draft: bytes) -> int:
+    """The length of the longest end of `text` that `draft` begins with."""
+    for length in range(min(len(text), len(draft)), 0, -1):
+        if text.endswith(draft[:length]):
+            return length
+    return 0
+
+
+def _first_character(text: bytes) -> bytes:
+    first = text[:1]
+    length = 1 if first < b"\xc0" else 2 if first < b"\xe0" else 3 if first < b"\xf0" else 4
+    return text[:length]
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES_FOR_A_TOKEN)
+
+
+def _start(text: bytes, limit: int = 40) -> str:
+    shown = text.decode("utf-8", "replace")
+    return shown if len(shown) <= limit else re.sub(r"\s+$", "", shown[:limit]) + "…"
+
+
+def _shown(candidate: Candidate) -> str:
+    return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"

@@ -1,0 +1,154 @@
+"""A trace as stretches of text, each with the part it played; every drawing is made of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from stencilm.generation.trace import (
+    Called,
+    Closed,
+    Corrected,
+    Drafted,
+    Ended,
+    Event,
+    Forced,
+    Healed,
+    Prompt,
+    Rejected,
+    Sampled,
+    Stopped,
+)
+
+Part: TypeAlias = Literal["prompt", "draft", "chosen", "removed", "healed", "forced", "closed"]
+
+LEGEND: dict[Part, str] = {
+    "draft": "drafted freely",
+    "chosen": "chosen where the draft left the grammar",
+    "removed": "removed",
+    "healed": "spelled anew",
+    "forced": "forced by the grammar",
+    "closed": "closed by a shortest completion",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of text.
+
+    Attributes:
+        part: The part it played.
+        text: Its bytes; a token may hold a part of a character.
+        note: What a reader may want to know of it, one line for each fact.
+    """
+
+    part: Part
+    text: bytes
+    note: str
+
+
+def segments(events: Iterable[Event]) -> list[Segment]:
+    """The stretches of a trace, in reading order."""
+    found: list[Segment] = []
+    calls = 0
+    for event in events:
+        if isinstance(event, Called):
+            calls += 1
+        if isinstance(event, Healed):
+            _take_back(found, event.healed)
+        segment = _segment(event, calls)
+        if segment is not None:
+            found.append(segment)
+    return found
+
+
+def outcome(events: Iterable[Event]) -> str | None:
+    """How the text ended, in one line; None while it has not."""
+    for event in events:
+        if isinstance(event, Ended):
+            return f"{event.status}: {event.reason}"
+        if isinstance(event, Stopped):
+            cut = f", cut by the limit of {event.limit}" if event.limit else ""
+            return f"{event.reason}{cut}"
+    return None
+
+
+def readable(text: bytes) -> str:
+    """Bytes as text; those that are none, such as half a character, as escapes."""
+    return text.decode("utf-8", "backslashreplace")
+
+
+def _segment(event: Event, calls: int) -> Segment | None:
+    if isinstance(event, Prompt):
+        return Segment("prompt", event.text, "the prompt")
+    if isinstance(event, Sampled):
+        note = _lines(_token(event.token_id, event.text), _probability(event.logprob))
+        if event.allowed is not None:
+            note = _lines(note, f"one of {event.allowed:,} allowed tokens")
+        return Segment("draft", event.text, note)
+    if isinstance(event, Drafted):
+        return Segment("draft", event.text, f"call {calls}")
+    if isinstance(event, Forced):
+        count = len(event.token_ids)
+        note = "the grammar leaves no choice"
+        return Segment("forced", event.text, _lines(note, f"{count} tokens" if count else None))
+    if isinstance(event, Rejected):
+        note = _lines(_token(event.token_id, event.text), _probability(event.logprob), event.reason)
+        return Segment("removed", event.text, note)
+    if isinstance(event, Corrected):
+        shown = ", ".join(event.candidates[:8])
+        note = _lines(
+            _token(event.token_id, event.text),
+            _probability(event.logprob),
+            f"chosen by: {event.means}",
+            f"candidates: {shown}" if shown else None,
+        )
+        return Segment("chosen", event.text, note) if event.text else None
+    if isinstance(event, Healed):
+        spelled = readable(event.text[: event.healed])
+        note = _lines(
+            _token(event.token_id, event.text),
+            _probability(event.logprob),
+            f"spells {spelled!r} anew",
+        )
+        return Segment("healed", event.text, note)
+    if isinstance(event, Closed):
+        return Segment("closed", event.text, event.reason)
+    return None
+
+
+def _take_back(found: list[Segment], count: int) -> None:
+    """Drop the last `count` bytes of what stands, removed text not counted."""
+    for place in range(len(found) - 1, -1, -1):
+        if count == 0:
+            return
+        segment = found[place]
+        if segment.part == "removed":
+            continue
+        cut = min(count, len(segment.text))
+        # What the prompt lost was cut before it was recorded.
+        if segment.part != "prompt":
+            found[place] = replace(segment, text=segment.text[: len(segment.text) - cut])
+        count -= cut
+
+
+def _token(token_id: int | None, text: bytes) -> str | None:
+    return None if token_id is None else f"token {token_id} {readable(text)!r}"
+
+
+def _probability(logprob: float | None) -> str | None:
+    if logprob is None or not math.isfinite(logprob):
+        return None
+    return f"probability {math.exp(logprob):.3g}"
+
+
+def _lines(*facts: str | None) -> str:
+    return "\n".join(fact for fact in facts if fact)
+
+
+def parts_of(found: Iterable[Segment]) -> Iterator[Part]:
+    """The parts that occur, in the order of the legend."""
+    there = {segment.part for segment in found}
+    return (part for part in LEGEND if part in there)

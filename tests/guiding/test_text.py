@@ -1,0 +1,314 @@
+"""Guiding text functions: three verdicts, corrections that make progress, bad drafts, budgets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import stencilm
+from stencilm import Budget, Grammar, Guided, Literal
+from stencilm.generation.trace import Called, Drafted, Rejected, Trace
+
+PAIRS = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+SQL = """
+root ::= "SELECT " columns " FROM " name (" WHERE " condition)? ";"?
+columns ::= "*" | name
+condition ::= name blanks (("LIKE" | "NOT" blanks "LIKE") blanks text | "IN" blanks? "(" text ")"
+    | "=" blanks? value | "BETWEEN" blanks value blanks "AND" blanks value)
+value ::= text | [0-9]+
+text ::= "'" [^']* "'"
+name ::= [a-z_]+
+blanks ::= " "+
+"""
+
+
+def fits(grammar: Any, result: Guided) -> bool:
+    from stencilm.guiding.parsers import as_grammar
+    from stencilm.guiding.texts import byte_matcher
+
+    wanted = {"valid": {"complete"}, "closed": {"complete"}, "truncated": {"viable", "complete"}}
+    verdict = byte_matcher(as_grammar(grammar)).longest_valid_prefix(result.response)
+    return verdict.status in wanted[result.status]
+
+
+def script(*answers: Any) -> Callable[[str], str]:
+    """A function that gives these answers in turn, and the last for ever."""
+    rest = list(answers)
+
+    def draft(prompt: str) -> str:
+        answer = rest.pop(0) if len(rest) > 1 else rest[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    return draft
+
+
+JSON = stencilm.JsonSchema(PAIRS)
+WHOLE = '{"name": "Ann", "age": 3}'
+
+
+@pytest.mark.parametrize(
+    ("answers", "grammar", "response", "calls", "corrections"),
+    [
+        ([WHOLE], JSON, WHOLE, 1, []),
+        # Viable is no fault: no correction, and the next call goes on behind it.
+        (['{"name": "A', 'nn", "age": 3}'], JSON, WHOLE, 2, []),
+        # It may begin again from the start.
+        (['{"name": "A', WHOLE], JSON, WHOLE, 2, []),
+        (["{", WHOLE], JSON, WHOLE, 2, []),
+        # Talk before the text is left out, and what stands behind a whole text is.
+        (["Sure! Here it is:\n```json\n" + WHOLE + "\n```"], JSON, WHOLE, 1, ["skipped", "forced"]),
+        # The nearest candidate stands in for what does not fit.
+        (['{"NAME": "Ann", "age": 3}', ': "Ann", "age": 3}'], JSON, None, 2, ["forced"]),
+        (
+            ["SELECT * FROM t WHERE a like 'x'", " 'x';"], SQL,
+            "SELECT * FROM t WHERE a LIKE 'x';", 2, ["nearest"],
+        ),
+        (["SELEC * FROM t"], SQL, None, None, None),
+        (["yes, I think so"], Grammar.from_regex("yes|no"), "yes", 1, ["forced"]),
+        (["I do not know: no"], Grammar.from_regex("yes|no"), "no", 1, ["skipped"]),
+        ([""], Grammar.from_regex("a*"), "", 1, []),
+    ],
+)  # fmt: skip
+def test_verdicts(
+    answers: list[str], grammar: Any, response: Any, calls: Any, corrections: Any
+) -> None:
+    result = stencilm.guide(script(*answers), grammar, "prompt")
+    assert result.status == "valid" and fits(grammar, result)
+    if response is not None:
+        assert result.response == response
+    if calls is not None:
+        assert result.usage.calls == calls
+        assert [c.means for c in result.correction_log] == corrections
+    assert result.num_grammar_corrections == len(result.correction_log)
+    assert Trace.loads(result.trace.dumps()) == result.trace
+
+
+def test_functions_are_given_what_they_ask_for() -> None:
+    seen: list[Any] = []
+
+    def whole(prompt: str) -> str:
+        seen.append(prompt)
+        return "ab"[len(seen) - 1]
+
+    stencilm.guide(whole, Grammar.from_regex("[a-c][a-c]"), "P:")
+    assert seen == ["P:", "P:a"]
+    seen.clear()
+
+    def parts(prefix: str, prompt: str, max_new_tokens: int) -> str:
+        seen.append((prefix, prompt, max_new_tokens))
+        return "ab"[len(seen) - 1]
+
+    stencilm.guide(parts, Grammar.from_regex("[a-c][a-c]"), "P:", token_lookahead=7)
+    assert seen == [("", "P:", 7), ("a", "P:", 7)]
+    with pytest.raises(TypeError, match=r"must take \(prompt\) or \(prefix, prompt"):
+        stencilm.guide(lambda a, b: "", Grammar.from_regex("a"), "P")
+    with pytest.raises(TypeError, match="gave int 3, but must give a str"):
+        stencilm.guide(lambda prompt: 3, Grammar.from_regex("[ab]"), "P")
+    with pytest.raises(TypeError, match="draft_model is a int"):
+        stencilm.guide(3, Grammar.from_regex("a"), "P")
+
+
+def test_a_function_that_writes_in_parts_may_go_on_behind_a_whole_text() -> None:
+    parts = iter(["12", "34", ""])
+    result = stencilm.guide(
+        lambda prefix, prompt, max_new_tokens: next(parts), Grammar.from_regex("[0-9]+"), "P"
+    )
+    assert (result.response, result.usage.calls) == ("1234", 3)
+
+
+def test_every_correction_is_logged_with_what_it_was() -> None:
+    result = stencilm.guide(
+        script("SELECT * FROM students WHERE name SIMILAR TO 'Dan%';", " 'Dan%';"), SQL, "q",
+        target_model=lambda prompt: "LIKE",
+    )  # fmt: skip
+    assert result.response == "SELECT * FROM students WHERE name LIKE 'Dan%';"
+    (correction,) = result.correction_log
+    assert correction.position == len("SELECT * FROM students WHERE name ")
+    assert correction.rejected == "SIMILAR TO 'Dan%';"
+    assert {"LIKE", "IN", "=", "BETWEEN", "NOT"} <= set(correction.candidates)
+    assert (correction.choice, correction.means) == ("LIKE", "chooser")
+    assert result.usage.discarded_tokens > 0 and result.usage.is_estimate
+    assert sum(isinstance(event, Called) for event in result.trace) == result.usage.calls == 2
+    assert result.process_time_seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("draft", "grammar", "status"),
+    [
+        # It raises.
+        (script(ValueError("no")), JSON, "closed"),
+        # It raises now and then.
+        (script(OSError("a"), '{"name": "A', OSError("b"), 'nn", "age": 3}'), JSON, "valid"),
+        # Empty text.
+        (script(""), JSON, None),
+        (script(" "), JSON, None),
+        # 10 MB.
+        (script("x" * 10_000_000), JSON, None),
+        (script('{"name": "' + "x" * 10_000_000), JSON, None),
+        (script("[" * 10_000_000), Grammar.builtin_json_grammar(), "closed"),
+        (script("x" * 10_000_000), Grammar.from_regex("[a-z]*"), "valid"),
+        # Never valid.
+        (script("~~~"), JSON, None),
+        (script("\0\ud800é"), JSON, None),
+        # The same for ever.
+        (script("1, "), Grammar.from_regex("([0-9], )*end"), "closed"),
+        (script("a"), Grammar.from_regex("[ab]{100000}c"), "truncated"),
+    ],
+)
+def test_bad_drafts_are_bounded_and_end_well(draft: Any, grammar: Any, status: Any) -> None:
+    budget = Budget(calls=30, tokens=2_000, seconds=20)
+    result = stencilm.guide(draft, grammar, "prompt", budget=budget, max_grammar_corrections=10)
+    assert status is None or result.status == status
+    assert fits(grammar, result)
+    assert result.usage.calls <= 30
+    assert result.num_grammar_corrections <= 11
+    assert len(result.response) < 80_000
+    if isinstance(result.error, ValueError):
+        assert "3 calls failed" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"budget": Budget(calls=3)}, "3 calls"),
+        ({"budget": Budget(tokens=3)}, "3 tokens"),
+        ({"budget": Budget(seconds=1e-9)}, "seconds"),
+        ({"max_grammar_corrections": 0}, "0 corrections"),
+        ({"stop_at": ["3"]}, "stop text '3'"),
+    ],
+)
+def test_what_runs_out_closes_the_text(options: dict[str, Any], reason: str) -> None:
+    grammar = Grammar.from_regex("([0-9], )*end")
+    draft = script("1, ", "2, ", "3, ", "~")
+    result = stencilm.guide(draft, grammar, "prompt", **options)
+    assert (result.status, fits(grammar, result)) == ("closed", True)
+    assert reason in result.reason
+    assert result.response.endswith("end")
+
+
+def test_the_seed_begins_the_text() -> None:
+    result = stencilm.guide(script('Ann", "age": 3}'), JSON, "p", seed_str='{"name": "')
+    assert result.response == WHOLE
+    with pytest.raises(stencilm.MatcherError, match="seed"):
+        stencilm.guide(script(""), JSON, "p", seed_str="[")
+
+
+def test_coroutine_functions_are_awaited() -> None:
+    async def draft(prompt: str) -> str:
+        await asyncio.sleep(0)
+        return WHOLE
+
+    result = asyncio.run(stencilm.aguide(draft, JSON, "p", max_grammar_corrections=2))
+    assert (result.response, result.status) == (WHOLE, "valid")
+    assert asyncio.run(stencilm.aguide(script(WHOLE), JSON, "p")).response == WHOLE
+    with pytest.raises(TypeError, match="aguide"):
+        stencilm.guide(draft, JSON, "p")
+
+
+def test_cancelling_stops_a_coroutine() -> None:
+    async def draft(prompt: str) -> str:
+        await asyncio.sleep(60)
+        return ""
+
+    async def main() -> None:
+        task = asyncio.create_task(stencilm.aguide(draft, JSON, "p"))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_events_are_told_as_they_happen(capsys: Any, tmp_path: Any) -> None:
+    told: list[Any] = []
+    path = tmp_path / "trace.html"
+    result = stencilm.guide(
+        script("Well: " + WHOLE), JSON, "p", on_event=told.append, verbose=True, save_html=path
+    )
+    assert told == list(result.trace)
+    assert any(isinstance(event, Rejected) for event in told)
+    assert any(isinstance(event, Drafted) for event in told)
+    assert '"Ann"' in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == result.html
+
+
+# The steps by themselves
+
+
+@pytest.mark.parametrize(
+    ("prediction", "prefix", "some"),
+    [
+        (
+            "SELECT * FROM students WHERE name SIMILAR TO 'Dan%';",
+            "SELECT * FROM students WHERE name ",
+            {"LIKE", "IN", "=", "BETWEEN", "NOT"},
+        ),
+        ("SELECT * FORM t", "SELECT * ", {" FROM "}),
+        ("SELECT * FROM t WHERE a = 1;", "SELECT * FROM t WHERE a = 1;", set()),
+        ("DROP TABLE t", "", {"SELECT "}),
+        ("SELECT * FROM t WHERE a NO", "SELECT * FROM t WHERE a NO", {"T"}),
+        ("", "", {"SELECT "}),
+    ],
+)
+def test_correction_pairs(prediction: str, prefix: str, some: set[str]) -> None:
+    grammar = stencilm.load_parser(SQL)
+    found, candidates = stencilm.obtain_correction_pairs(prediction, grammar)
+    assert prediction.startswith(found)
+    assert found.rstrip() == prefix.rstrip()
+    texts = {c.text.strip() for c in candidates if isinstance(c, Literal)}
+    assert {text.strip() for text in some} <= texts
+
+
+def test_patterns_stand_for_what_has_many_texts() -> None:
+    _, candidates = stencilm.obtain_correction_pairs("x", Grammar.from_regex("[0-9]+(a|b)"))
+    assert len(candidates) == 1 and isinstance(candidates[0], stencilm.Pattern)
+
+
+@pytest.mark.parametrize(
+    ("answer", "choice"),
+    [("2", "IN"), ("Number 3.", "="), ("LIKE", "LIKE"), ("99", "LIKE"), ("I cannot say", "LIKE")],
+)
+def test_a_function_chooses_by_number(answer: str, choice: str) -> None:
+    candidates: list[Any] = [Literal("LIKE"), "IN", Literal("=")]
+    prompts: list[str] = []
+
+    def target(prompt: str) -> str:
+        prompts.append(prompt)
+        return answer
+
+    assert stencilm.choose_candidate(candidates, "WHERE name ", target) == choice
+    assert "1. LIKE\n2. IN\n3. =" in prompts[0]
+
+
+def test_a_model_chooses_by_probability_and_writes_patterns() -> None:
+    model = stencilm.load("tiny")
+    assert stencilm.choose_candidate(["yes", "no"], "Is water wet? ", model) in ("yes", "no")
+    text = stencilm.choose_candidate([stencilm.Pattern("[0-9]{3}")], "Number: ", model)
+    assert len(text) == 3 and text.isdigit()
+    assert stencilm.choose_candidate(["only"], "x", model) == "only"
+    pattern = [stencilm.Pattern("[0-9]+")]
+    assert stencilm.choose_candidate(pattern, "x", lambda prompt: " 42 apples") == "42"
+    with pytest.raises(ValueError, match="no candidates"):
+        stencilm.choose_candidate([], "x", model)
+    with pytest.raises(TypeError, match="target_model is a int"):
+        stencilm.choose_candidate(["a", "b"], "x", 3)
+
+
+def test_parsers_load_from_text_and_files(tmp_path: Any) -> None:
+    path = tmp_path / "yes.ebnf"
+    path.write_text('root ::= "yes"')
+    for source in (path, str(path), 'root ::= "yes"'):
+        assert stencilm.guide(script("yes"), stencilm.load_parser(source), "p").response == "yes"
+    with pytest.raises(stencilm.GrammarSyntaxError):
+        stencilm.load_parser("root ::= (")

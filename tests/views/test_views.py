@@ -1,0 +1,234 @@
+"""Drawings of traces: the same parts in HTML, in the terminal and in notebooks."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stencilm
+from stencilm.generation.trace import (
+    Called,
+    Closed,
+    Corrected,
+    Drafted,
+    Ended,
+    Event,
+    Forced,
+    Healed,
+    Prompt,
+    Rejected,
+    Sampled,
+    Stopped,
+    Trace,
+)
+from stencilm.views.html import fragment, page
+from stencilm.views.segments import LEGEND, segments
+from stencilm.views.terminal import drawn, printer
+
+CALL = {"prompt_tokens": 1, "output_tokens": 1, "cached_tokens": 0, "seconds": 0.1}
+EVENTS: list[Event] = [
+    Prompt(token_ids=(1,), text=b"Say <it>: "),
+    Called(means="function", error=None, **CALL),  # type: ignore[arg-type]
+    Drafted(text=b"<b>&"),
+    Sampled(token_id=7, text=b' "\xc3', logprob=-0.5, allowed=3),
+    Sampled(token_id=8, text=b"\xa9", logprob=-0.1, allowed=None),
+    Healed(token_id=9, text=b"\xc3\xa9t\xc3\xa9", healed=2, logprob=-0.2),
+    Rejected(text=b"no\nway", position=9, token_id=5, logprob=-1.0, reason='no byte "x" here'),
+    Corrected(text=b"yes", token_id=6, logprob=-2.0, candidates=("yes", "ja"), means="mask"),
+    Forced(token_ids=(3, 4), text=b"\n]"),
+    Called(means="function", error="OSError: <gone>", **CALL),  # type: ignore[arg-type]
+    Closed(text=b"}", reason="the budget is spent"),
+    Ended(status="closed", reason="the budget is spent"),
+]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Spans(HTMLParser):
+    """The spans of the text, with their class and note."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spans: list[tuple[str, str, str]] = []
+        self._open: tuple[str, str] | None = None
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        given = dict(attrs)
+        assert tag in "html head meta title style body div ul li span pre p".split()
+        assert not {"src", "href"} & given.keys()
+        self._open = (given.get("class", ""), given.get("data-note", "")) if tag == "span" else None
+
+    def handle_data(self, data: str) -> None:
+        if self._open is not None:
+            self.spans.append((*self._open, data))
+            self._open = None
+
+
+def spans(html: str) -> list[tuple[str, str, str]]:
+    parser = Spans()
+    parser.feed(html)
+    return parser.spans
+
+
+def test_every_part_is_told_by_its_class_and_note() -> None:
+    found = spans(page(EVENTS))
+    legend = [(part, "", text) for part, text in LEGEND.items()]
+    assert found[: len(legend)] == legend
+    assert [(part, text) for part, _, text in found[len(legend) :]] == [
+        ("prompt", "Say <it>: "),
+        ("draft", "<b>&"),
+        ("draft", ' "'),  # the half character and its rest were spelled anew
+        ("healed", "été"),
+        ("removed", "no↵way"),
+        ("chosen", "yes"),
+        ("forced", "\n]"),
+        ("closed", "}"),
+    ]
+    notes = {part: note for part, note, _ in found if note}
+    assert notes["removed"] == "token 5 'no\\nway'\nprobability 0.368\nno byte \"x\" here"
+    assert "chosen by: mask\ncandidates: yes, ja" in notes["chosen"]
+    assert "closed: the budget is spent" in page(EVENTS)
+
+
+def test_pages_need_nothing_else_and_have_both_schemes() -> None:
+    html = page(EVENTS, title="<title>")
+    assert not re.search(r"https?://|url\(|@import|<script", html)
+    assert "prefers-color-scheme: dark" in html and "color-scheme: light dark" in html
+    assert "<title>&lt;title&gt;</title>" in html
+    assert fragment(EVENTS) in html
+
+
+def test_what_stands_is_the_text() -> None:
+    result = stencilm.guide(lambda prompt: 'Sure: "x" or so', stencilm.Regex('"[a-z]"'), "p")
+    standing = [s.text for s in segments(result.trace) if s.part not in ("prompt", "removed")]
+    assert b"".join(standing).decode() == result.response == '"x"'
+    assert result._repr_html_() == fragment(result.trace) == result.trace._repr_html_()
+    assert result.html == page(result.trace)
+
+
+def test_traces_of_masked_decoding_are_drawn_too() -> None:
+    generation = stencilm.load("tiny").generate("Is it? ", stencilm.Choice(["yes", "no"]))
+    found = spans(generation.trace._repr_html_())
+    assert "".join(text for part, note, text in found if note) == generation.text
+    assert isinstance(generation.trace[-1], Stopped)
+    assert any("allowed tokens" in note for _, note, _ in found)
+
+
+def test_the_terminal_shows_the_same_parts() -> None:
+    text = drawn(EVENTS)
+    assert text.plain.endswith("closed: the budget is spent")
+    styles = {text.plain[span.start : span.end]: str(span.style) for span in text.spans}
+    assert styles["no\nway"] == "red strike"
+    assert styles["yes"] == "bold blue"
+    assert styles["été"] == "yellow underline"
+    assert "drafted freely" not in drawn(EVENTS, legend=False).plain
+
+
+def test_a_printer_prints_while_it_happens() -> None:
+    stream = io.StringIO()
+    show = printer(stream)
+    for event in EVENTS[:4]:
+        show(event)
+    assert stream.getvalue() == '<b>& "\\xc3'
+    for event in EVENTS[4:]:
+        show(event)
+    assert "[call failed: OSError: <gone>]" in stream.getvalue()
+    assert stream.getvalue().endswith("closed: the budget is spent\n")
+
+
+def test_an_empty_trace_is_drawn() -> None:
+    assert "stencilm-text" in page(Trace())
+    assert drawn(Trace()).plain.strip() == ""
+
+
+# In a browser
+
+
+PROBE = """<script>
+const style = document.querySelector('.stencilm style');
+style.textContent = style.textContent.replaceAll(':focus', '.looked-at');
+const seen = [];
+for (const span of document.querySelectorAll('.stencilm-text span')) {
+  span.classList.add('looked-at');
+  const look = getComputedStyle(span), note = getComputedStyle(span, '::after');
+  const box = span.getBoundingClientRect();
+  seen.push({part: span.classList[0], text: span.innerText, ink: look.color,
+    paper: look.backgroundColor, line: look.textDecorationLine, width: box.width,
+    height: box.height, note: note.content, note_ink: note.color, note_paper:
+    note.backgroundColor});
+  span.classList.remove('looked-at');
+}
+const frame = getComputedStyle(document.querySelector('.stencilm'));
+const out = document.createElement('output');
+out.textContent = JSON.stringify({seen, paper: frame.backgroundColor, ink: frame.color,
+  too_wide: document.documentElement.scrollWidth > innerWidth});
+document.body.append(out);
+</script></body>"""
+
+
+def looked_at(html: str, folder: Path, *options: str) -> Any:
+    """What a browser makes of a page: the style and the box of every part."""
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium")
+    source = folder / "page.html"
+    source.write_text(html.replace("</body>", PROBE), encoding="utf-8")
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=900,400",
+        f"--user-data-dir={folder / 'profile'}", *options, "--dump-dom", source.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, timeout=120, text=True)
+    found = re.search("<output>(.*)</output>", done.stdout, re.DOTALL)
+    if found is None:
+        pytest.skip(f"chromium shows nothing here: {done.stderr[-200:]}")
+    return json.loads(unescape(found[1]))
+
+
+def luminance(colour: str) -> float:
+    channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of the Web Content Accessibility Guidelines; 4.5 is enough for text."""
+    darker, lighter = sorted([luminance(one), luminance(other)])
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_browser_shows_every_part_so_that_it_can_be_read(dark: bool, tmp_path: Path) -> None:
+    found = looked_at(
+        page(EVENTS), tmp_path, *(["--blink-settings=preferredColorScheme=0"] if dark else [])
+    )
+    assert (luminance(found["paper"]) < 0.1) is dark
+    assert not found["too_wide"]
+    seen = found["seen"]
+    assert {span["part"] for span in seen} == {"prompt", *LEGEND}
+    parts = [span for span in seen if span["part"] != "prompt"]
+    assert len({span["paper"] for span in parts}) == len(LEGEND), "one colour for each part"
+    for span in parts:
+        assert span["width"] > 0 and span["height"] > 0, span
+        assert contrast(span["ink"], span["paper"]) >= 4.5, span
+        assert contrast(span["note_ink"], span["note_paper"]) >= 4.5, span
+        assert (span["line"] == "line-through") is (span["part"] == "removed"), span
+    removed = next(span for span in seen if span["part"] == "removed")
+    for fact in ("token 5", "probability 0.368", "here"):
+        assert fact in removed["note"]
+
+
+def test_a_long_text_stays_within_the_page(tmp_path: Path) -> None:
+    events = [
+        Drafted(text=b"x" * 5000),
+        Rejected(text=b"y" * 500, position=1, token_id=None, logprob=None, reason="z" * 300),
+    ]
+    found = looked_at(page(events), tmp_path)
+    assert not found["too_wide"]
+    assert found["seen"][0]["height"] > 100
