@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.parsers import choose_candidate, load_parser, obtain_correction_pairs
     from stencilm.guiding.task import Budget, Correction, Guided, Usage
+    from stencilm.index import TokenIndex
     from stencilm.limits import Limits
     from stencilm.matcher import (
         BatchGrammarMatcher,
@@ -77,6 +78,7 @@ __all__ = [
     "Regex",
     "Report",
     "StencilError",
+    "TokenIndex",
     "TokenizerError",
     "TokenizerInfo",
     "Unsatisfiable",
@@ -127,6 +129,7 @@ _NAMES = {
     "guiding.api": ("aguide", "guide"),
     "guiding.parsers": ("choose_candidate", "load_parser", "obtain_correction_pairs"),
     "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
+    "index": ("TokenIndex",),
     "limits": ("Limits",),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),

@@ -197,7 +197,7 @@ impl GrammarMatcher {
 impl Run<'_> {
     /// The bytes that lead on in the automaton of some thread. Some may still be refused, where they would end a key that
     /// the object has already.
-    fn possible_bytes(&mut self, configuration: SetId) -> Result<ByteSet, EngineError> {
+    pub(crate) fn possible_bytes(&mut self, configuration: SetId) -> Result<ByteSet, EngineError> {
         let mut possible = ByteSet::EMPTY;
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];

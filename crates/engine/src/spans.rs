@@ -33,7 +33,7 @@ impl Tokens {
 }
 
 /// The places of a text from which on it leads to a node of the trie that has children, with that node.
-fn span_starts<'a>(trie: &'a Trie, text: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
+pub(crate) fn span_starts<'a>(trie: &'a Trie, text: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
     let first = (text.len() + 1).saturating_sub(trie.max_depth());
     (first..text.len()).filter_map(|start| {
         let node = trie.find(&text[start..])?;

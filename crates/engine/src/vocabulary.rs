@@ -1,8 +1,9 @@
 //! A tokenizer as the engine sees it: its tokens, and the lexemes that all grammars compiled for it share.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::index::Ranks;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
 use crate::tokens::{Tokens, VocabularyError};
@@ -15,6 +16,7 @@ pub struct Vocabulary {
     tokens: Tokens,
     /// Those of the limits asked for last come first.
     lexicons: Mutex<Vec<(LexiconLimits, Arc<Mutex<Lexicon>>)>>,
+    ranks: OnceLock<Arc<Ranks>>,
 }
 
 impl Vocabulary {
@@ -29,7 +31,7 @@ impl Vocabulary {
         special_tokens: &[(u32, String)],
     ) -> Result<Vocabulary, VocabularyError> {
         let tokens = Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?;
-        let vocabulary = Vocabulary { tokens, lexicons: Mutex::default() };
+        let vocabulary = Vocabulary { tokens, lexicons: Mutex::default(), ranks: OnceLock::new() };
         vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
         Ok(vocabulary)
     }
@@ -51,6 +53,11 @@ impl Vocabulary {
     pub(crate) fn retire_lexicon(&self, full: &Arc<Mutex<Lexicon>>) {
         let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
         lexicons.retain(|(_, lexicon)| !Arc::ptr_eq(lexicon, full));
+    }
+
+    /// The tokens in the order of the trie, for all indexes.
+    pub(crate) fn ranks(&self) -> Arc<Ranks> {
+        self.ranks.get_or_init(|| Arc::new(Ranks::new(self.tokens.trie(), self.tokens.vocab_size()))).clone()
     }
 
     fn new_lexicon(&self, limits: LexiconLimits) -> Arc<Mutex<Lexicon>> {

@@ -6,6 +6,7 @@ mod bitmask;
 mod compiled;
 mod errors;
 mod grammar;
+mod index;
 mod matcher;
 mod vocabulary;
 
@@ -20,5 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<compiled::CompiledGrammar>()?;
     module.add_class::<matcher::Matcher>()?;
     module.add_class::<batch::BatchMatcher>()?;
+    module.add_class::<index::IndexBuilder>()?;
+    module.add_class::<index::TokenIndex>()?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::compiled::CompiledGrammar;
 use crate::errors;
 
 /// Tokens by where they begin.
-type Spans = Vec<(usize, Vec<u32>)>;
+pub type Spans = Vec<(usize, Vec<u32>)>;
 
 /// Texts longer than this are read without holding the interpreter's lock; for less work, giving it up costs more.
 const LONG_TEXT: usize = 4096;

@@ -1,0 +1,208 @@
+//! Building an index: configurations, the minimal automaton over bytes, one walk of the trie for each state, and where the
+//! vocabulary cannot tell all bytes apart, a second minimisation over tokens.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use crate::compiled::CompiledGrammar;
+use crate::index::bytes::{ByteAutomaton, Exploration, NOWHERE};
+use crate::index::minimize::{Arrow, classes};
+use crate::index::{IndexError, IndexLimits, Ranks, Stretch, TokenIndex};
+use crate::vocabulary::Vocabulary;
+
+/// An index in the making; each call of [`IndexBuilder::advance`] works for a while.
+pub struct IndexBuilder {
+    vocabulary: Arc<Vocabulary>,
+    limits: IndexLimits,
+    stage: Stage,
+}
+
+enum Stage {
+    Exploring(Box<Exploration>),
+    Walking(Box<Walking>),
+    Done(Box<TokenIndex>),
+    Taken,
+}
+
+/// The states that tokens reach, walked one after the other.
+struct Walking {
+    automaton: ByteAutomaton,
+    ranks: Arc<Ranks>,
+    /// The number of each state of the byte automaton that some tokens reach.
+    number: Vec<u32>,
+    at: Vec<u32>,
+    starts: Vec<u32>,
+    stretches: Vec<Stretch>,
+}
+
+impl IndexBuilder {
+    /// Begins the index of a grammar.
+    ///
+    /// # Errors
+    /// [`IndexError::SingleTokens`], and limits of the engine.
+    pub fn new(compiled: &CompiledGrammar, limits: IndexLimits) -> Result<IndexBuilder, IndexError> {
+        if compiled.tokens().any() {
+            return Err(IndexError::SingleTokens);
+        }
+        let stage = Stage::Exploring(Box::new(Exploration::new(compiled)?));
+        Ok(IndexBuilder { vocabulary: compiled.vocabulary().clone(), limits, stage })
+    }
+
+    /// Works for about this long; says whether the index is ready for [`IndexBuilder::finish`].
+    ///
+    /// # Errors
+    /// [`IndexError`]; then there is nothing to go on with.
+    pub fn advance(&mut self, time: Duration) -> Result<bool, IndexError> {
+        let until = Instant::now() + time;
+        match &mut self.stage {
+            Stage::Exploring(exploration) => {
+                if exploration.advance(until, self.limits.max_states, self.limits.max_bytes)? {
+                    let Stage::Exploring(explored) = std::mem::replace(&mut self.stage, Stage::Taken) else {
+                        unreachable!("the stage was just looked at");
+                    };
+                    self.stage = Stage::Walking(Box::new(Walking::new(explored.minimal(), self.vocabulary.ranks())));
+                }
+                Ok(false)
+            }
+            Stage::Walking(walking) => {
+                if walking.advance(&self.vocabulary, until, &self.limits)? {
+                    let Stage::Walking(walked) = std::mem::replace(&mut self.stage, Stage::Taken) else {
+                        unreachable!("the stage was just looked at");
+                    };
+                    self.stage = Stage::Done(Box::new(walked.index(self.vocabulary.clone())));
+                }
+                Ok(false)
+            }
+            Stage::Done(_) | Stage::Taken => Ok(true),
+        }
+    }
+
+    /// States that are done and states that are known, of the stage at hand.
+    pub fn progress(&self) -> (usize, usize) {
+        match &self.stage {
+            Stage::Exploring(exploration) => exploration.progress(),
+            Stage::Walking(walking) => (walking.starts.len() - 1, walking.at.len()),
+            Stage::Done(index) => (index.num_states(), index.num_states()),
+            Stage::Taken => (0, 0),
+        }
+    }
+
+    /// The index, once, when [`IndexBuilder::advance`] has said that it is ready.
+    pub fn finish(&mut self) -> Option<TokenIndex> {
+        match std::mem::replace(&mut self.stage, Stage::Taken) {
+            Stage::Done(index) => Some(*index),
+            other => {
+                self.stage = other;
+                None
+            }
+        }
+    }
+}
+
+impl Walking {
+    fn new(automaton: ByteAutomaton, ranks: Arc<Ranks>) -> Walking {
+        let mut number = vec![NOWHERE; automaton.len()];
+        number[0] = 0;
+        Walking { automaton, ranks, number, at: vec![0], starts: vec![0], stretches: Vec::new() }
+    }
+
+    fn advance(&mut self, vocabulary: &Vocabulary, until: Instant, limits: &IndexLimits) -> Result<bool, IndexError> {
+        let trie = vocabulary.trie();
+        let (automaton, rank_of) = (&self.automaton, &self.ranks.rank_of);
+        while let Some(&here) = self.at.get(self.starts.len() - 1) {
+            let (number, at, stretches) = (&mut self.number, &mut self.at, &mut self.stretches);
+            let first = stretches.len();
+            let Ok(()) = trie.walk::<u32, std::convert::Infallible>(
+                here,
+                |state, byte, _| Ok(Some(automaton.next(state, byte)).filter(|&next| next != NOWHERE)),
+                |token, state| {
+                    let target = &mut number[state as usize];
+                    if *target == NOWHERE {
+                        *target = at.len() as u32;
+                        at.push(state);
+                    }
+                    let (rank, target) = (rank_of[token as usize], *target);
+                    match stretches[first..].last_mut() {
+                        Some(last) if (last.end, last.target) == (rank, target) => last.end += 1,
+                        _ => stretches.push(Stretch { start: rank, end: rank + 1, target }),
+                    }
+                },
+            );
+            self.starts.push(stretches.len() as u32);
+            if stretches.len() * size_of::<Stretch>() > limits.max_bytes {
+                return Err(IndexError::TooLarge(limits.max_bytes));
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        self.stretches.shrink_to_fit();
+        Ok(self.starts.len() > self.at.len())
+    }
+
+    fn index(mut self, vocabulary: Arc<Vocabulary>) -> TokenIndex {
+        if !self.tells_bytes_apart(&vocabulary) {
+            self.merge();
+        }
+        let Walking { automaton, ranks, at, starts, stretches, .. } = self;
+        TokenIndex { vocabulary, ranks, automaton, at, starts, stretches }
+    }
+
+    /// Whether each byte that leads anywhere is a token of its own: then states that tokens cannot tell apart are one state
+    /// of the byte automaton already.
+    fn tells_bytes_apart(&self, vocabulary: &Vocabulary) -> bool {
+        let live: Vec<bool> = (0..self.automaton.width)
+            .map(|column| {
+                (0..self.automaton.len())
+                    .any(|state| self.automaton.table[state * self.automaton.width + column] != NOWHERE)
+            })
+            .collect();
+        (0..=u8::MAX).all(|byte| {
+            let trie = vocabulary.trie();
+            !live[usize::from(self.automaton.columns[usize::from(byte)])]
+                || trie.find(&[byte]).is_some_and(|node| trie.entry_at(node).is_some())
+        })
+    }
+
+    /// Joins states that tokens cannot tell apart, and numbers the others anew in the same way.
+    fn merge(&mut self) {
+        let kinds: Vec<u32> = self.at.iter().map(|&state| u32::from(self.automaton.finals[state as usize])).collect();
+        let mut arrows = Vec::new();
+        for (state, bounds) in self.starts.windows(2).enumerate() {
+            for stretch in &self.stretches[bounds[0] as usize..bounds[1] as usize] {
+                let labels = stretch.start..stretch.end;
+                arrows.extend(labels.map(|label| Arrow { tail: state as u32, label, head: stretch.target }));
+            }
+        }
+        let class_of = classes(&kinds, &arrows);
+        let mut example = FxHashMap::default();
+        for (state, &class) in class_of.iter().enumerate() {
+            example.entry(class).or_insert(state);
+        }
+        let mut number = FxHashMap::default();
+        number.insert(class_of[0], 0);
+        let mut order = vec![class_of[0]];
+        let (mut at, mut starts, mut stretches) = (Vec::new(), vec![0], Vec::<Stretch>::new());
+        while let Some(class) = order.get(at.len()) {
+            let state = example[class];
+            at.push(self.at[state]);
+            let first = stretches.len();
+            for stretch in &self.stretches[self.starts[state] as usize..self.starts[state + 1] as usize] {
+                let class = class_of[stretch.target as usize];
+                let fresh = number.len() as u32;
+                let target = *number.entry(class).or_insert(fresh);
+                if target == fresh {
+                    order.push(class);
+                }
+                match stretches[first..].last_mut() {
+                    Some(last) if (last.end, last.target) == (stretch.start, target) => last.end = stretch.end,
+                    _ => stretches.push(Stretch { target, ..*stretch }),
+                }
+            }
+            starts.push(stretches.len() as u32);
+        }
+        (self.at, self.starts, self.stretches) = (at, starts, stretches);
+    }
+}

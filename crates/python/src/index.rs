@@ -1,0 +1,151 @@
+//! `_core.TokenIndex` and its builder.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use stencilm_engine::{self as engine, IndexError, IndexLimits, MatcherError};
+
+use crate::arguments;
+use crate::bitmask::Rows;
+use crate::compiled::CompiledGrammar;
+use crate::errors;
+use crate::matcher::Spans;
+use crate::vocabulary::Vocabulary;
+
+/// Work is done for at most so long without a look at the caller, in seconds.
+const MAX_SECONDS: f64 = 1.0;
+
+/// An index in the making.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct IndexBuilder {
+    inner: Mutex<engine::IndexBuilder>,
+}
+
+/// The explicit automaton over tokens of a regular grammar; immutable.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct TokenIndex {
+    inner: engine::TokenIndex,
+}
+
+fn refused(py: Python<'_>, error: IndexError) -> PyErr {
+    match error {
+        IndexError::TooManyStates(_) | IndexError::TooLarge(_) => {
+            errors::raise(py, "LimitExceeded", &error.to_string(), None)
+        }
+        IndexError::SingleTokens => errors::raise(py, "UnsupportedFeature", &error.to_string(), None),
+        IndexError::Engine(error) => errors::matcher(py, &MatcherError::Engine(error)),
+    }
+}
+
+#[pymethods]
+impl IndexBuilder {
+    #[new]
+    #[pyo3(signature = (compiled, *, max_states, max_bytes))]
+    fn new(py: Python<'_>, compiled: &CompiledGrammar, max_states: usize, max_bytes: usize) -> PyResult<IndexBuilder> {
+        let compiled = compiled.inner.clone();
+        let limits = IndexLimits { max_states, max_bytes };
+        match py.detach(|| engine::IndexBuilder::new(&compiled, limits)) {
+            Ok(inner) => Ok(IndexBuilder { inner: Mutex::new(inner) }),
+            Err(error) => Err(refused(py, error)),
+        }
+    }
+
+    /// Works for about so many seconds; says whether it is done.
+    fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+        let time = Duration::from_secs_f64(seconds.clamp(0.0, MAX_SECONDS));
+        py.detach(|| self.lock().advance(time)).map_err(|error| refused(py, error))
+    }
+
+    /// States that are done, and states that are known, of the stage at hand.
+    fn progress(&self) -> (usize, usize) {
+        self.lock().progress()
+    }
+
+    fn finish(&self) -> Option<TokenIndex> {
+        self.lock().finish().map(|inner| TokenIndex { inner })
+    }
+}
+
+impl IndexBuilder {
+    fn lock(&self) -> std::sync::MutexGuard<'_, engine::IndexBuilder> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl TokenIndex {
+    /// A state that there is.
+    fn state(&self, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let count = self.inner.num_states();
+        match arguments::token_id(value) {
+            Ok(Some(state)) if (state as usize) < count => Ok(state),
+            _ => {
+                let message = format!("{} is no state of this index; its states are 0 to {}", value.repr()?, count - 1);
+                Err(errors::raise(value.py(), "MatcherError", &message, None))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl TokenIndex {
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], vocabulary: &Vocabulary) -> PyResult<TokenIndex> {
+        match engine::TokenIndex::from_bytes(data, vocabulary.inner.clone()) {
+            Ok(inner) => Ok(TokenIndex { inner }),
+            Err(error) => Err(errors::raise(py, "MatcherError", &error.to_string(), None)),
+        }
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.to_bytes())
+    }
+
+    #[getter]
+    fn num_states(&self) -> usize {
+        self.inner.num_states()
+    }
+
+    #[getter]
+    fn num_transitions(&self) -> usize {
+        self.inner.num_transitions()
+    }
+
+    #[getter]
+    fn memory_size_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+
+    fn is_final(&self, state: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.inner.is_final(self.state(state)?))
+    }
+
+    fn next_state(&self, state: &Bound<'_, PyAny>, token_id: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+        let state = self.state(state)?;
+        Ok(arguments::token_id(token_id)?.and_then(|token| self.inner.next(state, token)))
+    }
+
+    /// Tokens and the states behind them.
+    fn transitions(&self, state: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32)>> {
+        Ok(self.inner.transitions(self.state(state)?).collect())
+    }
+
+    #[pyo3(signature = (state, bitmask, index))]
+    fn fill_bitmask(&self, state: &Bound<'_, PyAny>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
+        let number = self.state(state)?;
+        let mut rows = Rows::of(bitmask, self.inner.vocabulary().mask_words())?;
+        self.inner.fill_mask(number, rows.row(index)?).map_err(|error| errors::matcher(state.py(), &error))
+    }
+
+    fn forced_states(&self) -> Vec<u32> {
+        self.inner.forced_states()
+    }
+
+    /// The forced bytes at a state, and the tokens that span their end by where they begin.
+    fn forced_spans<'py>(&self, state: &Bound<'py, PyAny>, limit: usize) -> PyResult<(Bound<'py, PyBytes>, Spans)> {
+        let (forced, spans) = self.inner.forced_spans(self.state(state)?, limit);
+        let spans = spans.into_iter().map(|span| (span.start, span.tokens)).collect();
+        Ok((PyBytes::new(state.py(), &forced), spans))
+    }
+}

@@ -1,0 +1,307 @@
+"""The token index: minimal, equal to the matcher's masks, kept and drawn."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenIndex, TokenizerInfo
+from tokenizer_folders import tokenizer_info
+
+# The table of the article "Coalescence" of Outlines, for a vocabulary of just these tokens.
+ARTICLE: dict[int, dict[str, int]] = {
+    0: {"{": 1, '{"': 2},
+    1: {'"': 2},
+    2: {"na": 4, "nam": 5, "name": 6, "n": 3},
+    3: {"a": 4, "ame": 6, "am": 5},
+    4: {"me": 6, "m": 5},
+    5: {"e": 6},
+    6: {'"': 7, '":': 8, '":"': 9},
+    7: {":": 8, ':"': 9},
+    8: {'"': 9},
+    9: {"P": 11, "Paul": 14, "Pa": 12, "J": 10, "Jo": 26, "John": 14},
+    10: {"o": 26, "oh": 27, "ohn": 14},
+    11: {"au": 13, "a": 12, "aul": 14},
+    12: {"ul": 14, "u": 13},
+    13: {"l": 14},
+    14: {'","': 17, '",': 16, '"': 15},
+    15: {',"': 17, ",": 16},
+    16: {'"': 17},
+    17: {"age": 20, "a": 18, "ag": 19},
+    18: {"g": 19, "ge": 20},
+    19: {"e": 20},
+    20: {'"': 21, '":': 22},
+    21: {":": 22},
+    22: {"20": 24, "2": 23, "3": 23, "30": 24},
+    23: {"0": 24},
+    24: {"}": 25},
+    25: {},
+    26: {"hn": 14, "h": 27},
+    27: {"n": 14},
+}
+ARTICLE_REGEX = r'\{"name":"(John|Paul)","age":(20|30)\}'
+
+# Few letters, so that random patterns and texts meet.
+SMALL: list[str | None] = ["a", "b", "c", "ab", "ba", "aab", "cc", "abc", "ca", "ab", None, "</s>"]
+LACKING: list[str | None] = ["ab", "ba", "aa", "c", "cab", "bb", "</s>"]
+PATTERNS = st.recursive(
+    st.sampled_from(["a", "b", "c", "ab", "[ab]", "[^a]", "."]),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map("(?:{0[0]}|{0[1]})".format),
+        inner.map("(?:{})*".format),
+        inner.map("(?:{})?".format),
+        inner.map("(?:{}){{1,3}}".format),
+    ),
+    max_leaves=8,
+)
+
+
+def test_the_table_of_the_article_up_to_the_names_of_states() -> None:
+    tokens = sorted({token for row in ARTICLE.values() for token in row})
+    info = TokenizerInfo([*tokens, "</s>"], stop_token_ids=[len(tokens)])
+    index = TokenIndex.from_regex(ARTICLE_REGEX, info)
+    assert index.num_states == 28
+    table = index.with_tokens()
+    # Both automata are deterministic, so walking them together names every state or fails.
+    names = {index.initial_state: 0}
+    order = [index.initial_state]
+    for state in order:  # grows while it is walked
+        row, wanted = table.get(state, {}), ARTICLE[names[state]]
+        assert row.keys() == wanted.keys()
+        for token, target in row.items():
+            if target not in names:
+                names[target] = wanted[token]
+                order.append(target)
+            assert names[target] == wanted[token]
+    assert sorted(names.values()) == list(ARTICLE)
+    assert {names[state] for state in index.final_states} == {25}
+
+
+def test_coalescing_the_article() -> None:
+    tokens = sorted({token for row in ARTICLE.values() for token in row})
+    info = TokenizerInfo([*tokens, "</s>"], stop_token_ids=[len(tokens)])
+    index = TokenIndex.from_regex(ARTICLE_REGEX, info)
+    shown = [
+        (stretch.text, [tokens[token_id] for token_id in stretch.tokens], stretch.left_over)
+        for stretch in index.coalesce()
+    ]
+    assert shown == [
+        (b'{"name":"', ['{"', "name", '":"'], b""),
+        (b'ohn","age":', ["ohn", '","', "age", '":'], b""),
+        (b'aul","age":', ["aul", '","', "age", '":'], b""),
+        (b"0}", ["0", "}"], b""),
+    ]
+    for stretch in index.coalesce():
+        assert walk(index, stretch.state, stretch.tokens) == stretch.next_state
+        assert info.decode_bytes(stretch.tokens) + stretch.left_over == stretch.text
+
+
+def walk(index: TokenIndex, state: int, token_ids: list[int]) -> int | None:
+    here: int | None = state
+    for token_id in token_ids:
+        assert here is not None
+        here = index.next_state(here, token_id)
+    return here
+
+
+def check_against_matcher(index: TokenIndex, grammar: Grammar, seed: int, walks: int = 4) -> None:
+    """Random walks of both: equal masks at every step, and the same end."""
+    info = index.tokenizer_info
+    compiled = GrammarCompiler(info).compile_grammar(grammar)
+    words = (info.vocab_size + 31) // 32
+    ours, theirs = np.zeros(words, dtype=np.int32), np.zeros(words, dtype=np.int32)
+    picks = random.Random(seed)
+    for _ in range(walks):
+        matcher, state = GrammarMatcher(compiled), index.initial_state
+        for _ in range(12):
+            assert (state in index.final_states) == matcher.is_completed()
+            index.fill_bitmask(state, ours)
+            try:
+                matcher.fill_next_token_bitmask(theirs)
+            except stencilm.MatcherError:
+                assert not ours.any()
+                break
+            np.testing.assert_array_equal(ours, theirs)
+            bits = np.unpackbits(ours.view(np.uint8), bitorder="little")
+            assert index.allowed_tokens(state) == np.flatnonzero(bits).tolist()
+            row = index.transitions[state]
+            if not row:
+                break
+            token_id = picks.choice(list(row))
+            assert matcher.accept_token(token_id)
+            assert index.next_state(state, token_id) == row[token_id]
+            state = row[token_id]
+        refused = set(range(info.vocab_size)) - set(index.transitions[state])
+        assert all(index.next_state(state, token_id) is None for token_id in refused)
+
+
+def check_minimal(index: TokenIndex) -> None:
+    """No two states agree: the slow way, by refining until nothing changes."""
+    classes = {state: int(state in index.final_states) for state in index.transitions}
+    while True:
+        signatures = {
+            state: (
+                classes[state],
+                tuple(sorted((token, classes[target]) for token, target in row.items())),
+            )
+            for state, row in index.transitions.items()
+        }
+        numbers = {signature: at for at, signature in enumerate(dict.fromkeys(signatures.values()))}
+        refined = {state: numbers[signature] for state, signature in signatures.items()}
+        if len(numbers) == len(set(classes.values())):
+            break
+        classes = refined
+    assert len(numbers) == index.num_states
+
+
+@pytest.mark.parametrize("vocabulary", [SMALL, LACKING])
+@settings(max_examples=150, deadline=None)
+@given(pattern=PATTERNS, seed=st.integers(0, 1000))
+def test_it_is_minimal_and_allows_what_the_matcher_allows(
+    vocabulary: list[str | None], pattern: str, seed: int
+) -> None:
+    info = TokenizerInfo(vocabulary, stop_token_ids=[len(vocabulary) - 1])
+    index = TokenIndex.from_regex(pattern, info)
+    check_against_matcher(index, Grammar.from_regex(pattern), seed)
+    check_minimal(index)
+    again = TokenIndex.deserialize_json(index.serialize_json(), info)
+    assert again == index and hash(again) == hash(index)
+
+
+@pytest.mark.parametrize("name", ["tiny", "gpt2", "llama3", "mistral-v1"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ARTICLE_REGEX,
+        r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
+        r"[a-z0-9._]{1,20}@[a-z0-9]+\.(com|org)",
+        r'"(\\["\\n]|[^"\\\x00-\x1f])*"',
+        r"é|è|漢字",
+    ],
+)
+def test_it_is_an_oracle_for_real_vocabularies(name: str, pattern: str) -> None:
+    info = tokenizer_info(name)
+    index = TokenIndex.from_regex(pattern, info)
+    check_against_matcher(index, Grammar.from_regex(pattern), seed=7, walks=2)
+
+
+def test_json_of_bounded_depth_is_regular() -> None:
+    info = tokenizer_info("tiny")
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 3},
+            "tags": {"type": "array", "items": {"enum": ["x", "yz"]}, "maxItems": 2},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    grammar = Grammar.from_json_schema(schema, any_whitespace=False)
+    index = TokenIndex.from_grammar(grammar, info)
+    check_against_matcher(index, grammar, seed=1)
+
+
+def test_budgets_are_named() -> None:
+    info = tokenizer_info("tiny")
+    with pytest.raises(stencilm.LimitExceeded, match=r"more than 50 states.*raise max_states"):
+        TokenIndex.from_regex("[a-z]{100}", info, max_states=50)
+    with pytest.raises(stencilm.LimitExceeded, match=r"more than 100 bytes.*raise max_bytes"):
+        TokenIndex.from_regex("[a-z]{9}", info, max_bytes=100)
+    nested = Grammar.from_ebnf('root ::= "(" root ")" | "x"')
+    with pytest.raises(stencilm.LimitExceeded, match="use a GrammarMatcher"):
+        TokenIndex.from_grammar(nested, info, max_states=500)
+
+
+def test_single_tokens_are_refused() -> None:
+    info = TokenizerInfo(["a", "<t>", "</s>"], stop_token_ids=[2], special_token_ids=[1])
+    with pytest.raises(stencilm.UnsupportedFeature, match="single tokens"):
+        TokenIndex.from_grammar(Grammar.from_ebnf('root ::= <t> "a"'), info)
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    info = tokenizer_info("tiny")
+    TokenIndex.from_regex(
+        "([a-z]{3,50} ){20}", info, progress=lambda done, known: told.append((done, known))
+    )
+    assert told and all(0 <= done <= known for done, known in told)
+
+
+def test_a_state_that_is_none() -> None:
+    index = TokenIndex.from_regex("ab", tokenizer_info("tiny"))
+    mask = np.zeros((index.tokenizer_info.vocab_size + 31) // 32, dtype=np.int32)
+    for state in (-1, index.num_states, 1 << 40):
+        with pytest.raises(stencilm.MatcherError, match="is no state of this index"):
+            index.next_state(state, 0)
+        with pytest.raises(stencilm.MatcherError, match="is no state of this index"):
+            index.fill_bitmask(state, mask)
+        assert state not in index.transitions
+    assert index.next_state(0, 1 << 40) is None
+
+
+def test_what_is_damaged_or_foreign_is_refused() -> None:
+    info = tokenizer_info("tiny")
+    text = TokenIndex.from_regex("[ab]{2,5}", info).serialize_json()
+    for damaged in ("", text[:-1], text[:40], text.replace("A", "B", 1), "{}", "[1]", "\ud800"):
+        with pytest.raises(stencilm.MatcherError, match="write it again"):
+            TokenIndex.deserialize_json(damaged, info)
+    other = TokenizerInfo(["a", "b"])
+    with pytest.raises(stencilm.TokenizerError, match="built for the tokenizer"):
+        TokenIndex.deserialize_json(text, other)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_no_bytes_do_harm(data: st.DataObject) -> None:
+    info = TokenizerInfo(SMALL, stop_token_ids=[11])
+    good = TokenIndex.from_regex("(ab|ba)*c?", info)._core.to_bytes()
+    at = data.draw(st.integers(0, len(good) // 4 - 1)) * 4
+    number = data.draw(st.sampled_from([0, 1, 2, 255, 256, 2**31, 2**32 - 1]))
+    changed = good[:at] + number.to_bytes(4, "little") + good[at + 4 :]
+    try:
+        core = stencilm._core.TokenIndex.from_bytes(changed, info.core)
+    except stencilm.MatcherError:
+        return
+    index = TokenIndex(core, info)
+    index.coalesce()
+    index.to_dot()
+    assert all(index.allowed_tokens(state) is not None for state in index.transitions)
+
+
+def test_small_ones_are_drawn_state_by_state() -> None:
+    info = TokenizerInfo(["a", 'b"\\', "\n", " ", "</s>"], stop_token_ids=[4])
+    text = TokenIndex.from_regex('(a|b"\\\\)[ \n]?', info).to_dot()
+    assert text.startswith("digraph index {")
+    assert r'label="a\nb\"\\"' in text
+    assert r'label="\\n\n␣"' in text
+    assert "doublecircle" in text
+
+
+def test_large_ones_are_summed_up() -> None:
+    index = TokenIndex.from_regex("[a-z]{200}", tokenizer_info("tiny"))
+    text = index.to_dot()
+    assert "201 states" in text
+    assert len(text.splitlines()) < 400
+    assert len(index.to_dot(max_states=300).splitlines()) > 400
+
+
+def test_svg_needs_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = TokenIndex.from_regex("ab", tokenizer_info("tiny"))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert index._repr_svg_() is None
+    with pytest.raises(stencilm.StencilError, match="graphviz is not installed"):
+        index.to_svg()
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+def test_svg_is_drawn() -> None:
+    svg = TokenIndex.from_regex(ARTICLE_REGEX, tokenizer_info("tiny"))._repr_svg_()
+    assert svg is not None and "<svg" in svg
