@@ -1,7 +1,7 @@
 //! Copies of expressions from one set into another, many at a time.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Expr, ExprId, ExprSet};
+use stencilm_regex::{Expr, ExprId, ExprSet, Number, NumberSet};
 
 /// Everything that the roots are made of, themselves included, children before parents.
 ///
@@ -52,5 +52,11 @@ pub(crate) fn rebuilt(into: &mut ExprSet, expr: &Expr, child: impl Fn(ExprId) ->
         Expr::And(parts) => into.and(&all(parts)),
         Expr::Not(inner) => into.not(child(*inner)),
         Expr::Repeat { body, min, max } => into.repeat(child(*body), *min, *max),
+        Expr::Number(number) => into.number_again(number),
     }
+}
+
+/// The set of which an expression of a grammar is.
+pub(crate) fn whole_set(number: &Number) -> &NumberSet {
+    number.whole().expect("nothing is derived in a grammar, so its sets of numbers are whole")
 }

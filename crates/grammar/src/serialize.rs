@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use stencilm_regex::{ByteSet, Expr, ExprId};
+use stencilm_regex::{ByteSet, Expr, ExprId, NumberSet};
 
 use crate::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::error::{ErrorKind, GrammarError};
@@ -62,6 +62,7 @@ enum SavedExpr {
     And(Vec<Index>),
     Not(Index),
     Repeat(Index, u32, Option<u32>),
+    Numbers(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -195,6 +196,7 @@ fn saved(grammar: &Grammar) -> Saved {
         Expr::And(parts) => SavedExpr::And(numbers_of(parts)),
         Expr::Not(inner) => SavedExpr::Not(number(inner)),
         Expr::Repeat { body, min, max } => SavedExpr::Repeat(number(body), *min, *max),
+        Expr::Number(numbers) => SavedExpr::Numbers(exprs::whole_set(numbers).to_string()),
     });
     let places = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
     let nodes = grammar.nodes.iter().map(|node| match node {
@@ -375,6 +377,10 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
             SavedExpr::And(parts) => exprs.and(&made.all(parts, list, at)?),
             SavedExpr::Not(inner) => exprs.not(made.get(*inner, list, at)?),
             SavedExpr::Repeat(body, min, max) => exprs.repeat(made.get(*body, list, at)?, *min, *max),
+            SavedExpr::Numbers(text) => {
+                let set = NumberSet::parse(text);
+                exprs.numbers(set.map_err(|what| GrammarError::new(ErrorKind::Syntax, format!("#/exprs/{at}"), what))?)
+            }
         };
         // Concatenation copies what it begins with, so few entries could ask for very many expressions.
         if exprs.own_len() > MAX_EXPRS {

@@ -64,7 +64,7 @@ fn hash_of(expr: &Expr) -> u64 {
 /// Whether all children have ids below `first`.
 fn may_be_shared(expr: &Expr, first: usize) -> bool {
     match expr {
-        Expr::Nothing | Expr::Empty | Expr::Bytes(_) => true,
+        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => true,
         Expr::Concat { head, tail } => head.index() < first && tail.index() < first,
         // The list is sorted.
         Expr::Or(parts) | Expr::And(parts) => parts.last().is_none_or(|part| part.index() < first),
@@ -185,9 +185,10 @@ impl Arena {
             Expr::And(parts) => parts.iter().all(|part| facts(part).nullable),
             Expr::Not(inner) => !facts(inner).nullable,
             Expr::Repeat { min, .. } => *min == 0,
+            Expr::Number(number) => number.accepts(),
         };
         let has_boolean = match expr {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => false,
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => false,
             Expr::Concat { head, tail } => facts(head).has_boolean || facts(tail).has_boolean,
             Expr::Or(parts) => parts.iter().any(|part| facts(part).has_boolean),
             Expr::And(_) | Expr::Not(_) => true,
@@ -201,6 +202,7 @@ impl Arena {
             Expr::And(parts) => parts.iter().map(|part| facts(part).shortest).max().unwrap_or(0),
             Expr::Not(_) => u32::from(!nullable),
             Expr::Repeat { body, min, .. } => facts(body).shortest.saturating_mul(*min),
+            Expr::Number(number) => number.shortest(),
         };
         Facts { nullable, has_boolean, shortest }
     }

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
+use crate::numbers::Number;
 
 /// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
 pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
@@ -148,6 +149,19 @@ impl Deriver {
                 let mut map: Vec<_> = self.derivatives[&body].to_vec();
                 for (_, rest) in &mut map {
                     *rest = self.exprs.concat(*rest, rounds);
+                }
+                map.into()
+            }
+            Expr::Number(number) => {
+                let mut map: Vec<(ByteSet, ExprId)> = Vec::new();
+                for bytes in Number::BYTES {
+                    let rest = self.exprs.number_rest(number.after(bytes[0]));
+                    let set: ByteSet = bytes.iter().copied().collect();
+                    match map.iter_mut().find(|(_, known)| *known == rest) {
+                        _ if rest == ExprId::NOTHING => {}
+                        Some((known, _)) => *known = known.union(&set),
+                        None => map.push((set, rest)),
+                    }
                 }
                 map.into()
             }

@@ -13,6 +13,7 @@ use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
 use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
+use crate::numbers::Number;
 use crate::saturate::Saturation;
 
 /// A state of one [`Dfa`].
@@ -309,17 +310,23 @@ fn byte_classes(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
             continue;
         }
         exprs.for_each_child(id, |child| work.push(child));
-        let Expr::Bytes(set) = exprs.get(id) else { continue };
-        if count == 256 || !seen_sets.insert(*set) {
-            continue;
+        let mut split = |set: &ByteSet| {
+            if count == 256 || !seen_sets.insert(*set) {
+                return;
+            }
+            // Split every class into its part inside and its part outside of the set.
+            let mut renamed: FxHashMap<(u8, bool), u8> = FxHashMap::default();
+            for (byte, class) in class_of.iter_mut().enumerate() {
+                let next = renamed.len() as u8;
+                *class = *renamed.entry((*class, set.contains(byte as u8))).or_insert(next);
+            }
+            count = renamed.len() as u16;
+        };
+        match exprs.get(id) {
+            Expr::Bytes(set) => split(set),
+            Expr::Number(_) => Number::BYTES.iter().for_each(|bytes| split(&bytes.iter().copied().collect())),
+            _ => {}
         }
-        // Split every class into its part inside and its part outside of the set.
-        let mut renamed: FxHashMap<(u8, bool), u8> = FxHashMap::default();
-        for (byte, class) in class_of.iter_mut().enumerate() {
-            let next = renamed.len() as u8;
-            *class = *renamed.entry((*class, set.contains(byte as u8))).or_insert(next);
-        }
-        count = renamed.len() as u16;
     }
     let mut members = vec![ByteSet::EMPTY; usize::from(count)];
     for (byte, &class) in class_of.iter().enumerate() {

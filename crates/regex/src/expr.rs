@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::arena::{Arena, SharedExprs};
 use crate::byteset::ByteSet;
+use crate::numbers::Number;
 
 /// An expression of one [`ExprSet`]. Equal ids are equal expressions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -64,6 +65,8 @@ pub enum Expr {
         /// The greatest number of repetitions, `None` without limit.
         max: Option<u32>,
     },
+    /// Texts of numbers of a set, or what is left of them.
+    Number(Box<Number>),
 }
 
 /// A set of expressions, which only grows.
@@ -477,7 +480,7 @@ impl ExprSet {
     /// Calls `visit` with every direct child.
     pub fn for_each_child(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.get(id) {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => {}
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => {}
             &Expr::Concat { head, tail } => {
                 visit(head);
                 visit(tail);
@@ -488,7 +491,7 @@ impl ExprSet {
         }
     }
 
-    fn intern(&mut self, expr: Expr) -> ExprId {
+    pub(crate) fn intern(&mut self, expr: Expr) -> ExprId {
         self.arena.intern(expr)
     }
 }

@@ -53,7 +53,7 @@ impl ExprSet {
             }
             let mut steps = Vec::new();
             let own = match self.get(id) {
-                Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Bytes(_) => return None,
+                Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Bytes(_) | Expr::Number(_) => return None,
                 Expr::Empty => {
                     steps.push(Step::Text("(?:)".into()));
                     Place::Repeated

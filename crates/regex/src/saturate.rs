@@ -51,7 +51,7 @@ impl Saturation {
 
     fn rebuild(&self, exprs: &mut ExprSet, id: ExprId) -> ExprId {
         match exprs.get(id).clone() {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) => id,
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => id,
             Expr::Concat { head, tail } => exprs.concat(self.done[&head], self.done[&tail]),
             Expr::Or(parts) => {
                 let parts: Vec<ExprId> = parts.iter().map(|part| self.done[part]).collect();
@@ -81,7 +81,7 @@ impl Relaxation {
         }
         for id in unknown_parts(exprs, root, &self.done) {
             let relaxed = match exprs.get(id).clone() {
-                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) => id,
+                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => id,
                 Expr::Concat { head, tail } => exprs.concat(self.done[&head], self.done[&tail]),
                 Expr::Or(parts) => {
                     let parts: Vec<ExprId> = parts.iter().map(|part| self.done[part]).collect();
@@ -106,7 +106,9 @@ impl Relaxation {
         }
         for id in unknown_parts(exprs, root, &self.agreement) {
             let agreement = match exprs.get(id) {
-                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) => u32::MAX,
+                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => {
+                    u32::MAX
+                }
                 Expr::Concat { head, tail } => {
                     let behind = self.agreement[tail].saturating_add(exprs.shortest_at_least(*head));
                     self.agreement[head].min(behind)

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, NumberSet};
 
 use super::SyntaxError;
 use super::entries::Entry;
@@ -290,6 +290,21 @@ impl Parser<'_> {
                 let item = self.text.add(place, Part::Token(pattern));
                 return self.item(item);
             }
+            "number" => {
+                self.expect('(', "`%number`")?;
+                let (at, word) = self.next()?;
+                let Word::Text(asked) = word else {
+                    return Err(SyntaxError::at(
+                        at,
+                        "%number takes what is asked in quotes: %number(\">=0 <10 *0.5 any\")",
+                    ));
+                };
+                let set = NumberSet::parse(&asked).map_err(|what| SyntaxError::at(at, what))?;
+                self.expect(')', "what is asked of a number")?;
+                let expr = self.exprs.numbers(set);
+                let item = self.text.add(place, Part::Terminal(expr));
+                return self.item(item);
+            }
             "object" => {
                 self.expect('{', "`%object`")?;
                 self.containers.push((place, Container::Object(Object::default())));
@@ -303,7 +318,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
-                     %token(\"...\"), %object {{ ... }} and %array {{ ... }}"
+                     %token(\"...\"), %number(\"...\"), %object {{ ... }} and %array {{ ... }}"
                 );
                 return Err(SyntaxError::at(place, message));
             }

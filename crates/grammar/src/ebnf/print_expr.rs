@@ -132,6 +132,10 @@ impl ExprPrinter {
                 (6, key(body).2, min, max).hash(&mut hasher);
                 (key(body).0, size(body).saturating_add(2))
             }
+            Expr::Number(number) => {
+                (7, number).hash(&mut hasher);
+                (u16::from(b'0'), 4)
+            }
         };
         ((first, size, mixed(hasher.finish())), size)
     }
@@ -176,7 +180,7 @@ impl ExprPrinter {
             return true;
         }
         match self.exprs.get(id).clone() {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => true,
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => true,
             Expr::Concat { .. } => matches!(*self.pieces(id), [Piece::Text(_)]),
             Expr::Or(parts) => {
                 spans::class_and_others(&mut self.exprs, &parts).is_some_and(|(_, others)| others.is_empty())
@@ -291,6 +295,10 @@ impl ExprPrinter {
                 Expr::Repeat { body, min, max } => {
                     let inner = vec![Step::Expr(body, Place::Repeated), Step::Count(min, max)];
                     (place == Place::Repeated, inner)
+                }
+                Expr::Number(number) => {
+                    let text = format!("%number(\"{}\")", crate::exprs::whole_set(&number));
+                    (false, vec![Step::Owned(text)])
                 }
             };
             if needed {

@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet, SharedExprs};
 
-use super::numbers::{Kind, any_integer, any_number};
+use super::intervals::{any_integer, any_number};
+use super::numbers::Kind;
 use super::schema::Format;
 use super::strings::{Strings, Tables};
 use super::surface::Surfaces;
@@ -76,7 +77,7 @@ impl Common {
     /// Any number of a kind.
     pub(super) fn number(&self, kind: Kind) -> ExprId {
         match kind {
-            Kind::Number => self.number,
+            Kind::Number | Kind::Fraction | Kind::Pointed => self.number,
             Kind::Integer => self.integer,
             Kind::Pointless => self.pointless,
         }

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::decimal::Decimal;
+use stencilm_regex::Decimal;
+
 use super::document::{Document, Json, JsonId, quoted};
 use super::refs::{RefProblem, Refs};
 use super::schema::{Fate, Format, Keyword, Refusal, Schema, SchemaId, Schemas, Types};
@@ -83,6 +84,7 @@ impl<'t> Reader<'t, '_> {
                 };
                 bound
             }
+            "multipleOf" => Keyword::MultipleOf(self.step(name, value)?),
             "minLength" => Keyword::MinLength(self.least(name, value)?),
             "maxLength" => Keyword::MaxLength(self.greatest(name, value)?),
             "minItems" => Keyword::MinItems(self.least(name, value)?),
@@ -175,8 +177,6 @@ impl<'t> Reader<'t, '_> {
         } else if matches!(name, "then" | "else" | "minContains" | "maxContains") {
             // Part of `if` or `contains`, which is refused; not dropped without a word when that is relaxed.
             self.refuse(name, "it belongs to a keyword that is not supported");
-        } else if name == "multipleOf" && self.is_not_positive(value) {
-            return Err(self.wrong(name, value, "a number above 0"));
         } else if let Some((_, way_out)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
             self.refuse(name, *way_out);
         } else if ANNOTATIONS.contains(&name) || (name == "id" && self.draft == Draft::D4) {
@@ -185,13 +185,6 @@ impl<'t> Reader<'t, '_> {
             self.annotate(name, "unknown keyword");
         }
         Ok(())
-    }
-
-    fn is_not_positive(&self, value: JsonId) -> bool {
-        match self.document.get(value) {
-            Json::Number(text) => Decimal::parse(text).is_some_and(|step| step.negative || step.is_zero()),
-            _ => true,
-        }
     }
 
     fn types(&self, value: JsonId) -> Result<Types, GrammarError> {
@@ -222,6 +215,15 @@ impl<'t> Reader<'t, '_> {
             let message = format!("{name} {} needs too many digits; use a smaller number", self.document.show(value));
             GrammarError::new(ErrorKind::Limit, self.place(), message)
         })
+    }
+
+    /// A number above 0 that divides.
+    fn step(&self, name: &str, value: JsonId) -> Result<Decimal, GrammarError> {
+        let step = self.number(name, value)?;
+        if step.negative || step.is_zero() {
+            return Err(self.wrong(name, value, "a number above 0"));
+        }
+        Ok(step)
     }
 
     /// A bound on numbers; `None` for a draft-4 flag, which is read together with the bound it belongs to.

@@ -3,9 +3,8 @@
 //! A value's parts are numbered before the value itself, so both are one pass over a range of numbers.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::ExprId;
+use stencilm_regex::{Decimal, ExprId};
 
-use super::decimal::Decimal;
 use super::document::{Json, JsonId};
 use super::lower::Lowering;
 use super::numbers::{Kind, exactly};
@@ -23,13 +22,9 @@ impl Lowering<'_> {
             Json::Bool(value) => self.builder.exprs.literal(if *value { b"true" } else { b"false" }),
             Json::String(text) => self.strings.literals(&mut self.builder.exprs, &[text]),
             Json::Number(text) => {
-                if !self.natural() {
-                    let reason = "with spelling \"any\", one number has infinitely many spellings with exponents, which is \
-                                  not supported; use the natural spelling";
-                    let place = document.pointer(value);
-                    return Err(GrammarError::new(ErrorKind::Unsupported, place, reason));
-                }
-                let number = Decimal::parse(text).and_then(|number| exactly(&mut self.builder.exprs, &number, kind));
+                let spelling = self.options.spelling;
+                let number = Decimal::parse(text);
+                let number = number.and_then(|number| exactly(&mut self.builder.exprs, &number, kind, spelling));
                 number.ok_or_else(|| {
                     let message = format!("{} needs too many digits; use a smaller number", document.show(value));
                     GrammarError::new(ErrorKind::Limit, document.pointer(value), message)

@@ -7,6 +7,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, Limits};
 
+use super::JsonSchemaOptions;
 use super::common::common_exprs;
 use super::document::{Json, JsonId};
 use super::explain::{Branch, Need, Reasons, What};
@@ -15,7 +16,6 @@ use super::normal::{Conjunction, Normal};
 use super::schema::{self, SchemaId, Schemas, Types};
 use super::strings::Strings;
 use super::surface::{MAX_INDENT_DEPTH, Surfaces};
-use super::{JsonSchemaOptions, Spelling};
 use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface};
@@ -375,10 +375,6 @@ impl<'a> Lowering<'a> {
         let finding = Finding { keyword: keyword.into(), place, note: reason.into() };
         self.relaxed.push((at, finding));
         Ok(())
-    }
-
-    pub(super) fn natural(&self) -> bool {
-        self.options.spelling == Spelling::Natural
     }
 
     fn report(&mut self) -> KeptReport {

@@ -6,11 +6,11 @@
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
+use stencilm_regex::{Decimal, End};
 
 use super::canonical::canonical;
 use super::document::{Json, JsonId};
 use super::normal::Conjunction;
-use super::numbers::End;
 use super::schema::{Format, Keyword, SchemaId, Schemas, Types};
 
 /// Two constraints that exclude each other.
@@ -44,6 +44,8 @@ pub(super) struct Merged<'a> {
     pub(super) values: Option<From<Vec<JsonId>>>,
     pub(super) lower: Option<From<End>>,
     pub(super) upper: Option<From<End>>,
+    /// The value is a multiple of all of these.
+    pub(super) multiple_of: Vec<From<Decimal>>,
     pub(super) min_length: u32,
     pub(super) max_length: Option<u32>,
     pub(super) patterns: Vec<From<JsonId>>,
@@ -107,6 +109,7 @@ fn unconstrained<'a>() -> Merged<'a> {
         values: None,
         lower: None,
         upper: None,
+        multiple_of: Vec::new(),
         min_length: 0,
         max_length: None,
         patterns: Vec::new(),
@@ -158,6 +161,7 @@ impl<'a> Merger<'a> {
                         merged.upper = Some(From { value: end, at: id });
                     }
                 }
+                Keyword::MultipleOf(step) => merged.multiple_of.push(From { value: step.clone(), at: id }),
                 Keyword::MinLength(min) if *min > merged.min_length => {
                     merged.min_length = *min;
                     self.min_length_at = Some(id);
@@ -363,7 +367,7 @@ pub(super) fn type_of(value: &Json) -> Types {
     match value {
         Json::Null => Types::NULL,
         Json::Bool(_) => Types::BOOLEAN,
-        Json::Number(text) => match super::decimal::Decimal::parse(text) {
+        Json::Number(text) => match Decimal::parse(text) {
             Some(number) if !number.is_integer() => Types::FRACTION,
             Some(_) => Types::INTEGER,
             // The exponent is beyond counting; its sign decides.

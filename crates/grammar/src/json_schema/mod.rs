@@ -8,10 +8,10 @@
 
 mod canonical;
 mod common;
-mod decimal;
 mod document;
 mod explain;
 mod formats;
+mod intervals;
 mod keywords;
 mod lengths;
 mod literal;

@@ -8,11 +8,9 @@ use super::document::{Json, JsonId};
 use super::explain::Branch;
 use super::lengths::{self, Lengths};
 use super::lower::Lowering;
-use super::merge::{Clash, From, Merged};
-use super::numbers::{Kind, between};
+use super::merge::{From, Merged};
 use super::schema::{SchemaId, Schemas, Types};
 use super::strings::quote;
-use super::vocabulary::Draft;
 use crate::error::{ErrorKind, GrammarError};
 
 impl<'a> Lowering<'a> {
@@ -32,12 +30,9 @@ impl<'a> Lowering<'a> {
         }
         if merged.types.meets(Types::NUMBER) {
             let number = self.number(merged, at)?;
-            branches.push(match (&merged.lower, &merged.upper) {
-                (Some(low), Some(high)) if number == ExprId::NOTHING => {
-                    let message = format!("no integer lies between {} and {}", low.value.value, high.value.value);
-                    Branch::Impossible(vec![Clash { place: self.schemas.place(low.at), message }])
-                }
-                _ => Branch::Possible,
+            branches.push(match self.without_numbers(merged, at, number) {
+                Some(clash) => Branch::Impossible(vec![clash]),
+                None => Branch::Possible,
             });
             scalars.push(number);
         }
@@ -48,42 +43,6 @@ impl<'a> Lowering<'a> {
             scalars.push(string);
         }
         Ok(())
-    }
-
-    /// Which numbers the types leave.
-    pub(super) fn number_kind(&self, merged: &Merged) -> Kind {
-        match merged.types.meets(Types::FRACTION) {
-            true => Kind::Number,
-            false if self.schemas.draft == Draft::D4 => Kind::Pointless,
-            false => Kind::Integer,
-        }
-    }
-
-    fn number(&mut self, merged: &Merged, at: SchemaId) -> Result<ExprId, GrammarError> {
-        let kind = self.number_kind(merged);
-        let integer = kind != Kind::Number;
-        let bounded = merged.lower.is_some() || merged.upper.is_some();
-        if !self.natural() && (integer || bounded) {
-            let what = if integer { "type" } else { "minimum" };
-            let place = merged.lower.as_ref().or(merged.upper.as_ref()).map_or(at, |bound| bound.at);
-            let reason = "with spelling \"any\", integers and bounded numbers would need exponents of any size, which is \
-                          not supported; use the natural spelling";
-            self.relax(place, what, reason)?;
-            return Ok(common().number(Kind::Number));
-        }
-        if !bounded {
-            return Ok(common().number(kind));
-        }
-        let exprs = &mut self.builder.exprs;
-        let lower = merged.lower.as_ref().map(|bound| &bound.value);
-        let upper = merged.upper.as_ref().map(|bound| &bound.value);
-        between(exprs, lower, upper, kind).ok_or_else(|| {
-            GrammarError::new(
-                ErrorKind::Limit,
-                self.schemas.place(at),
-                "a bound needs too many digits; use a smaller number",
-            )
-        })
     }
 
     fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {

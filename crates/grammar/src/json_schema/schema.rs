@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::decimal::Decimal;
+use stencilm_regex::Decimal;
+
 use super::document::{Document, JsonId};
 use super::vocabulary::Draft;
 
@@ -161,6 +162,7 @@ pub(super) enum Keyword {
         bound: Decimal,
         exclusive: bool,
     },
+    MultipleOf(Decimal),
     MinLength(u32),
     MaxLength(u32),
     Pattern(JsonId),

@@ -1,11 +1,11 @@
 //! Whether a given value fits merged constraints: decides which values of an `enum` stay.
 
+use stencilm_regex::{Decimal, End, NumberForm, NumberSet};
+
 use super::canonical::canonical;
-use super::decimal::Decimal;
 use super::document::{Json, JsonId, quoted};
 use super::lower::Lowering;
 use super::merge::{Merged, merge, type_of};
-use super::numbers::End;
 use super::schema::SchemaId;
 use crate::error::{ErrorKind, GrammarError};
 
@@ -129,7 +129,13 @@ fn outside(number: &Decimal, merged: &Merged) -> Option<String> {
     if let Some(end) = merged.upper.as_ref().filter(|end| above(&end.value)) {
         return Some(format!("it is above the maximum, {}", end.value.value));
     }
-    None
+    // Steps were checked when they were read, one by one.
+    let is_multiple = |step: &Decimal| {
+        NumberSet::new(None, None, std::slice::from_ref(step), &[], NumberForm::Any)
+            .is_ok_and(|set| set.contains(number))
+    };
+    let step = merged.multiple_of.iter().find(|step| !is_multiple(&step.value));
+    step.map(|step| format!("it is no multiple of {}", step.value))
 }
 
 /// A spelling between the quotes that belongs to both alphabets.

@@ -37,7 +37,7 @@ pub(super) const ANNOTATIONS: [&str; 19] = [
 ];
 
 /// Keywords that constrain and are not supported, each with its way out.
-pub(super) const REFUSED: [(&str, &str); 14] = [
+pub(super) const REFUSED: [(&str, &str); 13] = [
     ("not", "negation is not supported; say what is allowed instead"),
     ("if", "conditions are not supported; use anyOf with one branch for each case"),
     ("dependentRequired", "dependencies are not supported; use anyOf with one branch for each case"),
@@ -47,7 +47,6 @@ pub(super) const REFUSED: [(&str, &str); 14] = [
     ("unevaluatedProperties", "use additionalProperties in one object schema that has all properties"),
     ("unevaluatedItems", "use items beside prefixItems"),
     ("contains", "use items, or prefixItems for fixed places"),
-    ("multipleOf", "divisibility is not supported; use type integer, or an enum"),
     ("minProperties", "counting members is not supported; name the needed ones in required"),
     ("maxProperties", "counting members is not supported; set additionalProperties to false"),
     ("$dynamicRef", "dynamic references are not supported; use $ref"),

@@ -67,6 +67,11 @@ fn bytes() {
     let grammar = crate::grammar(text);
     assert!(crate::recogniser::matches(&grammar, b"\xffab"));
     check("root ::= %lexeme(%not(\"a\"))", &["", "b", "aa"], &["a"]);
+    check(
+        "root ::= %number(\">-1 <=21 *7 !*2 plain\") \"x\"",
+        &["7x", "7.0x", "21x"],
+        &["0x", "14x", "8x", "7e0x", "35x"],
+    );
 }
 
 #[test]

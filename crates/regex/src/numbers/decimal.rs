@@ -6,33 +6,43 @@ use std::cmp::Ordering;
 use std::fmt;
 
 /// Most digits that a number may need when it is written without an exponent.
-pub(super) const MAX_DIGITS: i64 = 4_096;
+pub const MAX_DIGITS: i64 = 4_096;
 
 /// An exact decimal number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Decimal {
-    pub(super) negative: bool,
+pub struct Decimal {
+    /// Whether it is below 0.
+    pub negative: bool,
     digits: Box<[u8]>,
     point: i64,
 }
 
 /// The magnitude of a number as digits (values 0 to 9) before and after the point.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Plain {
+pub struct Plain {
     /// At least one digit, no leading zero but for zero itself.
-    pub(super) int: Vec<u8>,
+    pub int: Vec<u8>,
     /// No trailing zero.
-    pub(super) frac: Vec<u8>,
+    pub frac: Vec<u8>,
 }
 
 impl Decimal {
     /// The number 0.
-    pub(super) fn zero() -> Decimal {
+    pub fn zero() -> Decimal {
         Decimal { negative: false, digits: Box::default(), point: 0 }
     }
 
+    /// An integer as a number.
+    pub fn from_integer(value: i64) -> Decimal {
+        let text = value.unsigned_abs().to_string();
+        let significant = text.trim_end_matches('0');
+        let digits: Box<[u8]> = significant.bytes().map(|digit| digit - b'0').collect();
+        let point = if digits.is_empty() { 0 } else { text.len() as i64 };
+        Decimal { negative: value < 0, digits, point }
+    }
+
     /// Reads a well-formed JSON number. `None` when the exponent is beyond every use.
-    pub(super) fn parse(text: &str) -> Option<Decimal> {
+    pub fn parse(text: &str) -> Option<Decimal> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -55,16 +65,49 @@ impl Decimal {
         Some(Decimal { negative, digits: digits[start..end].into(), point })
     }
 
-    pub(super) fn is_zero(&self) -> bool {
+    /// Reads a text that may be no JSON number, or one with an exponent beyond every use.
+    pub fn parse_checked(text: &str) -> Option<Decimal> {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (mantissa, exponent) = unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(a, b)| (a, Some(b)));
+        let (int, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(a, b)| (a, Some(b)));
+        let well_formed = digits(int)
+            && (int == "0" || !int.starts_with('0'))
+            && fraction.is_none_or(digits)
+            && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)));
+        if well_formed { Decimal::parse(text) } else { None }
+    }
+
+    /// The digits, without zeros around them, and the power of ten of the first.
+    pub(super) fn leading(&self) -> (&[u8], i64) {
+        (&self.digits, self.point - 1)
+    }
+
+    /// A JSON text of exactly this number.
+    pub fn exact(&self) -> String {
+        if self.is_zero() {
+            return "0".into();
+        }
+        let digits: String = self.digits.iter().map(|&digit| char::from(b'0' + digit)).collect();
+        let sign = if self.negative { "-" } else { "" };
+        match self.point - self.digits.len() as i64 {
+            0 => format!("{sign}{digits}"),
+            power => format!("{sign}{digits}e{power}"),
+        }
+    }
+
+    /// Whether it is 0.
+    pub fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }
 
-    pub(super) fn is_integer(&self) -> bool {
+    /// Whether it has no fraction.
+    pub fn is_integer(&self) -> bool {
         self.digits.len() as i64 <= self.point || self.is_zero()
     }
 
     /// The number as a count, where it is one and fits.
-    pub(super) fn to_u64(&self) -> Option<u64> {
+    pub fn to_u64(&self) -> Option<u64> {
         if self.negative || !self.is_integer() || self.point > 19 {
             return None;
         }
@@ -74,7 +117,7 @@ impl Decimal {
     }
 
     /// The magnitude without an exponent, unless that takes more than [`MAX_DIGITS`] digits.
-    pub(super) fn plain(&self) -> Option<Plain> {
+    pub fn plain(&self) -> Option<Plain> {
         let length = self.digits.len() as i64;
         if self.point > MAX_DIGITS || length.checked_sub(self.point)? > MAX_DIGITS {
             return None;
@@ -85,7 +128,8 @@ impl Decimal {
         Some(Plain { int, frac })
     }
 
-    fn compare_magnitude(&self, other: &Decimal) -> Ordering {
+    /// How the magnitudes compare, whatever the signs.
+    pub(super) fn compare_magnitude(&self, other: &Decimal) -> Ordering {
         match (self.is_zero(), other.is_zero()) {
             (true, true) => Ordering::Equal,
             (true, false) => Ordering::Less,

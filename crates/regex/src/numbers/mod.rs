@@ -1,0 +1,94 @@
+//! Sets of numbers as expressions: the JSON texts of all numbers between two bounds that are multiples of some numbers and
+//! of none of some others.
+//!
+//! What is left of such a set after some digits ([`Number`]) is found by arithmetic instead of being laid out: how the
+//! digits compare with those of the bounds, their remainder, and where the point stands is all that the rest of the text
+//! can hang on. Whether anything is left is arithmetic too, so a set never leads into a dead end and no search is needed.
+//!
+//! [`decimal`] are exact numbers, [`set`] is what is asked for, [`state`] what is left after some text, [`reach`] whether
+//! it can be completed.
+
+mod decimal;
+mod reach;
+mod set;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::byteset::ByteSet;
+use crate::expr::{Expr, ExprId, ExprSet};
+
+pub use decimal::{Decimal, MAX_DIGITS, Plain};
+pub use set::{End, NumberForm, NumberSet, NumberSetError};
+pub use state::Number;
+pub(crate) use state::Rest;
+
+impl ExprSet {
+    /// The texts of all members of a set of numbers.
+    pub fn numbers(&mut self, set: NumberSet) -> ExprId {
+        match Number::start(Arc::new(set)) {
+            Some(number) => self.number(number),
+            None => ExprId::NOTHING,
+        }
+    }
+
+    /// The same texts as an expression of another set.
+    pub fn number_again(&mut self, number: &Number) -> ExprId {
+        self.number(number.clone())
+    }
+
+    fn number(&mut self, number: Number) -> ExprId {
+        self.intern(Expr::Number(Box::new(number)))
+    }
+
+    /// What is left of a set of numbers after some text.
+    pub(crate) fn number_rest(&mut self, rest: Rest) -> ExprId {
+        match rest {
+            Rest::Nothing => ExprId::NOTHING,
+            Rest::Number(number) => self.number(number),
+            Rest::Zeros => self.digits(b'0', 0),
+            Rest::Digits => self.digits(b'9', 0),
+            Rest::Exponent(least, most) => self.exponent(least, most),
+        }
+    }
+
+    /// At least so many digits up to a greatest one.
+    fn digits(&mut self, greatest: u8, count: u32) -> ExprId {
+        let digit = self.bytes(ByteSet::range(b'0', greatest));
+        self.repeat(digit, count, None)
+    }
+
+    /// An exponent between two ends, with any sign that fits and any zeros before it.
+    fn exponent(&mut self, least: Option<i64>, most: Option<i64>) -> ExprId {
+        let mut ways = Vec::new();
+        if most.is_none_or(|most| most >= 0) {
+            let plus = self.literal(b"+");
+            let plus = self.optional(plus);
+            let size = self.exponent_size(least.unwrap_or(0).max(0), most);
+            ways.push(self.concat(plus, size));
+        }
+        if least.is_none_or(|least| least <= 0) {
+            let minus = self.literal(b"-");
+            let size = self.exponent_size(-most.unwrap_or(0).min(0), least.map(|least| -least));
+            ways.push(self.concat(minus, size));
+        }
+        self.or(&ways)
+    }
+
+    /// Digits of an integer of 0 or more between two ends, after any zeros.
+    fn exponent_size(&mut self, least: i64, most: Option<i64>) -> ExprId {
+        if (least, most) == (0, None) {
+            return self.digits(b'9', 1);
+        }
+        let end = |value: i64| End { value: Decimal::from_integer(value), exclusive: false };
+        let most = most.map(end);
+        let set = NumberSet::new(Some(&end(least)), most.as_ref(), &[], &[], NumberForm::Digits);
+        // A step of 1 keeps every limit, and the ends are in order, so there are such integers.
+        let Some(number) = set.ok().and_then(|set| Number::unsigned(Arc::new(set))) else { return ExprId::NOTHING };
+        let zeros = self.digits(b'0', 0);
+        let number = self.number(number);
+        self.concat(zeros, number)
+    }
+}

@@ -1,0 +1,364 @@
+//! What is asked of numbers, checked and brought into the form that the arithmetic needs.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
+use super::decimal::Decimal;
+
+/// Remainders stay below this, so that products of two fit 128 bits.
+const MAX_MODULUS: u64 = 1 << 62;
+/// Most numbers of which none may be a divisor.
+const MAX_OTHERS: usize = 8;
+
+/// One end of an interval.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct End {
+    /// The bound.
+    pub value: Decimal,
+    /// Whether the value itself lies outside.
+    pub exclusive: bool,
+}
+
+/// How numbers are spelled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum NumberForm {
+    /// In every way that JSON has.
+    Any,
+    /// Without an exponent; a fraction may have more zeros than it needs.
+    Plain,
+    /// By digits and a sign alone.
+    Digits,
+}
+
+/// Why a set of numbers cannot be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NumberSetError {
+    /// A common multiple has too many digits.
+    #[error("the common multiples of these numbers need more than 18 digits; use rounder numbers")]
+    TooManyDigits,
+    /// A step that is not above 0.
+    #[error("only of a number above 0 there are multiples")]
+    NotPositive,
+    /// Too many numbers that must not divide.
+    #[error("at most 8 numbers can be kept from being divisors at once")]
+    TooManyOthers,
+}
+
+/// `factor × 10^scale`, where `factor` is not a multiple of 10.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Step {
+    pub(super) factor: u64,
+    pub(super) scale: i64,
+}
+
+/// A bound on magnitudes: its digits, the power of ten of the first, and whether it lies outside.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Bound {
+    pub(super) digits: Box<[u8]>,
+    pub(super) order: i64,
+    pub(super) exclusive: bool,
+}
+
+/// The magnitudes above 0 of one sign.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Magnitudes {
+    pub(super) lower: Option<Bound>,
+    pub(super) upper: Option<Bound>,
+}
+
+/// Numbers between bounds that are multiples of some numbers and not of others, in one form of spelling.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NumberSet {
+    /// Of everything below.
+    fingerprint: u64,
+    pub(super) form: NumberForm,
+    lower: Option<End>,
+    upper: Option<End>,
+    /// All members are multiples of this.
+    pub(super) step: Option<Step>,
+    /// No member is a multiple of these, which are multiples of `step`.
+    pub(super) others: Box<[Step]>,
+    /// A common multiple of the factors of `step` and of all `others`.
+    pub(super) modulus: u64,
+    /// The same of `step` and `others` as they are counted in the power of ten of `step`.
+    pub(super) counted: u64,
+    /// Whether 0 is a member.
+    pub(super) zero: bool,
+    /// The positive members and the negative ones.
+    pub(super) sides: [Option<Magnitudes>; 2],
+}
+
+impl Hash for NumberSet {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.fingerprint.hash(state);
+    }
+}
+
+impl NumberSet {
+    /// The numbers between two ends that are multiples of every number of one list and of none of the other.
+    ///
+    /// # Errors
+    /// [`NumberSetError`] for a step that is not above 0, or when the arithmetic would need too many digits.
+    pub fn new(
+        lower: Option<&End>,
+        upper: Option<&End>,
+        multiple_of: &[Decimal],
+        not_multiple_of: &[Decimal],
+        form: NumberForm,
+    ) -> Result<NumberSet, NumberSetError> {
+        let mut step = if form == NumberForm::Digits { Some(Step { factor: 1, scale: 0 }) } else { None };
+        for number in multiple_of {
+            let next = Step::of(number)?;
+            step = Some(match step {
+                Some(step) => step.common(next)?,
+                None => next,
+            });
+        }
+        if not_multiple_of.len() > MAX_OTHERS {
+            return Err(NumberSetError::TooManyOthers);
+        }
+        let mut others = Vec::with_capacity(not_multiple_of.len());
+        for number in not_multiple_of {
+            let other = Step::of(number)?;
+            others.push(step.map_or(Ok(other), |step| step.common(other))?);
+        }
+        others.sort_unstable_by_key(|other| (other.scale, other.factor));
+        others.dedup();
+        let all = others.clone();
+        let is_told = |other: &Step| all.iter().any(|of| of != other && of.common(*other) == Ok(*other));
+        others.retain(|other| !is_told(other));
+        let mut modulus = step.map_or(1, |step| step.factor);
+        let mut counted = modulus;
+        for &other in &others {
+            modulus = common_multiple(modulus, Step { scale: 0, ..other })?;
+            if let Some(step) = step {
+                counted = common_multiple(counted, Step { scale: other.scale - step.scale, ..other })?;
+            }
+        }
+        let only_zero = step.is_some_and(|step| others.contains(&step));
+        let mut set = NumberSet {
+            fingerprint: 0,
+            form,
+            lower: lower.cloned(),
+            upper: upper.cloned(),
+            zero: others.is_empty() && fits(&Decimal::zero(), lower, upper),
+            sides: [None, None],
+            step,
+            others: others.into(),
+            modulus,
+            counted,
+        };
+        if !only_zero {
+            set.sides = [false, true].map(|negative| magnitudes(negative, lower, upper));
+        }
+        if let (Some(low), Some(high)) = (lower, upper)
+            && low.value == high.value
+            && !set.divides_as_asked(&low.value)
+        {
+            set.sides = [None, None];
+        }
+        set.fingerprint = set.hashed();
+        Ok(set)
+    }
+
+    fn hashed(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.form, &self.lower, &self.upper, self.step, &self.others).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// How the members are spelled.
+    pub fn form(&self) -> NumberForm {
+        self.form
+    }
+
+    /// Whether a number is a member, whatever its spelling.
+    pub fn contains(&self, number: &Decimal) -> bool {
+        fits(number, self.lower.as_ref(), self.upper.as_ref()) && self.divides_as_asked(number)
+    }
+
+    fn divides_as_asked(&self, number: &Decimal) -> bool {
+        self.step.is_none_or(|step| step.divides(number)) && !self.others.iter().any(|other| other.divides(number))
+    }
+
+    /// Reads what [`NumberSet`] prints.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str) -> Result<NumberSet, String> {
+        let (mut lower, mut upper) = (None, None);
+        let (mut multiple_of, mut not_multiple_of) = (Vec::new(), Vec::new());
+        let mut form = NumberForm::Any;
+        for word in text.split_ascii_whitespace() {
+            let number = |text: &str| {
+                Decimal::parse_checked(text)
+                    .ok_or_else(|| format!("{text:?} is not a JSON number with a usable exponent"))
+            };
+            let end = |text: &str, exclusive| Ok::<_, String>(Some(End { value: number(text)?, exclusive }));
+            match word {
+                "any" => form = NumberForm::Any,
+                "plain" => form = NumberForm::Plain,
+                "digits" => form = NumberForm::Digits,
+                _ => {
+                    if let Some(value) = word.strip_prefix(">=") {
+                        lower = end(value, false)?;
+                    } else if let Some(value) = word.strip_prefix('>') {
+                        lower = end(value, true)?;
+                    } else if let Some(value) = word.strip_prefix("<=") {
+                        upper = end(value, false)?;
+                    } else if let Some(value) = word.strip_prefix('<') {
+                        upper = end(value, true)?;
+                    } else if let Some(value) = word.strip_prefix("!*") {
+                        not_multiple_of.push(number(value)?);
+                    } else if let Some(value) = word.strip_prefix('*') {
+                        multiple_of.push(number(value)?);
+                    } else {
+                        return Err(format!(
+                            "{word:?} is not known; there are >=1, >1, <=1, <1, *1 (a multiple of 1), !*1 (no multiple), any, \
+                             plain and digits"
+                        ));
+                    }
+                }
+            }
+        }
+        NumberSet::new(lower.as_ref(), upper.as_ref(), &multiple_of, &not_multiple_of, form)
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl fmt::Display for NumberSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(end) = &self.lower {
+            write!(f, ">{}{} ", if end.exclusive { "" } else { "=" }, end.value.exact())?;
+        }
+        if let Some(end) = &self.upper {
+            write!(f, "<{}{} ", if end.exclusive { "" } else { "=" }, end.value.exact())?;
+        }
+        if let Some(step) = self.step {
+            write!(f, "*{}e{} ", step.factor, step.scale)?;
+        }
+        for other in &self.others {
+            write!(f, "!*{}e{} ", other.factor, other.scale)?;
+        }
+        f.write_str(match self.form {
+            NumberForm::Any => "any",
+            NumberForm::Plain => "plain",
+            NumberForm::Digits => "digits",
+        })
+    }
+}
+
+fn fits(number: &Decimal, lower: Option<&End>, upper: Option<&End>) -> bool {
+    let above = |end: &End| *number > end.value || (!end.exclusive && *number == end.value);
+    let below = |end: &End| *number < end.value || (!end.exclusive && *number == end.value);
+    lower.is_none_or(above) && upper.is_none_or(below)
+}
+
+/// The magnitudes above 0 of one sign between two ends.
+fn magnitudes(negative: bool, lower: Option<&End>, upper: Option<&End>) -> Option<Magnitudes> {
+    let (near, far) = if negative { (upper, lower) } else { (lower, upper) };
+    let same_sign = |end: &&End| end.value.negative == negative && !end.value.is_zero();
+    // An end on the other side of 0, or 0 itself, rules out this sign if it is the far one, and says nothing else.
+    if far.is_some_and(|end| !same_sign(&end)) {
+        return None;
+    }
+    let bound = |end: &End| {
+        let (digits, order) = end.value.leading();
+        Bound { digits: digits.into(), order, exclusive: end.exclusive }
+    };
+    if let (Some(near), Some(far)) = (near.filter(same_sign), far) {
+        let order = near.value.compare_magnitude(&far.value);
+        if order.is_gt() || (order.is_eq() && (near.exclusive || far.exclusive)) {
+            return None;
+        }
+    }
+    Some(Magnitudes { lower: near.filter(same_sign).map(bound), upper: far.map(bound) })
+}
+
+impl Step {
+    /// A number above 0 as a step.
+    fn of(number: &Decimal) -> Result<Step, NumberSetError> {
+        let (digits, order) = number.leading();
+        if number.negative || number.is_zero() {
+            return Err(NumberSetError::NotPositive);
+        }
+        if digits.len() > 18 {
+            return Err(NumberSetError::TooManyDigits);
+        }
+        let factor = digits.iter().fold(0, |value, &digit| value * 10 + u64::from(digit));
+        Ok(Step { factor, scale: order + 1 - digits.len() as i64 })
+    }
+
+    /// The least common multiple.
+    fn common(self, other: Step) -> Result<Step, NumberSetError> {
+        let ((twos, fives, rest), (other_twos, other_fives, other_rest)) = (self.powers(), other.powers());
+        let (twos, fives) = (twos.max(other_twos), fives.max(other_fives));
+        let scale = twos.min(fives);
+        let power = |base: u64, power: i64| u32::try_from(power).ok().and_then(|power| base.checked_pow(power));
+        let rest = (rest / gcd(rest, other_rest)).checked_mul(other_rest);
+        let factor = || rest?.checked_mul(power(2, twos - scale)?)?.checked_mul(power(5, fives - scale)?);
+        match factor() {
+            Some(factor) if factor < MAX_MODULUS => Ok(Step { factor, scale }),
+            _ => Err(NumberSetError::TooManyDigits),
+        }
+    }
+
+    /// The powers of 2 and 5, scale included, and what is left.
+    fn powers(self) -> (i64, i64, u64) {
+        let (mut twos, mut fives, mut rest) = (self.scale, self.scale, self.factor);
+        while rest.is_multiple_of(2) {
+            rest /= 2;
+            twos += 1;
+        }
+        while rest.is_multiple_of(5) {
+            rest /= 5;
+            fives += 1;
+        }
+        (twos, fives, rest)
+    }
+
+    /// The step as an integer, where it is one and fits.
+    pub(super) fn whole(self) -> Option<u64> {
+        let power = 10u64.checked_pow(u32::try_from(self.scale).ok()?)?;
+        self.factor.checked_mul(power).filter(|&whole| whole < MAX_MODULUS)
+    }
+
+    fn divides(self, number: &Decimal) -> bool {
+        let (digits, order) = number.leading();
+        let digits_at = order + 1 - digits.len() as i64;
+        let remainder = digits.iter().fold(0, |value, &digit| append(value, 1, digit, self.factor));
+        number.is_zero() || (digits_at >= self.scale && times_ten(remainder, digits_at - self.scale, self.factor) == 0)
+    }
+}
+
+fn common_multiple(a: u64, b: Step) -> Result<u64, NumberSetError> {
+    Step { factor: a, scale: 0 }.common(b)?.whole().ok_or(NumberSetError::TooManyDigits)
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// `value × 10^power` modulo `modulus`.
+pub(super) fn times_ten(value: u64, power: i64, modulus: u64) -> u64 {
+    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(modulus)) as u64;
+    let (mut result, mut square, mut power) = (value % modulus, 10 % modulus, power.max(0));
+    while power > 0 && result != 0 {
+        if power & 1 == 1 {
+            result = times(result, square);
+        }
+        square = times(square, square);
+        power >>= 1;
+    }
+    result
+}
+
+/// The remainder after so many places more, the last of which is `digit`.
+pub(super) fn append(value: u64, places: i64, digit: u8, modulus: u64) -> u64 {
+    ((u128::from(times_ten(value, places, modulus)) + u128::from(digit)) % u128::from(modulus)) as u64
+}
