@@ -5,7 +5,8 @@
 //! leaves up, so that alternatives begin alike and go on differently.
 
 use stencilm_grammar::{
-    FreeMembers, Grammar, GrammarBuilder, KnownMember, Members, Node, NodeId, Report, RuleId, Surface,
+    ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KnownMember, Members, Node, NodeId, Report,
+    RuleId, Surface,
 };
 use stencilm_regex::{ByteSet, ExprId};
 
@@ -29,6 +30,28 @@ pub fn random_grammar(choices: &mut Choices<'_>) -> Option<Grammar> {
         maker.builder.define_rule(rule, body);
     }
     let root = maker.builder.node(Node::Rule(maker.rules[0]));
+    maker.builder.finish(root, Report::default()).ok()
+}
+
+/// A random object or array, of others and of short values; or `None` when it matches nothing.
+pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
+    let mut builder = GrammarBuilder::default();
+    let rule = builder.declare_rule("value");
+    let mut maker = Maker { builder, rules: vec![rule], pool: Vec::new() };
+    for text in ["1", "2", "12", "\"a\"", "\"ab\"", "true"] {
+        let leaf = maker.literal(text.as_bytes());
+        maker.pool.push(leaf);
+    }
+    let digits = maker.builder.exprs.bytes((b'0'..=b'9').collect());
+    let digits = maker.builder.exprs.repeat(digits, 1, Some(2));
+    let digits = maker.builder.lexeme(digits);
+    maker.pool.push(digits);
+    for _ in 0..1 + choices.below(3) {
+        let node = if choices.chance(2) { maker.object(choices, 0) } else { maker.array(choices, 0) };
+        maker.pool.push(node);
+    }
+    let root = *maker.pool.last()?;
+    maker.builder.define_rule(rule, root);
     maker.builder.finish(root, Report::default()).ok()
 }
 
@@ -67,6 +90,7 @@ impl Maker {
                 12 => self.builder.repeat(parts[0], 0, Some(1)),
                 13 => self.repeat(choices, 0),
                 14 => self.call(choices, 0),
+                _ if choices.chance(3) => self.array(choices, 0),
                 _ => self.object(choices, 0),
             };
             self.pool.push(node);
@@ -107,6 +131,7 @@ impl Maker {
                 self.builder.choice(&parts)
             }
             4 => self.repeat(choices, depth),
+            5 if choices.chance(3) => self.array(choices, depth),
             5 => self.object(choices, depth),
             6 => {
                 let body = self.node(choices, depth.saturating_sub(1));
@@ -172,12 +197,55 @@ impl Maker {
                 known.push(KnownMember { name: name.into(), key, value, required: choices.chance(2) });
             }
         }
-        let free: Vec<FreeMembers> = choices.chance(2).then(|| self.free(choices, depth, &known)).into_iter().collect();
-        let ordered = if choices.chance(2) { 0 } else { known.len() };
-        self.builder.object(Members { known, ordered, free, min: 0, max: None, surface })
+        let mut free = Vec::new();
+        for class in 0..choices.below(3) {
+            free.push(self.free(choices, depth, &known, class));
+        }
+        let ordered = match choices.below(3) {
+            0 => 0,
+            1 => known.len(),
+            _ => choices.below(known.len() + 1),
+        };
+        let min = if choices.chance(4) { choices.below(4) as u32 } else { 0 };
+        let max = choices.chance(4).then(|| min + choices.below(4) as u32);
+        self.builder.object(Members { known, ordered, free, min, max, surface })
     }
 
-    fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember]) -> FreeMembers {
+    /// An array with counters; its elements are never empty.
+    fn array(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
+        let Surface { open, item, close, .. } = self.surface(choices);
+        let counters = choices.below(3);
+        let contains: Vec<(u32, Option<u32>)> = (0..counters)
+            .map(|_| {
+                let min = choices.below(3) as u32;
+                (min, choices.chance(2).then(|| min + choices.below(3) as u32))
+            })
+            .collect();
+        let mut place = |choices: &mut Choices<'_>| -> Box<[Element]> {
+            let alternatives = 1 + choices.below(3);
+            let mut element = || {
+                let value = self.node(choices, depth.saturating_sub(1));
+                // Behind a letter nothing is empty.
+                let value = if choices.chance(3) {
+                    let letter = self.literal(choices.pick(&["x", "1", "\"a\""]).as_bytes());
+                    self.builder.sequence(&[letter, value])
+                } else {
+                    value
+                };
+                Element { value, counts: choices.below(1 << counters) as u32 }
+            };
+            (0..alternatives).map(|_| element()).collect()
+        };
+        let prefix = (0..choices.below(3)).map(|_| place(choices)).collect();
+        let rest = if choices.chance(4) { Box::default() } else { place(choices) };
+        let min = choices.below(3) as u32;
+        let max = choices.chance(2).then(|| min + choices.below(4) as u32);
+        let empty = self.builder.exprs.literal(b"{}");
+        let surface = ArraySurface { empty, open, item, close };
+        self.builder.array(Items { prefix, rest, min, max, contains, unique: false, surface })
+    }
+
+    fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember], class: usize) -> FreeMembers {
         let exprs = &mut self.builder.exprs;
         let plain = ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement();
         let mut character = exprs.bytes(plain);
@@ -189,14 +257,17 @@ impl Maker {
         }
         let body = exprs.repeat(character, 0, None);
         let quote = exprs.literal(b"\"");
-        let key = exprs.concat_all(&[quote, body, quote]);
+        // Keys of the second class begin with a letter of their own; those of the first may, too.
+        let first = exprs.literal([&b""[..], b"b"][class.min(1)]);
+        let key = exprs.concat_all(&[quote, first, body, quote]);
         let mut taken: Vec<Box<str>> = known.iter().map(|member| member.name.as_str().into()).collect();
         if choices.chance(3) {
             taken.push("bc".into());
         }
         taken.sort_unstable();
         let value = self.node(choices, depth.saturating_sub(1));
-        FreeMembers { key, taken: taken.into(), value, some: None }
+        let some = choices.chance(4).then(|| self.node(choices, depth.saturating_sub(1)));
+        FreeMembers { key, taken: taken.into(), value, some }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

@@ -55,6 +55,8 @@ impl AddAssign for Counts {
 pub enum Source {
     /// Nodes put together at random, with what no notation writes.
     Nodes,
+    /// Objects and arrays in each other, with all that they can ask for.
+    Containers,
     /// A random regular expression.
     Regex,
     /// A random JSON Schema.
@@ -62,7 +64,7 @@ pub enum Source {
 }
 
 /// All sources.
-pub const SOURCES: [Source; 3] = [Source::Nodes, Source::Regex, Source::JsonSchema];
+pub const SOURCES: [Source; 4] = [Source::Nodes, Source::Containers, Source::Regex, Source::JsonSchema];
 
 /// Checks the case that the bytes choose, whatever its source.
 ///
@@ -75,7 +77,8 @@ pub fn fuzz_one(data: &[u8]) -> Counts {
 }
 
 fn source(choices: &mut Choices<'_>) -> Source {
-    [Source::Nodes, Source::Nodes, Source::Regex, Source::JsonSchema][choices.below(4)]
+    [Source::Nodes, Source::Nodes, Source::Containers, Source::Containers, Source::Regex, Source::JsonSchema]
+        [choices.below(6)]
 }
 
 /// The grammar that the bytes choose, as text for people.
@@ -89,6 +92,7 @@ pub fn shown(data: &[u8]) -> String {
 fn grammar(source: Source, choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     match source {
         Source::Nodes => (grammars::random_grammar(choices), "nodes".to_owned()),
+        Source::Containers => (grammars::random_container(choices), "containers".to_owned()),
         Source::Regex => notations::regex(choices),
         Source::JsonSchema => notations::json_schema(choices),
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stencilm_engine::Tokens;
-use stencilm_grammar::{Grammar, Members, MembersId, Node, NodeId, TokenPattern};
+use stencilm_grammar::{Grammar, Items, Members, MembersId, Node, NodeId, TokenPattern};
 use stencilm_regex::{Deriver, ExprId, LimitExceeded, Limits};
 
 /// A text as it was accepted: bytes, and where tokens began and ended.
@@ -105,7 +105,7 @@ impl<'a> Oracle<'a> {
             Node::Rule(rule) => self.ends(grammar.rule(*rule).body, at)?,
             Node::Capture { body, .. } => self.ends(*body, at)?,
             Node::Members(members) => self.members(*members, at)?,
-            Node::Items(_) => unreachable!("no such arrays are made"),
+            Node::Items(items) => self.items(grammar.items(*items), at)?,
             Node::Token(pattern) => {
                 let here = self.text.tokens.iter().find(|(start, _, _)| *start == at);
                 here.filter(|(_, _, id)| means(pattern, *id, self.tokens)).map_or(0, |(_, end, _)| bit(*end))
@@ -180,11 +180,11 @@ impl<'a> Oracle<'a> {
         let grammar = self.grammar;
         let members = grammar.members(id);
         let mut ends = 0;
-        if !members.known.iter().any(|member| member.required) {
+        if Seen::default().completes(members) {
             ends |= self.lexeme(members.surface.empty, at)?;
         }
         // Places before a key, each with the known members and the values of the free keys that were seen.
-        let start = Seen { known: 0, free: BTreeSet::new() };
+        let start = Seen::default();
         let mut work: Vec<(usize, Seen)> =
             places(self.lexeme(members.surface.open, at)?).map(|place| (place, start.clone())).collect();
         let mut done: HashSet<(usize, Seen)> = work.iter().cloned().collect();
@@ -192,7 +192,7 @@ impl<'a> Oracle<'a> {
             for (key_end, value, seen) in self.keys(members, place, &seen)? {
                 let colon = self.lexeme(members.surface.colon, key_end)?;
                 let value_ends = self.after_all(colon, value)?;
-                if members.known.iter().enumerate().all(|(index, known)| !known.required || seen.has(index)) {
+                if seen.completes(members) {
                     ends |= self.lexeme_after_all(value_ends, members.surface.close)?;
                 }
                 for place in places(self.lexeme_after_all(value_ends, members.surface.item)?) {
@@ -209,38 +209,135 @@ impl<'a> Oracle<'a> {
     fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
         let mut ways = Vec::new();
         for (index, member) in members.known.iter().enumerate() {
-            let in_order = members.ordered == 0 || (seen.known >> index == 0 && seen.free.is_empty());
+            let in_order = index >= members.ordered || (seen.known >> index == 0 && seen.free.is_empty());
             if in_order && !seen.has(index) {
                 for end in places(self.lexeme(member.key, at)?) {
                     ways.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
                 }
             }
         }
-        for free in &members.free {
+        for (class, free) in members.free.iter().enumerate() {
             for end in places(self.lexeme(free.key, at)?) {
                 let written: Vec<u8> = self.text.symbols[at..end].iter().flatten().copied().collect();
                 let value = value_of(&written);
                 let taken = free.taken.iter().any(|name| name.as_bytes() == value);
                 let mut seen = seen.clone();
                 if !taken && seen.free.insert(value) {
-                    ways.push((end, free.value, seen));
+                    ways.push((end, free.value, seen.clone()));
+                    let owed = free.some.filter(|_| seen.met & 1 << class == 0);
+                    ways.extend(owed.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
                 }
             }
         }
+        ways.retain(|(.., seen)| members.max.is_none_or(|max| seen.count() <= max));
         Ok(ways)
+    }
+
+    fn items(&mut self, items: &Items, at: usize) -> Result<Ends, LimitExceeded> {
+        let start = Had { counts: vec![0; items.contains.len()], ..Had::default() };
+        let mut ends = 0;
+        if start.completes(items) {
+            ends |= self.lexeme(items.surface.empty, at)?;
+        }
+        // Places before an element, each with the elements before it.
+        let mut work: Vec<(usize, Had)> =
+            places(self.lexeme(items.surface.open, at)?).map(|place| (place, start.clone())).collect();
+        let mut done: HashSet<(usize, Had)> = work.iter().cloned().collect();
+        while let Some((place, had)) = work.pop() {
+            if items.max.is_some_and(|max| had.count >= max) {
+                continue;
+            }
+            for element in items.at(had.count as usize) {
+                for end in places(self.ends(element.value, place)?) {
+                    let mut had = had.clone();
+                    had.count += 1;
+                    for (index, count) in had.counts.iter_mut().enumerate() {
+                        *count += element.counts >> index & 1;
+                    }
+                    let written: Vec<u8> = self.text.symbols[place..end].iter().flatten().copied().collect();
+                    if items.unique && !had.values.insert(json_value(&written)) {
+                        continue;
+                    }
+                    if had.completes(items) {
+                        ends |= self.lexeme(items.surface.close, end)?;
+                    }
+                    for place in places(self.lexeme(items.surface.item, end)?) {
+                        if done.insert((place, had.clone())) {
+                            work.push((place, had.clone()));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(ends)
+    }
+}
+
+/// The elements of an array that have been read.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+struct Had {
+    count: u32,
+    counts: Vec<u32>,
+    values: BTreeSet<String>,
+}
+
+impl Had {
+    fn completes(&self, items: &Items) -> bool {
+        let within = |count: u32, min: u32, max: Option<u32>| count >= min && max.is_none_or(|max| count <= max);
+        let mut counters = self.counts.iter().zip(&items.contains);
+        within(self.count, items.min, items.max) && counters.all(|(&count, &(min, max))| within(count, min, max))
+    }
+}
+
+/// A JSON text by which equal values are found; other texts as they are, without blanks around them. For small numbers.
+fn json_value(written: &[u8]) -> String {
+    let text = String::from_utf8_lossy(written).trim().to_string();
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(value) => sorted(&value),
+        Err(_) => text,
+    }
+}
+
+fn sorted(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) => format!("{:?}", number.as_f64().map(|number| number + 0.0)),
+        Value::Array(items) => format!("[{}]", items.iter().map(sorted).collect::<Vec<_>>().join(",")),
+        Value::Object(members) => {
+            let mut members: Vec<String> =
+                members.iter().map(|(key, value)| format!("{key:?}:{}", sorted(value))).collect();
+            members.sort_unstable();
+            format!("{{{}}}", members.join(","))
+        }
+        other => other.to_string(),
     }
 }
 
 /// The members of an object that have been read.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Seen {
     known: u64,
     free: BTreeSet<Vec<u8>>,
+    /// The classes of which a value was seen that one of them must have.
+    met: u64,
 }
 
 impl Seen {
     fn has(&self, known: usize) -> bool {
         self.known & 1 << known != 0
+    }
+
+    fn count(&self) -> u32 {
+        self.known.count_ones() + self.free.len() as u32
+    }
+
+    fn completes(&self, members: &Members) -> bool {
+        let count = self.count();
+        let owes = |class: usize| members.free[class].some.is_some() && self.met & 1 << class == 0;
+        members.known.iter().enumerate().all(|(index, known)| !known.required || self.has(index))
+            && !(0..members.free.len()).any(owes)
+            && count >= members.min
+            && members.max.is_none_or(|max| count <= max)
     }
 }
 

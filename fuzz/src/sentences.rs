@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stencilm_grammar::{Grammar, Members, Node, NodeId};
+use stencilm_grammar::{Grammar, Items, Members, Node, NodeId};
 use stencilm_regex::{Deriver, ExprId, Limits};
 
 use crate::choices::Choices;
@@ -63,7 +63,11 @@ impl<'a> Sentences<'a> {
                 let written = self.members(self.grammar.members(*members), choices)?;
                 parts.extend(written.into_iter().rev());
             }
-            Node::Items(_) | Node::Token(_) => return None,
+            Node::Items(items) => {
+                let written = items_written(self.grammar.items(*items), choices)?;
+                parts.extend(written.into_iter().rev());
+            }
+            Node::Token(_) => return None,
         }
         Some(())
     }
@@ -71,23 +75,33 @@ impl<'a> Sentences<'a> {
     /// Some members of an object, the required ones among them, in an order that is allowed.
     fn members(&mut self, members: &Members, choices: &mut Choices<'_>) -> Option<Vec<Part>> {
         let mut chosen: Vec<(ExprId, NodeId)> = Vec::new();
-        for known in &members.known {
+        let (mut ordered, mut owed) = (0, 0);
+        for (index, known) in members.known.iter().enumerate() {
             if known.required || choices.chance(2) {
-                let at = if members.ordered == 0 { choices.below(chosen.len() + 1) } else { chosen.len() };
+                let at = if index < members.ordered { ordered } else { first_mixed(choices, chosen.len(), ordered) };
                 chosen.insert(at, (known.key, known.value));
+                ordered += usize::from(index < members.ordered);
             }
         }
+        let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
         for free in &members.free {
-            let mut seen: BTreeSet<Vec<u8>> = free.taken.iter().map(|name| name.as_bytes().to_vec()).collect();
-            for _ in 0..choices.below(3) {
+            seen.extend(free.taken.iter().map(|name| name.as_bytes().to_vec()));
+            for round in 0..choices.below(3).max(usize::from(free.some.is_some())) {
                 let mut key = Vec::new();
                 self.write(free.key, choices, &mut key, 16)?;
                 if seen.insert(value_of(&key)) {
                     let key = self.deriver.exprs.literal(&key);
-                    let at = if members.ordered == 0 { choices.below(chosen.len() + 1) } else { chosen.len() };
-                    chosen.insert(at, (key, free.value));
+                    let at = first_mixed(choices, chosen.len(), ordered);
+                    let some = free.some.filter(|_| round == 0);
+                    owed += usize::from(some.is_some());
+                    chosen.insert(at, (key, some.unwrap_or(free.value)));
                 }
             }
+        }
+        let needed = members.free.iter().filter(|free| free.some.is_some()).count();
+        let count = chosen.len() as u32;
+        if owed < needed || count < members.min || members.max.is_some_and(|max| count > max) {
+            return None;
         }
         let surface = members.surface;
         let mut parts = Vec::new();
@@ -135,4 +149,26 @@ impl<'a> Sentences<'a> {
         }
         None
     }
+}
+
+/// A place behind the members in declared order.
+fn first_mixed(choices: &mut Choices<'_>, len: usize, ordered: usize) -> usize {
+    ordered + choices.below(len - ordered + 1)
+}
+
+/// Some elements of an array, if they are as many of each kind as it asks for.
+fn items_written(items: &Items, choices: &mut Choices<'_>) -> Option<Vec<Part>> {
+    let mut counts = vec![0; items.contains.len()];
+    let mut parts = Vec::new();
+    let most = items.max.map_or(3, |max| (max - items.min).min(3)) as usize;
+    let count = items.min as usize + choices.below(most + 1);
+    for place in 0..count {
+        let alternatives = items.at(place);
+        let element = choices.pick(if alternatives.is_empty() { return None } else { alternatives });
+        counts = items.counted(&counts, element.counts)?;
+        let before = if place == 0 { items.surface.open } else { items.surface.item };
+        parts.extend([Part::Expr(before), Part::Node(element.value)]);
+    }
+    parts.push(Part::Expr(if count == 0 { items.surface.empty } else { items.surface.close }));
+    (items.is_satisfied(&counts) && !items.unique).then_some(parts)
 }

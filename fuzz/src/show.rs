@@ -43,7 +43,11 @@ fn line(grammar: &Grammar, node: NodeId, child: &mut dyn FnMut(NodeId) -> String
         Node::Repeat { body, min, max } => child(*body) + &counts(*min, *max),
         Node::Rule(rule) => format!("{} = {}", grammar.rule(*rule).name, child(grammar.rule(*rule).body)),
         Node::Members(members) => object(grammar, grammar.members(*members), child),
-        Node::Items(items) => format!("{:?}", grammar.items(*items)),
+        Node::Items(items) => {
+            let items = grammar.items(*items);
+            let elements: Vec<String> = items.elements().map(|element| child(element.value)).collect();
+            format!("{items:?} of {}", elements.join(" "))
+        }
         Node::Token(pattern) => format!("{pattern:?}"),
         Node::Capture { name, body } => format!("capture {name} {}", child(*body)),
     }
@@ -57,10 +61,16 @@ fn object(grammar: &Grammar, members: &Members, child: &mut dyn FnMut(NodeId) ->
         parts.push(format!("/{}/{required}: {}", expr(exprs, known.key, 0), child(known.value)));
     }
     for free in &members.free {
-        parts.push(format!("/{}/ not {:?}: {}", expr(exprs, free.key, 0), free.taken, child(free.value)));
+        let some = free.some.map_or(String::new(), |some| format!(", some {}", child(some)));
+        parts.push(format!("/{}/ not {:?}: {}{some}", expr(exprs, free.key, 0), free.taken, child(free.value)));
     }
     let ordered = members.ordered;
-    format!("object, {ordered} in order, item /{}/ {{ {} }}", expr(exprs, members.surface.item, 0), parts.join("; "))
+    let counts = (members.min, members.max);
+    format!(
+        "object, {ordered} in order, {counts:?} members, item /{}/ {{ {} }}",
+        expr(exprs, members.surface.item, 0),
+        parts.join("; ")
+    )
 }
 
 fn expr(exprs: &ExprSet, id: ExprId, depth: usize) -> String {

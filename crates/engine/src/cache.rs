@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::machine::{ForkId, FrameId, Machine};
 use crate::mask::Finished;
 use crate::row::{MAX_LISTED, Row};
-use crate::stacks::{Entry, NIL, SetId, Stacks};
+use crate::stacks::{Entry, SetId, Stacks};
 use crate::tokenset;
 
 /// A mask as it is kept, without stop tokens and as if every free key of an object were new.
@@ -133,14 +133,7 @@ impl Names {
             }
             let frame = if is_configuration { machine.fork(ForkId(entry.head)).frame } else { FrameId(entry.head) };
             self.description.push(u64::from(entry.head) << 32 | u64::from(entry.state));
-            if machine.remembers_members(frame) {
-                let state = stacks.members(entry.register);
-                self.description.push(u64::from(state.next) << 32 | u64::from(state.known));
-                let begun = u64::from(state.text != NIL) << 1 | u64::from(state.seen != NIL);
-                self.description.push(u64::from(state.name) << 32 | begun);
-            } else {
-                self.description.push(u64::from(machine.saturated_count(frame, entry.register, self.horizon)));
-            }
+            machine.describe_register(stacks, frame, entry.register, self.horizon, &mut self.description);
             let below = self.number(entry.below);
             self.description.push(below);
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use stencilm_grammar::{Grammar, Node};
+use stencilm_grammar::Grammar;
 
 use crate::cache::MaskCache;
 use crate::captures;
@@ -203,21 +203,10 @@ impl Layout {
 }
 
 fn refuse_what_does_not_run(grammar: &Grammar) -> Result<(), EngineError> {
-    for node in grammar.nodes() {
-        match node {
-            Node::Items(_) => return Err(EngineError::NotRun("an array with counted or unique elements")),
-            Node::Members(id) => {
-                let members = grammar.members(*id);
-                let one_order = members.ordered == 0 || members.ordered == members.known.len();
-                let one_class = members.free.len() <= 1 && members.free.iter().all(|free| free.some.is_none());
-                if !one_order || !one_class || (members.min, members.max) != (0, None) {
-                    return Err(EngineError::NotRun("an object whose members are counted or of several classes"));
-                }
-            }
-            _ => {}
-        }
+    match grammar.all_items().iter().any(|items| items.unique) {
+        true => Err(EngineError::NotRun("an array with unique elements")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.

@@ -8,9 +8,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Grammar, Members, MembersId, Node};
+use stencilm_grammar::{Element, Grammar, Items, ItemsId, Members, MembersId, Node};
 use stencilm_regex::{ExprId, StateId};
 
+use crate::arrays::counts_of;
 use crate::error::EngineError;
 use crate::machine::{Frame, FrameId, Phase, Register};
 use crate::run::Run;
@@ -88,6 +89,8 @@ impl Costs {
             }
             Frame::AfterValue(id) => self.of_members(run, &grammar, id, register, true),
             Frame::Key(id) => self.of_members(run, &grammar, id, register, false),
+            Frame::AfterItem(id) => self.of_items(run, &grammar, id, register, true),
+            Frame::Item(id) => self.of_items(run, &grammar, id, register, false),
             Frame::Left { nullable: true, .. } => 0,
             Frame::Left { .. } => self.of_left(run, frame)?,
             Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
@@ -98,30 +101,46 @@ impl Costs {
     fn of_members(&self, run: &Run<'_>, grammar: &Grammar, id: MembersId, register: u32, behind_value: bool) -> u64 {
         let members = grammar.members(id);
         let state = run.stacks.members(register);
-        let seen = |index: usize| match members.ordered == 0 {
-            true => {
-                run.machine.known_set(state.known).get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
-            }
-            false => index < state.next as usize,
+        let (count, met) = run.stacks.unpair(state.tally);
+        let known = run.machine.known_set(state.known);
+        let seen = |index: usize| {
+            index < state.next as usize || known.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
         };
         let [item, close] = [members.surface.item, members.surface.close].map(|expr| lexeme_cost(grammar, expr));
-        let missing = members.known.iter().enumerate().filter(|&(index, known)| known.required && !seen(index));
         let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
-        let (mut count, mut total) = (0, 0);
-        for (_, known) in missing {
-            count += 1;
-            total = sum([total, member(known.key, known.value)]);
+        let (mut needed, mut spare) = (Vec::new(), Vec::new());
+        for (_, known) in members.known.iter().enumerate().filter(|&(index, _)| !seen(index)) {
+            if known.required { &mut needed } else { &mut spare }.push(member(known.key, known.value));
         }
-        if behind_value {
-            return sum([total, times(count, item), close]);
+        let mut bit = 1u32;
+        for free in &members.free {
+            if let Some(some) = free.some {
+                if met & bit == 0 {
+                    needed.push(member(free.key, some));
+                }
+                bit = bit.wrapping_shl(1);
+            }
         }
-        if count > 0 {
-            return sum([total, times(count - 1, item), close]);
-        }
-        let known = members.known.iter().enumerate().filter(|&(index, _)| !seen(index));
-        let free = members.free.iter().map(|free| member(free.key, free.value));
-        let least = known.map(|(_, known)| member(known.key, known.value)).chain(free).min();
-        sum([least.unwrap_or(NEVER), close])
+        // Before a key one member must come, whatever the bounds say.
+        let at_least = members.min.saturating_sub(count).max(u32::from(!behind_value));
+        let mut missing = at_least.saturating_sub(needed.len() as u32);
+        let free = members.free.iter().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
+        spare.sort_unstable();
+        let cheaper = spare.partition_point(|&cost| cost < free).min(missing as usize);
+        needed.extend(&spare[..cheaper]);
+        missing -= cheaper as u32;
+        let separators = needed.len() as u32 + missing - u32::from(!behind_value);
+        sum([sum(needed), times(missing, free), times(separators, item), close])
+    }
+
+    /// What the rest of an array takes, behind an element or before one: about, where elements count for several counters.
+    fn of_items(&self, run: &Run<'_>, grammar: &Grammar, id: ItemsId, register: u32, behind_element: bool) -> u64 {
+        let items = grammar.items(id);
+        let state = run.stacks.items(register);
+        let counts = counts_of(items, state, run.stacks);
+        let elements = elements_cost(grammar, &self.nodes, items, state.place, &counts, u32::from(!behind_element));
+        let first = if behind_element { 0 } else { lexeme_cost(grammar, items.surface.item) };
+        sum([elements.saturating_sub(first), lexeme_cost(grammar, items.surface.close)])
     }
 
     /// What the way up from a left corner takes: relaxed until nothing changes, since such ways go in circles.
@@ -196,10 +215,18 @@ fn parts(grammar: &Grammar, node: &Node) -> Vec<u32> {
         Node::Sequence(parts) | Node::Choice(parts) => parts.iter().map(|part| part.0).collect(),
         Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![body.0],
         Node::Rule(rule) => vec![grammar.rule(*rule).body.0],
-        Node::Items(_) => Vec::new(),
+        Node::Items(id) if is_optional(grammar.items(*id)) => Vec::new(),
+        Node::Items(id) => grammar.items(*id).elements().map(|element| element.value.0).collect(),
         Node::Members(id) => {
-            let known = &grammar.members(*id).known;
-            known.iter().filter(|known| known.required).map(|known| known.value.0).collect()
+            let members = grammar.members(*id);
+            let some = members.free.iter().filter_map(|free| free.some);
+            let required = members.known.iter().filter(|known| known.required).map(|known| known.value).chain(some);
+            let required: Vec<u32> = required.map(|node| node.0).collect();
+            if members.min as usize <= required.len() {
+                return required;
+            }
+            let free = members.free.iter().map(|free| free.value);
+            members.known.iter().map(|known| known.value).chain(free).map(|node| node.0).chain(required).collect()
         }
     }
 }
@@ -227,8 +254,11 @@ fn node_costs(grammar: &Grammar) -> Vec<u64> {
         for &user in &users[index as usize] {
             let node = &nodes[user as usize];
             missing[user as usize] -= 1;
-            if missing[user as usize] == 0 || matches!(node, Node::Choice(_)) {
-                queue.push(Reverse((cost_of(grammar, node, &costs), user)));
+            if missing[user as usize] == 0 || matches!(node, Node::Choice(_) | Node::Items(_) | Node::Members(_)) {
+                let cost = cost_of(grammar, node, &costs);
+                if cost != NEVER {
+                    queue.push(Reverse((cost, user)));
+                }
             }
         }
     }
@@ -246,18 +276,70 @@ fn cost_of(grammar: &Grammar, node: &Node, costs: &[u64]) -> u64 {
         Node::Repeat { body, min, .. } => times(*min, cost(body)),
         Node::Capture { body, .. } => cost(body),
         Node::Rule(rule) => cost(&grammar.rule(*rule).body),
-        Node::Items(_) => NEVER,
+        Node::Items(id) => {
+            let items = grammar.items(*id);
+            if is_optional(items) {
+                return lexeme_cost(grammar, items.surface.empty);
+            }
+            let elements = elements_cost(grammar, costs, items, 0, &vec![0; items.contains.len()], 1);
+            let [open, item, close] =
+                [items.surface.open, items.surface.item, items.surface.close].map(|expr| lexeme_cost(grammar, expr));
+            sum([open, elements.saturating_sub(item), close])
+        }
         Node::Members(id) => {
             let members = grammar.members(*id);
             let surface = members.surface;
-            let required: Vec<_> = members.known.iter().filter(|known| known.required).collect();
-            if required.is_empty() {
+            let member = |key, value| member_cost(grammar, costs, members, key, value);
+            let some = members.free.iter().filter_map(|free| Some(member(free.key, free.some?)));
+            let (required, spare): (Vec<_>, Vec<_>) = members.known.iter().partition(|known| known.required);
+            let mut all: Vec<u64> =
+                required.into_iter().map(|known| member(known.key, known.value)).chain(some).collect();
+            if all.is_empty() && members.min == 0 {
                 return lexeme_cost(grammar, surface.empty);
             }
-            let all = required.iter().map(|known| member_cost(grammar, costs, members, known.key, known.value));
-            let between = times(required.len() as u32 - 1, lexeme_cost(grammar, surface.item));
+            let item = lexeme_cost(grammar, surface.item);
+            let mut more = 0;
+            if all.len() < members.min as usize {
+                let mut spare: Vec<u64> = spare.into_iter().map(|known| member(known.key, known.value)).collect();
+                spare.sort_unstable();
+                all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
+                let free = members.free.iter().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
+                more = times(members.min - all.len() as u32, free.saturating_add(item));
+            }
+            let between = times((all.len() as u32).saturating_sub(1), item);
             let around = [surface.open, surface.close].map(|expr| lexeme_cost(grammar, expr));
-            sum([sum(all), between, sum(around)])
+            sum([sum(all), more, between, sum(around)])
         }
     }
+}
+
+/// Whether an array may be empty.
+fn is_optional(items: &Items) -> bool {
+    items.min == 0 && items.contains.iter().all(|&(min, _)| min == 0)
+}
+
+/// What the elements take that must still come behind so many with these counts, at least so many, each with what stands
+/// before it: the cheapest ones for every place, and what the counters ask for beyond that.
+fn elements_cost(grammar: &Grammar, nodes: &[u64], items: &Items, place: u32, counts: &[u32], at_least: u32) -> u64 {
+    let cheapest = |elements: &[Element], counter: Option<usize>| {
+        let counting = elements.iter().filter(|element| counter.is_none_or(|bit| element.counts & (1 << bit) != 0));
+        counting.map(|element| nodes[element.value.0 as usize]).min().unwrap_or(NEVER)
+    };
+    let item = lexeme_cost(grammar, items.surface.item);
+    let missing = counts.iter().zip(&items.contains).map(|(&count, &(min, _))| min.saturating_sub(count));
+    let count = items.min.saturating_sub(place).max(at_least).max(missing.clone().max().unwrap_or(0));
+    let leading = items.prefix.get(place as usize..).unwrap_or(&[]);
+    let mut total = leading
+        .iter()
+        .take(count as usize)
+        .fold(0, |all: u64, elements| all.saturating_add(cheapest(elements, None)).saturating_add(item));
+    let later = count.saturating_sub(leading.len() as u32);
+    total = sum([total, times(later, cheapest(&items.rest, None).saturating_add(item))]);
+    for (counter, missing) in missing.enumerate() {
+        let all = leading.iter().map(|elements| &**elements).chain([&*items.rest]);
+        let counting = all.clone().map(|elements| cheapest(elements, Some(counter))).min().unwrap_or(NEVER);
+        let other = all.map(|elements| cheapest(elements, None)).max().unwrap_or(0);
+        total = sum([total, times(missing, counting.saturating_sub(if counting == NEVER { 0 } else { other }))]);
+    }
+    total
 }

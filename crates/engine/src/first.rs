@@ -86,8 +86,28 @@ impl Machine {
                     search.add(Frame::Node(body), again.into_iter().collect());
                 }
             }
-            (Frame::Key(id), Phase::Key { next, known }) => {
-                return self.key_forks(lexicon, whole, blanks, id, (next, known));
+            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach }) => {
+                let keys = self.keys(id, (next, known, tight, reach));
+                return self.key_forks(lexicon, whole, blanks, id, keys, (owed, tight));
+            }
+            (Frame::Item(id), Phase::Item { place, allowed }) => {
+                let after = self.frame_id(Frame::AfterItem(id));
+                let grammar = self.grammar.clone();
+                let alternatives = grammar.items(id).at(place as usize).iter().enumerate();
+                for (_, element) in alternatives.filter(|(index, _)| allowed & (1 << index) != 0) {
+                    let register = Register::Element { counts: element.counts };
+                    search.add(Frame::Node(element.value), vec![(after, register)]);
+                }
+            }
+            (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
+                let surface = self.grammar.items(id).surface;
+                if more {
+                    let item = self.frame_id(Frame::Item(id));
+                    search.cases.push((surface.item, vec![(item, Register::Same)]));
+                }
+                if may_close {
+                    search.cases.push((surface.close, Vec::new()));
+                }
             }
             (Frame::Member { members, value }, _) => {
                 let value = self.frame_id(Frame::Node(value));
@@ -126,29 +146,32 @@ impl Machine {
         frame: FrameId,
         blanks: Option<Blanks>,
         id: MembersId,
-        (next, known): (u32, u32),
+        (filter, free_may_come): (Filter, bool),
+        (owed, tight): (u32, bool),
     ) -> Result<Vec<Fork>, EngineError> {
         let facts = self.object(id);
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
-        let last = members.known.len() as u32;
-        let (filter, free_may_come) = if members.ordered == 0 {
-            (Filter::Unseen(self.known_set(known).into()), true)
-        } else {
-            let required = facts.next_required[next as usize];
-            let filter = match last {
-                0 => Filter::Range { from: 1, to: 0 },
-                _ => Filter::Range { from: next, to: required.min(last - 1) },
-            };
-            (filter, required == last)
-        };
         let after = self.frame_id(Frame::AfterValue(id));
         let mut forks = Vec::new();
-        if let Some(free) = members.free.first().filter(|_| free_may_come) {
-            let member = self.frame_id(Frame::Member { members: id, value: free.value });
-            let case = (free.key, vec![(after, Register::Free), (member, Register::Value(0))]);
-            let fork = self.fork_of_cases(lexicon, frame, blanks, vec![case])?;
-            forks.push(Fork { free: true, has_taken: !free.taken.is_empty(), members: Some(id), ..fork });
+        for (class, free) in members.free.iter().enumerate().filter(|_| free_may_come) {
+            let met = facts.owed[class] & owed;
+            let mut ways = Vec::with_capacity(2);
+            if !tight {
+                ways.push((free.value, 0));
+            }
+            ways.extend(free.some.filter(|_| met != 0).map(|some| (some, met)));
+            let mut cases = Vec::with_capacity(2);
+            for (value, met) in ways {
+                let member = self.frame_id(Frame::Member { members: id, value });
+                cases.push((free.key, vec![(after, Register::Free { met }), (member, Register::Value(0))]));
+            }
+            if cases.is_empty() {
+                continue;
+            }
+            let fork = self.fork_of_cases(lexicon, frame, blanks, cases)?;
+            let (class, has_taken) = (class as u32, !free.taken.is_empty());
+            forks.push(Fork { free: true, has_taken, members: Some(id), class, ..fork });
         }
         let mut others = Vec::new();
         for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {
@@ -169,6 +192,7 @@ impl Machine {
             free: false,
             has_taken: false,
             members: Some(id),
+            class: 0,
             frame,
             also: None,
         });
@@ -229,6 +253,7 @@ impl Machine {
             free: false,
             has_taken: false,
             members: None,
+            class: 0,
             frame,
             also: None,
         })
@@ -280,12 +305,26 @@ impl Machine {
                     Node::Members(id) => {
                         let members = grammar.members(*id);
                         let surface = members.surface;
-                        if !members.known.iter().any(|member| member.required) {
+                        let some = members.free.iter().any(|free| free.some.is_some());
+                        if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
                             search.cases.push((surface.empty, continuation.clone()));
                         }
-                        if !members.known.is_empty() || !members.free.is_empty() {
+                        let any = !members.known.is_empty() || !members.free.is_empty();
+                        if any && members.max != Some(0) {
                             let mut inner = continuation;
                             inner.push((self.frame_id(Frame::Key(*id)), Register::Value(0)));
+                            search.cases.push((surface.open, inner));
+                        }
+                    }
+                    Node::Items(id) => {
+                        let items = grammar.items(*id);
+                        let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
+                        if items.min == 0 && items.is_satisfied(&counts) {
+                            search.cases.push((surface.empty, continuation.clone()));
+                        }
+                        if self.allowed(*id, items, 0, &counts) != 0 {
+                            let mut inner = continuation;
+                            inner.push((self.frame_id(Frame::Item(*id)), Register::Value(0)));
                             search.cases.push((surface.open, inner));
                         }
                     }
@@ -301,8 +340,13 @@ impl Machine {
                     }
                 }
             }
-            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::Spaced { .. } => {
-                unreachable!("an object's inside and a pushed frame are never first places")
+            Frame::Key(_)
+            | Frame::Member { .. }
+            | Frame::AfterValue(_)
+            | Frame::Item(_)
+            | Frame::AfterItem(_)
+            | Frame::Spaced { .. } => {
+                unreachable!("the inside of an object or an array and a pushed frame are never first places")
             }
         }
     }

@@ -55,6 +55,8 @@ pub struct Fork {
     pub has_taken: bool,
     /// The object whose key comes here.
     pub members: Option<MembersId>,
+    /// The class of the free keys.
+    pub class: u32,
     /// The frame that it starts.
     pub frame: FrameId,
     /// The next fork of the same frame.

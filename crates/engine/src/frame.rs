@@ -1,6 +1,6 @@
 //! The words of the machine: frames, what their registers say, and what is pushed.
 
-use stencilm_grammar::{MembersId, NodeId};
+use stencilm_grammar::{ItemsId, MembersId, NodeId};
 use stencilm_regex::ExprId;
 
 use crate::fork::Blanks;
@@ -23,6 +23,10 @@ pub(crate) enum Frame {
     },
     /// A comma or the closing brace of an object comes next.
     AfterValue(MembersId),
+    /// An element of an array comes next.
+    Item(ItemsId),
+    /// A comma or the closing bracket of an array comes next.
+    AfterItem(ItemsId),
     Lexeme(ExprId),
     /// The ways up from a complete node to the one that is wanted, which may begin with it: see `left.rs`.
     Left {
@@ -56,14 +60,27 @@ pub enum Phase {
     },
     /// Before a key of an object: see [`crate::stacks::MembersState`].
     Key {
-        /// The first known member that may still come.
+        /// The first member in declared order that may still come.
         next: u32,
-        /// The known members seen.
+        /// The known members in any order that were seen.
         known: u32,
+        /// Bits of the values of other members of which one must still come.
+        owed: u32,
+        /// Whether only what must still come may.
+        tight: bool,
+        /// The last member in declared order that may come, if the required ones let it; their number where others may.
+        reach: u32,
     },
-    /// Behind a member of an object.
+    /// Before an element of an array.
+    Item {
+        /// Its place; the number of leading places for all that come later.
+        place: u32,
+        /// Bits of the alternatives that may come.
+        allowed: u64,
+    },
+    /// Behind a member of an object or an element of an array.
     AfterValue {
-        /// Whether another member may come.
+        /// Whether another one may come.
         more: bool,
         /// Whether all that is required was seen.
         may_close: bool,
@@ -85,7 +102,15 @@ pub enum Register {
     /// The object has now seen this known member.
     Known(u32),
     /// The object has now seen the key just written.
-    Free,
+    Free {
+        /// The bit of the value that is to come, where one of the class must have it; else 0.
+        met: u32,
+    },
+    /// The array has now one more element.
+    Element {
+        /// The counters that it counts for.
+        counts: u32,
+    },
 }
 
 /// A frame as other parts of the engine see it.

@@ -3,6 +3,7 @@
 //! The flow is one way: [`Grammar`](stencilm_grammar::Grammar) × [`Vocabulary`] → [`CompiledGrammar`] →
 //! [`GrammarMatcher`] → mask words.
 
+mod arrays;
 mod batch;
 mod blanks;
 mod cache;
@@ -29,6 +30,7 @@ mod mask;
 mod matcher;
 pub mod naive;
 mod names;
+mod objects;
 mod open_runs;
 mod query;
 mod record;

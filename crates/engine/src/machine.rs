@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Grammar, MembersId, Node};
+use stencilm_grammar::{Grammar, ItemsId, MembersId, Node};
 use stencilm_regex::{ExprId, Tag};
 
 use crate::error::EngineError;
@@ -19,16 +19,9 @@ pub(crate) use crate::frame::{Continuation, ForkId, Frame, FrameId, Phase, Regis
 use crate::left::{LeftGraph, Rest};
 use crate::lexicon::Lexicon;
 use crate::names::Names;
+use crate::objects::{Had, ObjectFacts};
+use crate::stacks::{NIL, Stacks};
 use crate::token_edges::TokenEdges;
-
-/// What is known of an object beforehand.
-pub(crate) struct ObjectFacts {
-    pub names: Arc<Names>,
-    /// For every known member the first required one from it on; their number where there is none.
-    pub next_required: Box<[u32]>,
-    /// Bits of the required members.
-    required: Box<[u64]>,
-}
 
 /// The lazily laid out machine of one grammar.
 pub struct Machine {
@@ -45,6 +38,8 @@ pub struct Machine {
     known_sets: Vec<Box<[u64]>>,
     known_index: FxHashMap<Box<[u64]>, u32>,
     objects: FxHashMap<MembersId, Arc<ObjectFacts>>,
+    /// The alternatives that may come in arrays that count, by place and counters.
+    pub(crate) allowed_elements: FxHashMap<(ItemsId, u32, Box<[u32]>), u64>,
     lexemes: FxHashMap<ExprId, ExprId>,
 }
 
@@ -62,6 +57,7 @@ impl Machine {
             known_sets: vec![Box::default()],
             known_index: FxHashMap::from_iter([(Box::default(), 0)]),
             objects: FxHashMap::default(),
+            allowed_elements: FxHashMap::default(),
             lexemes: FxHashMap::default(),
             grammar,
         };
@@ -77,7 +73,8 @@ impl Machine {
     pub fn memory_bytes(&self) -> usize {
         let forks: usize = self.forks.iter().map(|fork| fork.memory_bytes()).sum();
         let objects: usize = self.objects.values().map(|facts| 64 + facts.names.memory_bytes()).sum();
-        let tables = self.frames.len() * 64 + self.fork_index.len() * 32 + self.lexemes.len() * 16;
+        let allowed = self.allowed_elements.keys().map(|(.., counts)| 64 + counts.len() * 4).sum::<usize>();
+        let tables = allowed + self.frames.len() * 64 + self.fork_index.len() * 32 + self.lexemes.len() * 16;
         self.left.memory_bytes() + tables + forks + objects
     }
 
@@ -105,8 +102,8 @@ impl Machine {
         }
     }
 
-    /// What a register says at this frame. `members` looks an object's register up.
-    pub fn phase(&mut self, frame: FrameId, register: u32, members: impl Fn(u32) -> (u32, u32)) -> Phase {
+    /// What a register says at this frame.
+    pub fn phase(&mut self, frame: FrameId, register: u32, stacks: &Stacks) -> Phase {
         match self.frames[self.unspaced(frame).0 as usize] {
             Frame::Node(node) => match *self.grammar.node(node) {
                 Node::Repeat { body, min, max } => Phase::Repeat {
@@ -115,29 +112,10 @@ impl Machine {
                 },
                 _ => Phase::Plain,
             },
-            Frame::Key(_) => {
-                let (next, known) = members(register);
-                Phase::Key { next, known }
-            }
-            Frame::AfterValue(id) => {
-                let (next, known) = members(register);
-                let facts = self.object(id);
-                let object = self.grammar.members(id);
-                let may_close = if object.ordered == 0 {
-                    let seen = &self.known_sets[known as usize];
-                    facts.required.iter().enumerate().all(|(at, word)| word & !seen.get(at).unwrap_or(&0) == 0)
-                } else {
-                    facts.next_required[next as usize] as usize == object.known.len()
-                };
-                let known_left = if object.ordered == 0 {
-                    let seen: u32 = self.known_sets[known as usize].iter().map(|word| word.count_ones()).sum();
-                    (seen as usize) < object.known.len()
-                } else {
-                    (next as usize) < object.known.len()
-                };
-                let more = known_left || (!object.free.is_empty() && (object.ordered == 0 || may_close));
-                Phase::AfterValue { more, may_close }
-            }
+            Frame::Key(id) => self.key_phase(id, had(stacks, register)),
+            Frame::AfterValue(id) => self.after_value_phase(id, had(stacks, register)),
+            Frame::Item(id) => self.item_phase(id, stacks.items(register), stacks),
+            Frame::AfterItem(id) => self.after_item_phase(id, stacks.items(register), stacks),
             Frame::Rest { .. }
             | Frame::Lexeme(_)
             | Frame::Left { .. }
@@ -152,33 +130,47 @@ impl Machine {
             return known.clone();
         }
         let members = self.grammar.members(id);
-        let count = members.known.len();
-        let mut next_required = vec![count as u32; count + 1];
-        let mut required = vec![0; count.div_ceil(64)];
-        for (index, member) in members.known.iter().enumerate().rev() {
-            next_required[index] = if member.required { index as u32 } else { next_required[index + 1] };
-            required[index / 64] |= u64::from(member.required) << (index % 64);
-        }
         let names = Arc::new(Names::new(&self.grammar, members));
-        let facts = ObjectFacts { names, next_required: next_required.into(), required: required.into() };
+        let facts = ObjectFacts::new(names, members);
         let facts = Arc::new(facts);
         self.objects.insert(id, facts.clone());
         facts
     }
 
-    /// Whether a free key of the object must not have this value.
-    pub fn is_taken(&self, members: MembersId, key: &[u8]) -> bool {
-        let free = self.grammar.members(members).free.first();
-        free.is_some_and(|free| free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok())
+    /// Whether a free key of a class must not have this value.
+    pub fn is_taken(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
+        let free = &self.grammar.members(members).free[class as usize];
+        free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
-    /// Whether the frame's register is a [`crate::stacks::MembersState`], not a count.
-    pub fn remembers_members(&self, frame: FrameId) -> bool {
-        matches!(self.frames[self.unspaced(frame).0 as usize], Frame::Key(_) | Frame::AfterValue(_))
+    /// Writes what of a register can make a difference to tokens of at most `horizon` bytes.
+    pub fn describe_register(
+        &self,
+        stacks: &Stacks,
+        frame: FrameId,
+        register: u32,
+        horizon: u32,
+        description: &mut Vec<u64>,
+    ) {
+        match self.frames[self.unspaced(frame).0 as usize] {
+            Frame::Key(id) | Frame::AfterValue(id) => {
+                let state = stacks.members(register);
+                description.push(u64::from(state.next) << 32 | u64::from(state.known));
+                let begun = u64::from(state.text != NIL) << 1 | u64::from(state.seen != NIL);
+                description.push(u64::from(state.name) << 32 | begun);
+                if self.grammar.members(id).is_counted() {
+                    self.describe_count(id, had(stacks, register), horizon, description);
+                }
+            }
+            Frame::Item(id) | Frame::AfterItem(id) => {
+                self.describe_items(id, stacks.items(register), stacks, horizon, description);
+            }
+            _ => description.push(u64::from(self.saturated_count(frame, register, horizon))),
+        }
     }
 
     /// A count that no token of at most `horizon` bytes can tell from this one: each round reads at least one byte.
-    pub fn saturated_count(&self, frame: FrameId, count: u32, horizon: u32) -> u32 {
+    fn saturated_count(&self, frame: FrameId, count: u32, horizon: u32) -> u32 {
         let Frame::Node(node) = self.frames[self.unspaced(frame).0 as usize] else { return count };
         let Node::Repeat { min, max, .. } = *self.grammar.node(node) else { return count };
         let far = horizon.saturating_add(1);
@@ -289,12 +281,6 @@ impl Machine {
         self.object(id).names.clone()
     }
 
-    /// How many known members an object has, and whether they come in any order.
-    pub fn known_members(&self, id: MembersId) -> (u32, bool) {
-        let members = self.grammar.members(id);
-        (members.known.len() as u32, members.ordered == 0)
-    }
-
     /// A lexeme of the grammar as the lexicon knows it.
     pub(crate) fn lexeme(&mut self, lexicon: &mut Lexicon, lexeme: ExprId) -> ExprId {
         *self.lexemes.entry(lexeme).or_insert_with(|| lexicon.import(self.grammar.exprs(), lexeme))
@@ -319,7 +305,12 @@ impl Machine {
                 _ => unreachable!("only a sequence has a rest"),
             },
             Frame::Left { .. } => true,
-            Frame::Lexeme(_) | Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) => false,
+            Frame::Item(id) => {
+                self.grammar.items(id).elements().any(|element| self.left.begins_with_token(element.value))
+            }
+            Frame::Lexeme(_) | Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::AfterItem(_) => {
+                false
+            }
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }
@@ -330,8 +321,15 @@ impl Machine {
             Frame::Rest { node, from } => self.left.is_rest_nullable(node, Rest::Parts(from)),
             Frame::Left { nullable, .. } => nullable,
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
-            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) => false,
+            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::Item(_) | Frame::AfterItem(_) => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }
+}
+
+/// The members that an object has, as its register says.
+fn had(stacks: &Stacks, register: u32) -> Had {
+    let state = stacks.members(register);
+    let (count, met) = stacks.unpair(state.tally);
+    Had { next: state.next, known: state.known, count, met }
 }

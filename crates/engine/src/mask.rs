@@ -282,7 +282,7 @@ impl Run<'_> {
                 &mut states,
                 |state, byte, node, _| {
                     let next = names.next(StateId(state), byte);
-                    if names.is_name(next) {
+                    if names.is_taken(next, fork.class) {
                         tokens.extend(trie.entries_below(node));
                         return Ok::<_, EngineError>(None);
                     }
@@ -313,7 +313,7 @@ impl Run<'_> {
                 continue;
             }
             let fork = fork.clone();
-            let (Some(dfa), Some(members)) = (fork.dfa(), fork.members) else { continue };
+            let (Some(dfa), Some(members), class) = (fork.dfa(), fork.members, fork.class) else { continue };
             let state = StateId(thread.state);
             let memory = self.stacks.members(thread.register);
             if (memory.seen == NIL && !fork.has_taken) || !self.lexicon.is_wide(dfa, state)? {
@@ -327,7 +327,8 @@ impl Run<'_> {
             let trie = vocabulary.trie();
             let so_far = self.stacks.text(memory.text);
             let seen: Vec<Vec<u8>> = self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect();
-            let repeats = |key: &[u8]| seen.iter().any(|seen| seen == key) || self.machine.is_taken(members, key);
+            let repeats =
+                |key: &[u8]| seen.iter().any(|seen| seen == key) || self.machine.is_taken(members, class, key);
             let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
             let Some(body) = body else {
                 // With escapes so far, every way to end the key is looked at.

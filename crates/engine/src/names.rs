@@ -3,6 +3,7 @@
 //! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
 //! one trie serves an object from its first member to its last.
 
+use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Members};
 use stencilm_regex::{Expr, ExprId, ExprSet, StateId, Tag};
 
@@ -24,6 +25,8 @@ pub enum Filter {
     },
     /// Those that are not in this set of bits.
     Unseen(Box<[u64]>),
+    /// Those that are in this set of bits.
+    Among(Box<[u64]>),
 }
 
 impl Filter {
@@ -34,6 +37,7 @@ impl Filter {
             Filter::Unseen(seen) => {
                 tag != ONLY_TAKEN && seen.get(tag as usize / 64).is_none_or(|word| word & (1 << (tag % 64)) == 0)
             }
+            Filter::Among(set) => set.get(tag as usize / 64).is_some_and(|word| word & (1 << (tag % 64)) != 0),
         }
     }
 }
@@ -45,6 +49,8 @@ pub struct Names {
     tags: Vec<Tag>,
     /// The least and the greatest member below every node; the least is above the greatest where there is none.
     bounds: Vec<(Tag, Tag)>,
+    /// Names, by entry, that keys of a class of other members may have all the same: usually none.
+    not_taken: FxHashSet<(u32, u32)>,
     /// Known members whose keys have more than the plain spelling.
     pub others: Vec<u32>,
 }
@@ -61,13 +67,24 @@ impl Names {
             }
         }
         for free in &members.free {
-            let plain = |name: &str| name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-            let taken = free.taken.iter().filter(|name| plain(name));
+            let taken = free.taken.iter().filter(|name| is_plain(name));
             spelled.extend(taken.map(|name| ([b"\"", name.as_bytes(), b"\""].concat(), ONLY_TAKEN)));
         }
         // Of a member and a taken name that are spelled alike the member comes first and stays.
         spelled.sort_unstable();
         spelled.dedup_by(|b, a| a.0 == b.0);
+        let mut not_taken = FxHashSet::default();
+        for (class, free) in members.free.iter().enumerate() {
+            if free.taken.iter().filter(|name| is_plain(name)).count() == spelled.len() {
+                continue;
+            }
+            for (entry, (text, _)) in spelled.iter().enumerate() {
+                let name = &text[1..text.len() - 1];
+                if free.taken.binary_search_by(|taken| taken.as_bytes().cmp(name)).is_err() {
+                    not_taken.insert((entry as u32, class as u32));
+                }
+            }
+        }
         let entries = spelled.iter().enumerate().map(|(entry, (text, _))| (&text[..], entry as u32));
         let trie = Trie::from_sorted(entries);
         let tags: Vec<Tag> = spelled.iter().map(|&(_, tag)| tag).collect();
@@ -85,12 +102,12 @@ impl Names {
                 }
             }
         }
-        Names { trie, tags, bounds, others }
+        Names { trie, tags, bounds, not_taken, others }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8
+        self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8 + self.not_taken.len() * 16
     }
 
     /// The bytes that names begin with.
@@ -143,10 +160,14 @@ impl Names {
         }
     }
 
-    /// Whether one of the names was read to its end.
+    /// Whether a name was read to its end that keys of this class must not have.
     #[inline]
-    pub fn is_name(&self, state: StateId) -> bool {
-        state.0 >= 2 && self.trie.entry_at(state.0 as usize - 2).is_some()
+    pub fn is_taken(&self, state: StateId, class: u32) -> bool {
+        state.0 >= 2
+            && self
+                .trie
+                .entry_at(state.0 as usize - 2)
+                .is_some_and(|entry| self.not_taken.is_empty() || !self.not_taken.contains(&(entry, class)))
     }
 
     /// Whether a name that may come goes on behind this one.
@@ -194,6 +215,11 @@ impl Names {
         }
         self.trie.entries_below(node).any(|entry| filter.allows(self.tags[entry as usize]))
     }
+}
+
+/// Whether a name is spelled in a JSON string as it is.
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
 }
 
 /// The only string that an expression matches, if it is a chain of single bytes.

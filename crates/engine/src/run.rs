@@ -5,14 +5,16 @@
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
 use rustc_hash::FxHashMap;
+use stencilm_grammar::MembersId;
 use stencilm_regex::{ExprId, StateId, Tag};
 
+use crate::arrays::counts_of;
 use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::json_text;
 use crate::lexicon::Lexicon;
-use crate::machine::{Continuation, ForkId, FrameId, Machine, Register};
-use crate::stacks::{Entry, MembersState, NIL, SetId, Stacks};
+use crate::machine::{Continuation, ForkId, Frame, FrameId, Machine, Register};
+use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
 
 /// So many stacks are compared one by one.
 const FEW_STACKS: usize = 16;
@@ -133,11 +135,7 @@ impl Run<'_> {
                     threads.push(frame);
                     continue;
                 }
-                let stacks = &*self.stacks;
-                let phase = self.machine.phase(FrameId(frame.head), frame.register, |register| {
-                    let state = stacks.members(register);
-                    (state.next, state.known)
-                });
+                let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
                 let first = self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?;
                 let nullable = self.machine.fork(first).nullable;
                 let led = nullable && is_led(&leaders, leader, first, frame.register);
@@ -353,23 +351,27 @@ impl Run<'_> {
                 Register::Same => thread.register,
                 Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
                 Register::Known(member) => {
+                    let Some(object) = fork.members else { return Ok(None) };
                     let old = self.stacks.members(thread.register);
-                    let any_order = fork.members.is_some_and(|id| self.machine.known_members(id).1);
-                    let state = if any_order {
-                        MembersState { known: self.machine.known_with(old.known, member), text: NIL, name: 0, ..old }
+                    let ordered = self.machine.grammar().members(object).ordered as u32;
+                    let (next, known) = if member < ordered {
+                        (member + 1, old.known)
                     } else {
-                        MembersState { next: member + 1, text: NIL, name: 0, ..old }
+                        (ordered, self.machine.known_with(old.known, member))
                     };
-                    self.stacks.intern_members(state)
+                    let tally = self.counted(object, old.tally, 0);
+                    self.stacks.intern_members(MembersState { next, known, text: NIL, name: 0, tally, ..old })
                 }
-                Register::Free => {
+                Register::Free { met } => {
                     let old = self.stacks.members(thread.register);
                     let Some(object) = fork.members else { return Ok(None) };
                     let key = if self.recording {
                         let written = self.stacks.text(old.text);
                         let value = json_text::value_of(&written);
                         let key = self.stacks.intern_text(&value);
-                        if self.machine.is_taken(object, &value) || self.stacks.list(old.seen).any(|seen| seen == key) {
+                        if self.machine.is_taken(object, fork.class, &value)
+                            || self.stacks.list(old.seen).any(|seen| seen == key)
+                        {
                             return Ok(None);
                         }
                         key
@@ -379,10 +381,11 @@ impl Run<'_> {
                         UNKNOWN_TEXT
                     };
                     let seen = self.stacks.append(old.seen, key);
-                    let (known_count, any_order) = self.machine.known_members(object);
-                    let next = if any_order { old.next } else { known_count };
-                    self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, ..old })
+                    let next = self.machine.grammar().members(object).ordered as u32;
+                    let tally = self.counted(object, old.tally, met);
+                    self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
                 }
+                Register::Element { counts } => self.one_more_element(fork, thread.register, counts),
             };
             if let Some(absorbed) = self.machine.absorbed(frame) {
                 stack = self.stacks.without(absorbed.0, stack)?;
@@ -390,5 +393,31 @@ impl Run<'_> {
             stack = self.stacks.push(frame.0, value, stack);
         }
         Ok(Some(stack))
+    }
+
+    /// The tally of an object after one more member.
+    fn counted(&mut self, object: MembersId, tally: u32, met: u32) -> u32 {
+        let members = self.machine.grammar().members(object);
+        if !members.is_counted() {
+            return NIL;
+        }
+        let (count, before) = self.stacks.unpair(tally);
+        let count = Machine::one_more(members, count);
+        self.stacks.pair(count, before | met)
+    }
+
+    /// The register of an array after one more element, from that before it.
+    fn one_more_element(&mut self, fork: &Fork, register: u32, mask: u32) -> u32 {
+        let Frame::Item(id) = self.machine.frame(fork.frame) else { return register };
+        let grammar = self.machine.grammar().clone();
+        let items = grammar.items(id);
+        let old = self.stacks.items(register);
+        let mut counts = old.counts;
+        if mask != 0 {
+            let before = counts_of(items, old, self.stacks);
+            let after = items.counted(&before, mask).unwrap_or(before);
+            counts = after.iter().fold(NIL, |list, &count| self.stacks.append(list, count));
+        }
+        self.stacks.intern_items(ItemsState { place: Machine::next_place(items, old.place), counts, ..old })
     }
 }

@@ -27,7 +27,7 @@ impl SetId {
 pub struct Entry {
     /// In a configuration the fork, in a stack the frame; `Entry::BOTTOM.head` for the end of the text.
     pub head: u32,
-    /// What the head remembers: a count, or the id of [`MembersState`].
+    /// What the head remembers: a count, or the id of [`MembersState`] or [`ItemsState`].
     pub register: u32,
     /// In a configuration the automaton state; 0 in a stack.
     pub state: u32,
@@ -43,9 +43,9 @@ impl Entry {
 /// What a JSON object remembers of its members so far.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MembersState {
-    /// Declared order: the first known member that may still come.
+    /// The first known member in declared order that may still come.
     pub next: u32,
-    /// Any order: the known members seen, as a set of the machine.
+    /// The known members in any order that were seen, as a set of the machine.
     pub known: u32,
     /// The free keys seen, as a list of texts; 0 for none.
     pub seen: u32,
@@ -53,6 +53,20 @@ pub struct MembersState {
     pub text: u32,
     /// The state of the object's names after that text.
     pub name: u32,
+    /// How many members there are, and the bits of the values seen of which one must be there, as a pair; 0 for none of
+    /// both, as it stays where members are not counted.
+    pub tally: u32,
+}
+
+/// What a JSON array remembers of its elements so far.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct ItemsState {
+    /// How many there are.
+    pub place: u32,
+    /// The counters, as a list; 0 where all are 0.
+    pub counts: u32,
+    /// The values seen, where no two may be equal, as a list of texts; 0 for none.
+    pub seen: u32,
 }
 
 /// A list cell: an element and the list before it. Texts are lists of bytes, `seen` is a list of texts.
@@ -79,6 +93,7 @@ pub struct Mark {
     sets: usize,
     entries: usize,
     members: usize,
+    items: usize,
     cells: usize,
     starts: usize,
 }
@@ -90,6 +105,7 @@ pub struct Stacks {
     spans: Vec<(u32, u32)>,
     index: HashTable<u32>,
     members: Interner<MembersState>,
+    items: Interner<ItemsState>,
     cells: Interner<Cell>,
     /// The threads that start at a set, for sets that lead to many others; and those sets in the order they were found.
     starts: FxHashMap<SetId, Box<[Entry]>>,
@@ -120,6 +136,7 @@ impl Stacks {
             spans: Vec::new(),
             index: HashTable::new(),
             members: Interner::new(MembersState::default()),
+            items: Interner::new(ItemsState::default()),
             cells: Interner::new(Cell { before: u32::MAX, last: u32::MAX }),
             starts: FxHashMap::default(),
             started: Vec::new(),
@@ -303,6 +320,30 @@ impl Stacks {
         self.members.intern(state)
     }
 
+    /// What an array remembers.
+    pub fn items(&self, id: u32) -> ItemsState {
+        self.items.values[id as usize]
+    }
+
+    /// The id of what an array remembers; 0 is an array without elements so far.
+    pub fn intern_items(&mut self, state: ItemsState) -> u32 {
+        self.items.intern(state)
+    }
+
+    /// Two numbers as one.
+    pub fn pair(&mut self, first: u32, second: u32) -> u32 {
+        if (first, second) == (0, 0) { NIL } else { self.append(first, second) }
+    }
+
+    /// The numbers of a pair.
+    pub fn unpair(&self, pair: u32) -> (u32, u32) {
+        if pair == NIL {
+            return (0, 0);
+        }
+        let cell = self.cells.values[pair as usize];
+        (cell.before, cell.last)
+    }
+
     /// The list with one more element.
     pub fn append(&mut self, before: u32, last: u32) -> u32 {
         self.cells.intern(Cell { before, last })
@@ -336,7 +377,7 @@ impl Stacks {
     pub fn memory_bytes(&self) -> usize {
         (self.entries.len() + self.started.len() * 4) * size_of::<Entry>()
             + self.spans.len() * 16
-            + (self.members.values.len() * 2 + self.cells.values.len()) * 16
+            + (self.members.values.len() * 2 + self.items.values.len() + self.cells.values.len()) * 16
     }
 
     /// Remembers how much there is now.
@@ -345,6 +386,7 @@ impl Stacks {
             sets: self.spans.len(),
             entries: self.entries.len(),
             members: self.members.values.len(),
+            items: self.items.values.len(),
             cells: self.cells.values.len(),
             starts: self.started.len(),
         }
@@ -364,6 +406,7 @@ impl Stacks {
         self.spans.truncate(mark.sets);
         self.entries.truncate(mark.entries);
         self.members.truncate(mark.members);
+        self.items.truncate(mark.items);
         self.cells.truncate(mark.cells);
     }
 }

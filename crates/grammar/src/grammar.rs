@@ -133,7 +133,8 @@ pub struct FreeMembers {
     pub taken: Box<[Box<str>]>,
     /// What the value matches.
     pub value: NodeId,
-    /// At least one member of the class must have a value that matches this, which is tried beside `value`.
+    /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
+    /// at least of the members has such a value.
     pub some: Option<NodeId>,
 }
 
@@ -153,6 +154,13 @@ pub struct Members {
     pub max: Option<u32>,
     /// How it is written.
     pub surface: Surface,
+}
+
+impl Members {
+    /// Whether the members must be counted while they are read.
+    pub fn is_counted(&self) -> bool {
+        self.min > 0 || self.max.is_some() || self.free.iter().any(|free| free.some.is_some())
+    }
 }
 
 /// How an array is written: the text between its elements, white space included.

@@ -2,6 +2,7 @@
 
 mod captures;
 mod common;
+mod containers;
 mod earley;
 mod masks;
 mod matcher;

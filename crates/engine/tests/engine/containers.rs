@@ -1,0 +1,173 @@
+//! Objects and arrays that count: what they match, to what they are completed, and that counting costs no masks.
+
+use std::sync::Arc;
+
+use stencilm_engine::{GrammarMatcher, Status, Vocabulary};
+use stencilm_grammar::Grammar;
+
+use crate::common::matcher;
+
+fn bytes_as_tokens() -> Arc<Vocabulary> {
+    let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+    tokens.extend(["\":", ",\"", "1,", ",1", "]]", "}}"].map(|text| Some(text.as_bytes().to_vec())));
+    Arc::new(Vocabulary::new(&tokens, tokens.len(), &[], &[]).expect("the tokens differ"))
+}
+
+fn read(text: &str) -> GrammarMatcher {
+    let grammar = Grammar::from_ebnf(text, "root").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    matcher(grammar, bytes_as_tokens())
+}
+
+#[track_caller]
+fn check(grammar: &str, inside: &[&str], outside: &[&str]) {
+    let mut matcher = read(grammar);
+    for text in inside {
+        let verdict = matcher.longest_valid_prefix(text.as_bytes()).expect("within the limits");
+        assert_eq!(verdict.status, Status::Complete, "{text}: {verdict:?}");
+    }
+    for text in outside {
+        let verdict = matcher.longest_valid_prefix(text.as_bytes()).expect("within the limits");
+        assert_ne!(verdict.status, Status::Complete, "{text}");
+    }
+}
+
+/// Where the first byte is that does not fit, so that a dead end shows.
+#[track_caller]
+fn dies_at(grammar: &str, text: &str, valid: usize) {
+    let verdict = read(grammar).longest_valid_prefix(text.as_bytes()).expect("within the limits");
+    assert_eq!((verdict.status, verdict.valid_bytes), (Status::Dead, valid), "{text}");
+}
+
+#[test]
+fn members_in_order_come_before_mixed_ones() {
+    let grammar = r#"root ::= %object {
+        member "a": "1"; optional "b": "1"; mixed; member "c": "1"; optional "d": "1"; others = "\"x" [a-z]* "\"": "1";
+    }"#;
+    check(
+        grammar,
+        &[r#"{"a":1,"c":1}"#, r#"{"a":1,"b":1,"d":1,"xy":1,"c":1,"x":1}"#, r#"{"a":1,"c":1,"d":1}"#],
+        &[
+            r#"{"c":1,"a":1}"#,
+            r#"{"a":1,"c":1,"b":1}"#,
+            r#"{"a":1,"b":1}"#,
+            r#"{"a":1,"c":1,"c":1}"#,
+            r#"{"a":1,"c":1,"x":1,"x":1}"#,
+        ],
+    );
+    dies_at(grammar, r#"{"x":1"#, 2);
+    dies_at(grammar, r#"{"a":1,"x":1,"b""#, 14);
+}
+
+#[test]
+fn members_are_counted() {
+    let grammar =
+        r#"root ::= %object { count {2,3}; member "a": "1"; optional "b": "1"; others = "\"x" [a-z]* "\"": "1"; }"#;
+    check(
+        grammar,
+        &[r#"{"a":1,"b":1}"#, r#"{"a":1,"x":1,"xx":1}"#, r#"{"a":1,"b":1,"x":1}"#],
+        &[r#"{"a":1}"#, r#"{"a":1,"b":1,"x":1,"xx":1}"#, "{}"],
+    );
+    dies_at(grammar, r#"{"a":1}"#, 6);
+    dies_at(grammar, r#"{"a":1,"b":1,"x":1,"#, 18);
+    // Two of three must come, in order: the first two cannot both be left out.
+    let grammar = r#"root ::= %object { count {2,}; optional "a": "1"; optional "b": "1"; optional "c": "1"; }"#;
+    check(grammar, &[r#"{"a":1,"c":1}"#, r#"{"b":1,"c":1}"#], &[r#"{"a":1}"#]);
+    dies_at(grammar, r#"{"c""#, 2);
+    // What is required keeps its place.
+    let grammar = r#"root ::= %object { order = any; count {0,2}; member "a": "1"; optional "b": "1"; others: "1"; }"#;
+    check(grammar, &[r#"{"b":1,"a":1}"#, r#"{"a":1}"#], &[r#"{"b":1,"x":1}"#]);
+    dies_at(grammar, r#"{"b":1,"x"#, 8);
+}
+
+#[test]
+fn one_of_the_others_must_have_some_value() {
+    let grammar = r#"root ::= %object {
+        count {0,2}; optional "a": "1"; others = "\"x" [a-z]* "\"": [1-9]; some: "7";
+    }"#;
+    check(
+        grammar,
+        &[r#"{"x":7}"#, r#"{"x":1,"xy":7}"#, r#"{"a":1,"x":7}"#, r#"{"x":7,"xx":7}"#],
+        &["{}", r#"{"a":1}"#, r#"{"x":1}"#, r#"{"x":1,"xx":2}"#],
+    );
+    dies_at(grammar, r#"{"x":1,"xx":2"#, 12);
+    dies_at(grammar, r#"{"a":1,"xx":2"#, 12);
+}
+
+#[test]
+fn classes_of_others_have_values_and_names_of_their_own() {
+    let grammar = r#"root ::= %object {
+        optional "xa": "0";
+        taken "xa" "xb"; others = "\"x" [a-z]* "\"": "1";
+        taken "yc"; others = "\"y" [a-z]* "\"": "2";
+    }"#;
+    check(
+        grammar,
+        &[r#"{"xc":1,"yb":2,"y":2}"#, r#"{"xa":0,"x":1,"yxb":2}"#],
+        &[r#"{"xb":1}"#, r#"{"yc":2}"#, r#"{"xc":2}"#, r#"{"x":1,"y":2,"x":1}"#],
+    );
+}
+
+#[test]
+fn elements_are_counted_by_kind() {
+    let grammar = r#"root ::= %array { count {2,4}; contains c {1,2}; place: "9"; rest: [1-4]; rest c: [5-8]; }"#;
+    check(grammar, &["[9,5]", "[9,1,5]", "[9,5,6,1]"], &["[9]", "[5,9]", "[9,1]", "[9,5,6,7]", "[9,1,2,5,3]"]);
+    dies_at(grammar, "[9,1,2,3", 7);
+    dies_at(grammar, "[9,5,6,7", 7);
+    // One element may do for both counters, which saves the place.
+    let grammar = r#"root ::= %array {
+        count {0,2}; contains c {1,}; contains d {2,}; rest c: "1"; rest d: "2"; rest c d: "3"; rest: "4";
+    }"#;
+    check(grammar, &["[3,2]", "[2,3]", "[3,3]"], &["[1,2]", "[4,3]", "[]"]);
+    dies_at(grammar, "[1", 1);
+    dies_at(grammar, "[2,2", 3);
+}
+
+#[test]
+fn completions_bring_counts_within_their_bounds() {
+    for (grammar, begin, completion) in [
+        (
+            r#"root ::= %object { count {3,}; member "long": "1"; optional "b": "22"; others: "1"; }"#,
+            "",
+            r#"{"long":1,"":1,"#,
+        ),
+        (r#"root ::= %object { others: [1-9]; some: "77"; }"#, "", r#"{"":77}"#),
+        (r#"root ::= %array { contains c {2,}; rest: "1"; rest c: "222"; }"#, "", "[222,222]"),
+        (r#"root ::= %array { contains c {1,}; rest: "1"; rest c: "222"; }"#, "[222,", "1]"),
+        (r#"root ::= %array { count {1000,}; rest: "1"; }"#, "", "[1,1,1"),
+        (r#"root ::= %array { count {3,3}; contains c {1,1}; place c: "12"; place: "3"; rest: "4"; }"#, "[12", ",3,4]"),
+        (r#"root ::= "x" %array { place: "1"; also: "22"; rest: root; count {1,2}; }"#, "x[22", "]"),
+    ] {
+        let mut matcher = read(grammar);
+        assert_eq!(matcher.accept_bytes(begin.as_bytes()), Ok(true), "{grammar}");
+        let found = matcher.shortest_completion(10_000).expect("it can be completed");
+        let found = String::from_utf8(found).expect("text");
+        assert!(found.starts_with(completion), "{grammar}: {found}");
+        assert_eq!(matcher.accept_bytes(found.as_bytes()), Ok(true), "{grammar}: {found}");
+        assert!(matcher.is_completed(), "{grammar}: {found}");
+    }
+}
+
+#[test]
+fn counts_far_from_their_bounds_share_masks() {
+    for grammar in [
+        r#"root ::= %array { contains c {1000,}; count {1000,}; rest: "1"; rest c: "2"; }"#,
+        r#"root ::= %array { contains c {1,100000}; count {0,200000}; rest: "1"; rest c: "2"; }"#,
+        r#"root ::= "[" %object { count {0,100000}; others = "\"" [a-z0-9]* "\"": [12]; some: "2"; } "]""#,
+    ] {
+        let mut matcher = read(grammar);
+        let is_object = grammar.contains("object");
+        assert_eq!(matcher.accept_bytes(if is_object { b"[{" } else { b"[" }), Ok(true));
+        let mut mask = vec![0; matcher.compiled().vocabulary().mask_words()];
+        let mut held = Vec::new();
+        for index in 0..300 {
+            let element = if is_object { format!("\"k{index}\":2,") } else { "2,".into() };
+            for byte in element.bytes() {
+                matcher.fill_mask(&mut mask).expect("within the limits");
+                assert_eq!(matcher.accept_bytes(&[byte]), Ok(true));
+            }
+            held.push(matcher.compiled().memory_bytes());
+        }
+        let (early, late) = (held[100], held[299]);
+        assert!(late < early + 20_000, "{grammar}: {early} bytes, then {late}");
+    }
+}
