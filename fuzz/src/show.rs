@@ -91,6 +91,7 @@ fn expr(exprs: &ExprSet, id: ExprId, depth: usize) -> String {
             let max = max.map_or(String::new(), |max| max.to_string());
             format!("({}){{{min},{max}}}", show(*body))
         }
+        Expr::Number(number) => number.whole().map_or("<a rest of numbers>".into(), |set| format!("<{set}>")),
     }
 }
 
