@@ -17,9 +17,11 @@ import stencilm
 from stencilm.cli.check import check
 from stencilm.cli.failure import Failure
 from stencilm.cli.generate import generate
+from stencilm.cli.index import index
+from stencilm.cli.trace import trace
 from stencilm.errors import StencilError
 
-_COMMANDS: tuple[Callable[..., Any], ...] = (generate, check)
+_COMMANDS: tuple[Callable[..., Any], ...] = (generate, check, index, trace)
 
 app = typer.Typer(
     name="stencilm",

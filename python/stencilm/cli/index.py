@@ -1,0 +1,154 @@
+"""`stencilm index`: a regular grammar as an explicit automaton over the tokens of a tokenizer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
+
+_MAX_LISTED = 60
+_MAX_TOKENS = 12
+
+
+class Format(StrEnum):
+    """What is printed."""
+
+    text = "text"
+    json = "json"
+    dot = "dot"
+    svg = "svg"
+    saved = "saved"
+
+
+def index(
+    schema: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A JSON Schema file, or - for standard input."),
+    ] = None,
+    type_name: Annotated[
+        str | None,
+        typer.Option(
+            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
+        ),
+    ] = None,
+    regex: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
+    ] = None,
+    ebnf: Annotated[
+        str | None, typer.Option(metavar="FILE", help="An EBNF grammar, or - for standard input.")
+    ] = None,
+    tokenizer: Annotated[
+        str, typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder.")
+    ] = EMBEDDED,
+    output: Annotated[
+        Format,
+        typer.Option(
+            "--format", "-f", help="text, json, dot and svg for graphviz, or saved to load it."
+        ),
+    ] = Format.text,
+    coalesce: Annotated[
+        bool, typer.Option("--coalesce", help="List the stretches where every continuation agrees.")
+    ] = False,
+    max_states: Annotated[int, typer.Option(help="The most states.")] = 100_000,
+) -> int:
+    """Lay a regular grammar out as an automaton over tokens: list, draw or keep it.
+
+    Exits with 1 when the grammar nests, or has more than max-states states.
+    """
+    if max_states < 1:
+        raise Failure(f"max_states is {max_states}, but must be at least 1", USAGE)
+    if coalesce and output not in (Format.text, Format.json):
+        raise Failure("--coalesce prints text or json", USAGE)
+    from stencilm.index import TokenIndex
+
+    grammar = read_grammar(schema=schema, type_name=type_name, regex=regex, ebnf=ebnf)
+    info = read_tokenizer(tokenizer)
+    with _progress() as show:
+        built = TokenIndex.from_grammar(grammar, info, max_states=max_states, progress=show)
+    if output is Format.dot:
+        print(built.to_dot(), end="")
+    elif output is Format.svg:
+        print(built.to_svg(), end="")
+    elif output is Format.saved:
+        print(built.serialize_json())
+    elif output is Format.json:
+        print(json.dumps(_record(built, coalesce), ensure_ascii=False))
+    else:
+        for line in _stretches(built) if coalesce else _lines(built):
+            print(line)
+    return 0
+
+
+def _record(built: Any, coalesce: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "states": built.num_states,
+        "transitions": built.num_transitions,
+        "bytes": built.memory_size_bytes,
+        "initial_state": built.initial_state,
+        "final_states": sorted(built.final_states),
+    }
+    if not coalesce:
+        table = {str(state): dict(row) for state, row in built.transitions.items()}
+        return record | {"table": table}
+    stretches = [
+        {
+            "state": stretch.state,
+            "text": stretch.text.decode("utf-8", "backslashreplace"),
+            "tokens": stretch.tokens,
+            "next_state": stretch.next_state,
+            "left_over": stretch.left_over.decode("utf-8", "backslashreplace"),
+        }
+        for stretch in built.coalesce()
+    ]
+    return record | {"stretches": stretches}
+
+
+def _lines(built: Any) -> Iterator[str]:
+    finals = built.final_states
+    yield (
+        f"{built.num_states:,} states ({len(finals):,} final), {built.num_transitions:,} "
+        f"transitions, {built.memory_size_bytes:,} bytes"
+    )
+    if built.num_states > _MAX_LISTED:
+        yield f"more than {_MAX_LISTED} states are not listed; --format json has all of them"
+        return
+    table = built.with_tokens()
+    for state in range(built.num_states):
+        row = table.get(state, {})
+        shown = [f"{text!r}: {target}" for text, target in list(row.items())[:_MAX_TOKENS]]
+        if len(row) > _MAX_TOKENS:
+            shown.append(f"and {len(row) - _MAX_TOKENS:,} more")
+        mark = "*" if state in finals else " "
+        yield f"{state:>4}{mark} {', '.join(shown)}".rstrip()
+
+
+def _stretches(built: Any) -> Iterator[str]:
+    for stretch in built.coalesce():
+        text = stretch.text.decode("utf-8", "backslashreplace")
+        tokens = built.tokenizer_info.dbg_tokens(stretch.tokens)
+        left = stretch.left_over.decode("utf-8", "backslashreplace")
+        rest = f"  left over {left!r}" if left else ""
+        yield f"{stretch.state:>4} -> {stretch.next_state:<4} {text!r}  as  {tokens}{rest}"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, known: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("building"), BarColumn(), MofNCompleteColumn(), TextColumn("states"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("building", total=None)
+        yield lambda done, known: bar.update(task, completed=done, total=known)

@@ -1,0 +1,125 @@
+"""`stencilm trace`: how a text goes through a grammar, token by token."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import typer
+
+from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
+from stencilm.cli.inputs import read_text
+
+_COLOURS = {"sampled": "green", "forced": "blue", "refused": "red"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One token of the text.
+
+    Attributes:
+        kind: "sampled": the model would choose it; "forced": nothing else can come; "refused".
+        token_id: The token.
+        text: What it spells.
+        allowed: How many tokens may come there; None where it is forced.
+        reason: Why it is refused, else None.
+    """
+
+    kind: str
+    token_id: int
+    text: str
+    allowed: int | None
+    reason: str | None
+
+
+def trace(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text, or - for standard input.")],
+    schema: Annotated[str | None, typer.Option(metavar="FILE", help="A JSON Schema file.")] = None,
+    type_name: Annotated[
+        str | None,
+        typer.Option(
+            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
+        ),
+    ] = None,
+    regex: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
+    ] = None,
+    ebnf: Annotated[str | None, typer.Option(metavar="FILE", help="An EBNF grammar.")] = None,
+    tokenizer: Annotated[
+        str, typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder.")
+    ] = EMBEDDED,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
+    color: Annotated[
+        bool | None,
+        typer.Option("--color/--no-color", help="Colours; by default where a terminal reads."),
+    ] = None,
+) -> int:
+    """Say of each token of a text whether a model would sample it, or it is forced, or refused.
+
+    Exits with 1 when the text does not fit, or is only the beginning of one that does.
+    """
+    if text == "-" and "-" in (schema, ebnf):
+        raise Failure("a grammar and a text cannot both read standard input", USAGE)
+    grammar = read_grammar(schema=schema, type_name=type_name, regex=regex, ebnf=ebnf)
+    info = read_tokenizer(tokenizer)
+    written = read_text("-").removesuffix("\n") if text == "-" else text
+    from stencilm.compiler import GrammarCompiler
+    from stencilm.matcher import GrammarMatcher
+
+    compiled = GrammarCompiler(info, cache_enabled=False).compile_grammar(grammar)
+    matcher = GrammarMatcher(compiled, terminate_without_stop_token=not info.stop_token_ids)
+    steps = list(_steps(matcher, info, info.tokenize_bytes(written.encode())))
+    refused = bool(steps) and steps[-1].kind == "refused"
+    status = "refused" if refused else "complete" if matcher.is_completed() else "unfinished"
+    if as_json:
+        record = {"status": status, "steps": [asdict(step) for step in steps]}
+        print(json.dumps(record, ensure_ascii=False))
+    else:
+        coloured = sys.stdout.isatty() if color is None else color
+        for step in steps:
+            print(_line(step, coloured))
+        print(_summary(status, steps, matcher))
+    return 0 if status == "complete" else 1
+
+
+def _steps(matcher: Any, info: Any, token_ids: list[int]) -> Iterator[Step]:
+    at = 0
+    while at < len(token_ids):
+        forced = matcher.find_jump_forward_tokens()
+        if forced and token_ids[at : at + len(forced)] == forced:
+            for token_id in forced:
+                matcher.accept_token(token_id)
+                yield Step("forced", token_id, info.dbg_tokens([token_id]), None, None)
+            at += len(forced)
+            continue
+        token_id = token_ids[at]
+        shown = info.dbg_tokens([token_id])
+        allowed = 0 if matcher.is_terminated() else matcher.num_allowed_tokens()
+        if not matcher.accept_token(token_id):
+            yield Step("refused", token_id, shown, allowed, matcher.explain(token_id))
+            return
+        yield Step("sampled", token_id, shown, allowed, None)
+        at += 1
+
+
+def _line(step: Step, coloured: bool) -> str:
+    kind = f"{step.kind:<8}"
+    if coloured:
+        kind = typer.style(kind, fg=_COLOURS[step.kind])
+    told = step.reason or ("" if step.allowed is None else f"of {step.allowed:,} allowed")
+    return f"{kind} {step.token_id:>7}  {step.text!r:<24} {told}".rstrip()
+
+
+def _summary(status: str, steps: list[Step], matcher: Any) -> str:
+    forced = sum(step.kind == "forced" for step in steps)
+    counted = f"{forced} of {len(steps)} tokens forced"
+    if status == "complete":
+        return f"complete; {counted}"
+    if status == "unfinished":
+        must = matcher.find_jump_forward_string()
+        return f"unfinished{f': {must!r} must follow' if must else ''}; {counted}"
+    return f"refused; {counted}"
