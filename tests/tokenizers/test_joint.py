@@ -121,3 +121,12 @@ def test_what_cannot_be_tokenized_is_left_over() -> None:
     assert info.tokenize_partial(b"\xff\xfeabc") == ([], b"\xff\xfeabc")
     with pytest.raises(TokenizerError, match="outside of this vocabulary"):
         info.tokenize_partial(b"a", [60_000])
+
+
+def test_a_tokenizer_that_stayed_behind_is_not_guessed() -> None:
+    info = tokenizer_info("gpt2")
+    again = TokenizerInfo.deserialize_json(info.serialize_json())
+    assert info.tokenize_partial(b"the people of ")[0]
+    assert again.tokenize_partial(b"the people of ") == ([], b"the people of ")
+    listed = TokenizerInfo.deserialize_json(TokenizerInfo(["ab", "c"]).serialize_json())
+    assert listed.tokenize_partial(b"abcc") == ([0, 1, 1], b"")

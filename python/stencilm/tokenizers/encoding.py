@@ -21,11 +21,21 @@ _BROKEN = re.compile("([\udc80-\udcff]+)")
 class Encoder:
     """Encodes for one vocabulary; only the index for broken bytes is made late."""
 
-    __slots__ = ("_codec", "_prefixed", "_segmenter", "_tokens")
+    __slots__ = ("_codec", "_is_lost", "_prefixed", "_segmenter", "_tokens")
 
     def __init__(
-        self, tokens: Sequence[bytes | None], codec: Codec | None, *, prefixed: bool
+        self,
+        tokens: Sequence[bytes | None],
+        codec: Codec | None,
+        *,
+        prefixed: bool,
+        is_lost: bool = False,
     ) -> None:
+        """Keeps the tokens by id and the tokenizer that encodes.
+
+        `is_lost` says that there is such a tokenizer, but not here: its tokens are not known.
+        """
+        self._is_lost = is_lost
         self._tokens = tokens
         self._codec = codec
         self._prefixed = prefixed
@@ -78,12 +88,14 @@ class Encoder:
     def own_tokens(self, data: bytes) -> list[int] | None:
         """The tokens that spell exactly `data`, as the tokenizer itself writes them.
 
-        None where the tokenizer has no tokens for it: broken UTF-8, or text that it changes. Where
-        there is no tokenizer, the fewest tokens are its own.
+        None where the tokenizer has no tokens for it: broken UTF-8, or text that it changes; and
+        where it stayed behind. Where there never was one, the fewest tokens are its own.
 
         Raises:
             TokenizerError: There is no tokenizer, and no tokens spell it.
         """
+        if self._is_lost:
+            return None
         if self._codec is None:
             return self._segment(data)
         try:

@@ -72,6 +72,7 @@ class Notes:
     lossy: tuple[str, ...] = ()
     cleans_up_spaces: bool = False
     decode_shows_bytes: bool = False
+    has_tokenizer: bool = False
 
 
 def count_facts(

@@ -169,6 +169,7 @@ class TokenizerInfo:
             findings.lossy,
             source.cleans_up_spaces,
             source.decode_shows_bytes,
+            has_tokenizer=source.codec is not None,
         )
         return cls._of(settle(source, notes, vocab_size, stop_token_ids))
 

@@ -16,6 +16,7 @@ One exception: pre-tokenizers split the last of a run of blanks off where someth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers.encoding import Encoder
@@ -144,7 +145,16 @@ class JointTokenizer:
 class _Behind:
     """A text behind some tokens, encoded together with them up to any place."""
 
-    __slots__ = ("_context", "_data", "_encoder", "_text", "_tokens", "readable")
+    __slots__ = (
+        "_context",
+        "_data",
+        "_encoder",
+        "_ends",
+        "_text",
+        "_tokens",
+        "_whole",
+        "readable",
+    )
 
     def __init__(
         self,
@@ -158,6 +168,8 @@ class _Behind:
         self._context = context
         self._data = data
         self._text = b"".join([tokens[token_id] or b"" for token_id in context])
+        self._whole: list[int] = []
+        self._ends: dict[int, int] = {}
         self.readable = len(data)
         if encoder.reads_text:
             try:
@@ -205,6 +217,8 @@ class _Behind:
 
     def _encode(self, place: int) -> list[int] | None:
         """The tokens up to a place; None where none ends with the context."""
+        if place in self._ends and self._last_blank(place) is None:
+            return self._whole[: self._ends[place]]
         try:
             ids = self._encoder.own_tokens(self._text + self._data[:place])
         except TokenizerError:
@@ -212,7 +226,14 @@ class _Behind:
         if ids is None:
             return []
         count = len(self._context)
-        return ids[count:] if ids[:count] == self._context else None
+        if ids[:count] != self._context:
+            return None
+        if place == self.readable:
+            # Where one of these tokens ends, those before it are the tokens up to there.
+            self._whole = ids[count:]
+            ends = accumulate(len(self._tokens[token_id] or b"") for token_id in self._whole)
+            self._ends = {end: at for at, end in enumerate(ends, 1)}
+        return ids[count:]
 
     def _last_blank(self, place: int) -> int | None:
         """Where the character before a place begins, if it is a blank of the text."""

@@ -120,6 +120,11 @@ def _build(
     facts = count_facts(
         held, special=names, vocab_size=width, has_stop_token=bool(stop), notes=notes
     )
-    encoder = Encoder(held, codec, prefixed=notes.adds_prefix_space)
+    encoder = Encoder(
+        held,
+        codec,
+        prefixed=notes.adds_prefix_space,
+        is_lost=notes.has_tokenizer and codec is None,
+    )
     joint = JointTokenizer(held, encoder, core.spans)
     return State(held, names, vocab_type, notes, facts, core, encoder, joint)
