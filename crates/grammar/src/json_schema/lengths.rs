@@ -66,10 +66,10 @@ pub(super) fn of_format(format: Format) -> Lengths {
         Format::Uuid => (36, Some(36)),
         Format::Ipv4 => (7, Some(15)),
         Format::Ipv6 => (2, Some(45)),
-        Format::Hostname => (1, Some(253)),
+        Format::Hostname | Format::IdnHostname => (1, Some(253)),
         Format::Duration | Format::Email | Format::IdnEmail => (3, None),
         Format::Uri | Format::Iri => (2, None),
-        Format::RelativeJsonPointer | Format::IdnHostname => (1, None),
+        Format::RelativeJsonPointer => (1, None),
         Format::UriReference | Format::IriReference | Format::UriTemplate | Format::JsonPointer | Format::Regex => {
             (0, None)
         }

@@ -6,13 +6,11 @@ use super::super::lengths::of_format;
 use super::super::validate::spelled;
 use super::*;
 
-/// What is decided otherwise than the test suite does, and why.
+/// What is accepted although the test suite says that it is invalid, and why.
 fn is_known(format: Format, text: &str) -> bool {
     match format {
-        // Whether such a label is one takes what it decodes to.
-        Format::Hostname => text.to_ascii_lowercase().contains("xn--"),
-        // Contexts of characters are not followed yet.
-        Format::IdnHostname => true,
+        // Whether a label that begins so is one hangs on what it decodes to.
+        Format::Hostname | Format::IdnHostname => text.to_ascii_lowercase().contains("xn--"),
         _ => false,
     }
 }
@@ -32,7 +30,8 @@ fn formats_are_those_of_the_test_suite() {
             let Some(text) = test["data"].as_str() else { continue };
             let valid = test["valid"].as_bool().unwrap();
             count += 1;
-            if deriver.matches(body, spelled(text).as_bytes()).unwrap() != valid && !is_known(format, text) {
+            let found = deriver.matches(body, spelled(text).as_bytes()).unwrap();
+            if found != valid && !(found && is_known(format, text)) {
                 wrong.push(format!("{} {text:?} {}", format.name(), test["description"]));
             }
         }
@@ -48,7 +47,8 @@ fn bounds_on_lengths_hold_and_are_reached() {
         let lengths = of_format(format);
         let min = u32::try_from(lengths.min).unwrap();
         assert_eq!(deriver.exprs.shortest_at_least(body), min, "{}", format.name());
-        let Some(max) = lengths.max else { continue };
+        // Too many rules at once to search through all names of that length.
+        let Some(max) = lengths.max.filter(|_| format != Format::IdnHostname) else { continue };
         let longer = Strings::new(Spelling::Natural).any_string(&mut deriver.exprs, max as u32 + 1, None);
         let quoted = super::super::strings::quote(&mut deriver.exprs, body);
         let both = deriver.exprs.and(&[quoted, longer]);
