@@ -26,8 +26,7 @@ SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 MAX_TOKENS = 200
 
 WORD = {"type": "string", "pattern": "^[a-z]{1,8}$"}
-# A string, because an untrained model never ends the zeros behind an integer (802.000…).
-NUMBER = {"type": "string", "pattern": "^[0-9]{1,3}$"}
+NUMBER = {"type": "integer", "minimum": 0, "maximum": 999}
 
 
 def closed(**properties: Any) -> dict[str, Any]:

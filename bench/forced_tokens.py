@@ -78,9 +78,9 @@ def walk(
     counts = Counts(tokens=len(token_ids), instances=1)
     at = 0
     while at <= len(token_ids):
-        start = time.thread_time()
+        start = time.perf_counter()
         forced = force()
-        counts.seconds += time.thread_time() - start
+        counts.seconds += time.perf_counter() - start
         counts.calls += 1
         if forced:
             counts.runs += 1
@@ -155,7 +155,7 @@ def main() -> None:
                     ours_counts.add(mine)
                     their_counts.add(yours)
         print(f"\n{style}; {options.tokenizer}; {skipped} schemas left out")
-        print("| | instances | tokens | forced | runs | not canonical | CPU us a call |")
+        print("| | instances | tokens | forced | runs | not canonical | a call, us |")
         print("|---|--:|--:|--:|--:|--:|--:|")
         print(ours_counts.line(f"stencilm {stencilm.__version__}"))
         if theirs:

@@ -20,6 +20,8 @@ ERRORS = {
     "limit": stencilm.LimitExceeded,
 }
 READERS: dict[str, Callable[[dict[str, Any]], Grammar]] = {
+    "ebnf": lambda case: Grammar.from_ebnf(case["grammar"]),
+    "regex": lambda case: Grammar.from_regex(case["grammar"]),
     "lark": lambda case: Grammar.from_lark(case["grammar"], grammars=case.get("grammars")),
 }
 CASES = [

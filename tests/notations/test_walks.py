@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -89,6 +90,9 @@ PATTERNS = [
     r"\bfoo\b.*",
     r"a.*\b[0-9]\b|^x$",
     r"(\w+ ){1,3}\w",
+    r"(?=.*\d)(?=.*[a-z])[a-z\d!]{3,5}",
+    r"(?!foo|ab)[a-z]+(?<!x)",
+    r'"(?!"").*?(?<!\\)(\\\\)*?"',
 ]
 
 
@@ -98,3 +102,29 @@ def test_patterns(compiler: GrammarCompiler, pattern: str) -> None:
     for seed in range(40):
         text = walk(compiler, grammar, seed, steps=12)
         assert re.fullmatch(pattern, text, re.ASCII), text
+
+
+SMALL = [
+    r"(?=a)[ab1]*",
+    r"(?!ab)[ab]+1?",
+    r"(?:a(?=b)|b(?!a))[ab1]*",
+    r".*(?<=ab)1*",
+    r".*(?<!a)b(?=1).*",
+    r"(?=.*1)(?!.*bb).*(?<=[a1])",
+    r"(?:(?=a)..)?1",
+    r"a*(?!b1).(?<=.)(?=.?1).*",
+    r"(?<!a)b.*|(?=aa$).*|(?!.$)b*",
+    r"(?=a(?!b)).*(?<=1)",
+    r"b*?(?=1)(?:1|1a)(?<!b1)b?",
+]
+
+
+@pytest.mark.parametrize("pattern", SMALL)
+def test_look_around_on_all_short_texts(compiler: GrammarCompiler, pattern: str) -> None:
+    compiled = compiler.compile_regex(pattern)
+    for length in range(6):
+        for letters in product("ab1", repeat=length):
+            text = "".join(letters)
+            matcher = GrammarMatcher(compiled)
+            found = matcher.accept_string(text) and matcher.is_completed()
+            assert found is (re.fullmatch(pattern, text) is not None), text

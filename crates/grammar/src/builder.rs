@@ -81,6 +81,31 @@ impl GrammarBuilder {
         &self.nodes[id.0 as usize]
     }
 
+    /// How many nodes there are.
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// What a rule that is defined matches.
+    pub(crate) fn body(&self, rule: RuleId) -> NodeId {
+        self.rules[rule.0 as usize].1.expect("only rules that are defined are asked for")
+    }
+
+    /// The name of a rule.
+    pub(crate) fn rule_name(&self, rule: RuleId) -> &str {
+        &self.rules[rule.0 as usize].0
+    }
+
+    /// An object added before.
+    pub(crate) fn members(&self, id: MembersId) -> &Members {
+        &self.members[id.0 as usize]
+    }
+
+    /// An array added before.
+    pub(crate) fn items(&self, id: ItemsId) -> &Items {
+        &self.items[id.0 as usize]
+    }
+
     /// The special token of this name.
     pub fn special_token(&mut self, name: impl Into<Box<str>>) -> NodeId {
         self.node(Node::Token(Box::new(TokenPattern::Special(name.into()))))

@@ -9,6 +9,7 @@ mod fixpoint;
 mod grammar;
 mod json_schema;
 mod lark;
+mod lookahead;
 mod objects;
 pub mod passes;
 mod places;

@@ -13,6 +13,7 @@ mod numbers;
 mod print;
 mod saturate;
 mod shortest;
+mod split;
 pub mod syntax;
 
 pub use arena::SharedExprs;
@@ -24,4 +25,7 @@ pub use limits::{LimitExceeded, Limits};
 pub use numbers::{Decimal, End, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain};
 pub use saturate::{Relaxation, Saturation};
 pub use shortest::Shortest;
-pub use syntax::{Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
+pub use split::{Group, split};
+pub use syntax::{
+    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
+};

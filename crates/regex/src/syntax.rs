@@ -6,16 +6,19 @@
 //! boundaries resolved) → expression. The tree has no offsets any more: from there on, only cost is refused.
 
 use regex_syntax::ast::parse::ParserBuilder;
+use regex_syntax::hir::Hir;
 use regex_syntax::hir::translate::TranslatorBuilder;
 
 use crate::expr::{ExprId, ExprSet};
 
+mod around;
 mod build;
 mod checks;
 mod ecma;
 mod edges;
 mod error;
 mod kinds;
+mod lazy;
 mod rewritten;
 mod tree;
 mod utf8;
@@ -29,6 +32,9 @@ pub const MAX_PATTERN_BYTES: usize = 1 << 20;
 pub const MAX_SYNTAX: usize = 1 << 18;
 /// Deepest nesting of groups, brackets, repetitions, alternations and sequences accepted.
 pub const MAX_NESTING: u32 = 1_000;
+
+/// Deepest nesting of look-around in look-around.
+const MAX_AROUND_DEPTH: u32 = 8;
 
 /// Which spelling a pattern is in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -69,6 +75,29 @@ pub fn parse_pattern(
     options: &PatternOptions,
     alphabet: &mut dyn Alphabet,
 ) -> Result<ExprId, PatternError> {
+    let rewritten = rewritten(pattern, options.dialect)?;
+    let mut groups = read(exprs, rewritten, pattern, options, alphabet, Reading { open: false, depth: 0 })?;
+    Ok(groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts))
+}
+
+/// The texts that a pattern matches within a longer text, from where it begins on: in groups, each with the condition that
+/// what follows must match as a whole, [`ExprId::ANYTHING`] where there is none. A lazy repetition ends as early as it can.
+///
+/// # Errors
+/// As [`parse_pattern`], and for anchors and boundaries that ask what follows.
+pub fn parse_part(
+    exprs: &mut ExprSet,
+    pattern: &str,
+    dialect: Dialect,
+    alphabet: &mut dyn Alphabet,
+) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
+    let options = PatternOptions { dialect, anchoring: Anchoring::Whole };
+    let rewritten = rewritten(pattern, dialect)?;
+    read(exprs, rewritten, pattern, &options, alphabet, Reading { open: true, depth: 0 })
+}
+
+/// A pattern in the spelling of `regex-syntax`, if it is not too long.
+fn rewritten(pattern: &str, dialect: Dialect) -> Result<rewritten::Rewritten, PatternError> {
     if pattern.len() > MAX_PATTERN_BYTES {
         return Err(PatternError::too_long(pattern, MAX_PATTERN_BYTES));
     }
@@ -77,28 +106,127 @@ pub fn parse_pattern(
         let what = "more than 262144 characters of syntax; split the pattern";
         return Err(PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 1, what));
     }
-    let rewritten = match options.dialect {
-        Dialect::Standard => rewritten::Rewritten::end_anchors_only(pattern),
-        Dialect::EcmaScript => ecma::rewrite(pattern)?,
-    };
+    match dialect {
+        Dialect::Standard => Ok(rewritten::Rewritten::end_anchors_only(pattern)),
+        Dialect::EcmaScript => ecma::rewrite(pattern),
+    }
+}
+
+/// How a pattern is read: whether its texts go on behind it, and how many look-arounds it stands in.
+#[derive(Clone, Copy)]
+struct Reading {
+    open: bool,
+    depth: u32,
+}
+
+/// Reads a pattern in groups of texts, each with the condition on what follows.
+fn read(
+    exprs: &mut ExprSet,
+    rewritten: rewritten::Rewritten,
+    pattern: &str,
+    options: &PatternOptions,
+    alphabet: &mut dyn Alphabet,
+    reading: Reading,
+) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
+    let (rewritten, cuts) = around::cut(rewritten, pattern)?;
+    let mut arounds = Vec::with_capacity(cuts.len());
+    for cut in cuts {
+        let refuse = |kind, what: &str| PatternError::about(kind, pattern, cut.offset, cut.offset + 3, what);
+        if reading.depth >= MAX_AROUND_DEPTH {
+            return Err(refuse(PatternErrorKind::Limit, "look-around nested more than 8 deep; flatten it"));
+        }
+        if !alphabet.tells_apart() {
+            return Err(refuse(PatternErrorKind::Unsupported, "look-around, where characters are not told apart"));
+        }
+        let inner = Reading { open: false, depth: reading.depth + 1 };
+        let whole = PatternOptions { anchoring: Anchoring::Whole, ..*options };
+        let mut body = rewritten::Rewritten::empty(pattern);
+        body.replace(cut.offset, "(?:");
+        body.append(&cut.body, 0, cut.body.text.len());
+        // A comment would swallow the bracket.
+        body.replace(cut.offset, if cut.verbose { "\n)" } else { ")" });
+        // What the text looks like from here on, or up to here.
+        let mut text = rewritten::Rewritten::empty(pattern);
+        let any = "(?s:.)*";
+        if !cut.ahead {
+            text.replace(cut.offset, any);
+        }
+        text.append(&body, 0, body.text.len());
+        if cut.ahead {
+            text.replace(cut.offset, any);
+        }
+        // Where the text goes on, a condition that is met is none any more: any bytes may follow, not only any text.
+        let open = Reading { open: true, ..inner };
+        let ahead = reading.open && cut.ahead;
+        let groups = if ahead { read(exprs, body, pattern, &whole, alphabet, open).ok() } else { None };
+        let groups = match groups {
+            Some(groups) => groups,
+            None => {
+                let groups = read(exprs, text, pattern, &whole, alphabet, inner)?;
+                groups.into_iter().map(|(texts, _)| (texts, ExprId::EMPTY)).collect()
+            }
+        };
+        let ways: Vec<ExprId> = groups.into_iter().map(|(texts, rest)| exprs.concat(texts, rest)).collect();
+        let expr = exprs.or(&ways);
+        arounds.push(around::Around { ahead: cut.ahead, negative: cut.negative, expr, offset: cut.offset });
+    }
+    let rewritten = &rewritten;
     let mut ast = ParserBuilder::new()
         .nest_limit(MAX_NESTING)
         .empty_min_range(options.dialect == Dialect::Standard)
         .build()
         .parse(&rewritten.text)
-        .map_err(|error| PatternError::from_ast(&error, pattern, &rewritten))?;
-    checks::check(&mut ast, pattern, &rewritten, options.dialect)?;
+        .map_err(|error| PatternError::from_ast(&error, pattern, rewritten))?;
+    checks::check(&mut ast, pattern, rewritten, options.dialect)?;
     let hir = TranslatorBuilder::new()
         .build()
         .translate(&rewritten.text, &ast)
-        .map_err(|error| PatternError::from_hir(&error, pattern, &rewritten))?;
+        .map_err(|error| PatternError::from_hir(&error, pattern, rewritten))?;
     drop(ast);
+    if !(reading.open && reading.depth == 0) {
+        return groups_of(exprs, &hir, pattern, options, alphabet, &arounds, reading.open);
+    }
+    let mut groups = Vec::new();
+    for lazy::Alternative { head, tail, is_lazy } in lazy::alternatives(&hir) {
+        let mut found = groups_of(exprs, &head, pattern, options, alphabet, &arounds, true)?;
+        if is_lazy {
+            lazy::shortest(exprs, &mut found);
+        }
+        if let Some(tail) = tail {
+            let tails = groups_of(exprs, &tail, pattern, options, alphabet, &arounds, true)?;
+            found = lazy::joined(exprs, &found, &tails).map_err(|limit| {
+                let what = format!("this pattern is too costly: {limit}");
+                PatternError::about(PatternErrorKind::Limit, pattern, 0, pattern.len(), what)
+            })?;
+        }
+        groups.extend(found);
+    }
+    Ok(groups)
+}
+
+/// The texts of a pattern, or of a part of it, in groups with the condition on what follows.
+fn groups_of(
+    exprs: &mut ExprSet,
+    hir: &Hir,
+    pattern: &str,
+    options: &PatternOptions,
+    alphabet: &mut dyn Alphabet,
+    arounds: &[around::Around],
+    open: bool,
+) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
     let mut tree = tree::Tree::new(exprs, alphabet);
-    let root = build::add(&mut tree, &hir);
-    drop(hir);
+    tree.arounds = arounds.len();
+    let root = build::add(&mut tree, hir);
     let root = match options.anchoring {
         Anchoring::Whole => root,
         Anchoring::Search => tree.search(root),
     };
-    edges::resolve(&mut tree, root, options.dialect)
+    if tree.facts(root).arounds {
+        return around::resolve(&mut tree, root, options.dialect, pattern, arounds, open);
+    }
+    if open && tree.facts(root).after {
+        let what = "an anchor or a boundary at its end asks what follows, which is another part of the grammar";
+        return Err(PatternError::about(PatternErrorKind::Unsupported, pattern, 0, pattern.len(), what));
+    }
+    Ok(vec![(edges::resolve(&mut tree, root, options.dialect)?, ExprId::ANYTHING)])
 }

@@ -7,7 +7,7 @@ use super::scan::Scanner;
 pub(crate) type Ranges = Vec<(char, char)>;
 
 /// Escapes of one letter, as in C and JSON.
-const LETTERS: [(char, char); 8] = [
+const LETTERS: [(char, char); 9] = [
     ('n', '\n'),
     ('t', '\t'),
     ('r', '\r'),
@@ -16,6 +16,7 @@ const LETTERS: [(char, char); 8] = [
     ('v', '\u{b}'),
     ('a', '\u{7}'),
     ('0', '\0'),
+    ('e', '\u{1b}'),
 ];
 
 /// The beginning of a text, for a message.
@@ -49,7 +50,7 @@ pub(crate) fn escape(scanner: &mut Scanner<'_>, more: &[char]) -> Result<char, S
                     Ok(c)
                 }
                 None => wrong(format!(
-                    "the escape \\{letter} is not known; use \\n \\t \\r \\b \\f \\v \\a \\0 \\\" \\' \\\\ \\/, \
+                    "the escape \\{letter} is not known; use \\n \\t \\r \\b \\f \\v \\a \\0 \\e \\\" \\' \\\\ \\/, \
                      \\xNN, \\uNNNN or \\u{{...}} for a character, and /.../ for classes such as \\d"
                 )),
             };
@@ -121,9 +122,8 @@ pub(crate) fn class(scanner: &mut Scanner<'_>) -> Result<Ranges, SyntaxError> {
         }
         ranges.push((first, last));
     }
-    if ranges.is_empty() {
-        let message = if negated { "[^] excludes nothing; write . for any character" } else { "[] has no characters" };
-        return Err(SyntaxError::at(start, format!("{message}, or put some between the brackets")));
+    if ranges.is_empty() && !negated {
+        return Err(SyntaxError::at(start, "[] has no characters; put some between the brackets"));
     }
     let ranges = merged(ranges);
     let ranges = if negated { complement(&ranges) } else { ranges };
@@ -135,7 +135,7 @@ pub(crate) fn class(scanner: &mut Scanner<'_>) -> Result<Ranges, SyntaxError> {
 
 fn class_char(scanner: &mut Scanner<'_>, next: char) -> Result<char, SyntaxError> {
     if next == '\\' {
-        return escape(scanner, &['[', ']', '-', '^']);
+        return escape(scanner, &['[', ']', '-', '^', '$', '.', '*', '+', '(', ')', '{', '}', '|']);
     }
     scanner.offset += next.len_utf8();
     Ok(next)

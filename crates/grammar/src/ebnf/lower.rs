@@ -8,6 +8,7 @@ use super::{array, object};
 use crate::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::error::ErrorKind;
 use crate::grammar::{Node, NodeId, RuleId};
+use crate::lookahead::{self, Conditions};
 use crate::objects::ObjectChecks;
 
 /// What is known of the expression of a part.
@@ -25,11 +26,12 @@ pub(crate) struct Terminals<'a> {
     known: Vec<Known>,
 }
 
-/// Adds all rules of a text to a builder; gives them in the order of their names.
-pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<RuleId>, SyntaxError> {
+/// Adds all rules of a text to a builder; gives the node of the rule that texts start from, by its place among the names.
+pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<NodeId, SyntaxError> {
     let rules: Vec<RuleId> = text.names.keys().map(|name| builder.declare_rule(name.clone())).collect();
     let mut terminals = Terminals { text, known: vec![Known::Nothing; text.parts.len()] };
     let mut checks = ObjectChecks::default();
+    let mut conditions = Conditions::default();
     let mut nodes: Vec<NodeId> = Vec::with_capacity(text.parts.len());
     for (index, part) in text.parts.iter().enumerate() {
         let id = PartId(index as u32);
@@ -56,6 +58,18 @@ pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<Rul
                 builder.array(items)
             }
             Part::Node(node) => *node,
+            Part::Ahead(condition) => {
+                let empty = builder.sequence(&[]);
+                conditions.insert(empty, (*condition, text.places[index]));
+                empty
+            }
+            Part::Lookahead(body) => {
+                let first = terminals.expr(builder, *body)?;
+                let condition = builder.exprs.concat(first, ExprId::ANYTHING);
+                let empty = builder.sequence(&[]);
+                conditions.insert(empty, (condition, text.places[index]));
+                empty
+            }
         };
         nodes.push(node);
     }
@@ -63,7 +77,8 @@ pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text) -> Result<Vec<Rul
         let body = body.expect("the parser refuses rules without a body");
         builder.define_rule(rule, nodes[body.index()]);
     }
-    Ok(rules)
+    let root = builder.node(Node::Rule(rules[root]));
+    lookahead::kept(builder, root, &conditions)
 }
 
 impl Terminals<'_> {
@@ -77,12 +92,19 @@ impl Terminals<'_> {
             Part::Sequence(parts) | Part::Choice(parts) | Part::And(parts) => parts.clone(),
             &Part::Repeat { body, .. } => vec![body],
             &(Part::Complement(body) | Part::Not(body) | Part::Lexeme(body) | Part::Lazy(body)) => vec![body],
-            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) | Part::Node(_) => {
+            Part::Token(_)
+            | Part::Capture { .. }
+            | Part::Object(_)
+            | Part::Array(_)
+            | Part::Node(_)
+            | Part::Lookahead(_)
+            | Part::Ahead(_) => {
                 let what = match self.text.part(id) {
                     Part::Token(_) => "a token of the model",
                     Part::Capture { .. } => "a capture",
                     Part::Array(_) => "an array",
                     Part::Node(_) => "another grammar",
+                    Part::Lookahead(_) | Part::Ahead(_) => "a condition on what follows",
                     _ => "an object",
                 };
                 let message = format!(
@@ -175,7 +197,13 @@ impl Terminals<'_> {
                 let not_longer = exprs.not(longer);
                 exprs.and(&[parts[0], not_longer])
             }
-            Part::Token(_) | Part::Capture { .. } | Part::Object(_) | Part::Array(_) | Part::Node(_) => {
+            Part::Token(_)
+            | Part::Capture { .. }
+            | Part::Object(_)
+            | Part::Array(_)
+            | Part::Node(_)
+            | Part::Lookahead(_)
+            | Part::Ahead(_) => {
                 unreachable!("parts that are not regular are refused with their children")
             }
         }

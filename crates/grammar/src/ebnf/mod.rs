@@ -8,6 +8,7 @@ mod array;
 mod entries;
 pub(crate) mod escapes;
 pub(crate) mod lower;
+pub(crate) mod macros;
 mod object;
 mod parse;
 mod print;
@@ -21,7 +22,7 @@ use std::fmt;
 
 use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Grammar, Node};
+use crate::grammar::Grammar;
 use crate::passes;
 use crate::report::Report;
 pub(crate) use crate::syntax_error::SyntaxError;
@@ -50,8 +51,7 @@ impl Grammar {
             );
             return Err(GrammarError::new(ErrorKind::Syntax, "line 1, column 1", message));
         };
-        let rules = lower::lower(&mut builder, &parsed).map_err(|error| error.placed(text))?;
-        let root = builder.node(Node::Rule(rules[root]));
+        let root = lower::lower(&mut builder, &parsed, root).map_err(|error| error.placed(text))?;
         Ok(passes::normalised(&builder.finish(root, Report::default())?))
     }
 

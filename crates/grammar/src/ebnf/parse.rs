@@ -9,6 +9,7 @@ use stencilm_regex::{ExprId, ExprSet, NumberSet};
 use super::SyntaxError;
 use super::entries::Entry;
 use super::escapes::Ranges;
+use super::macros::Attributes;
 use super::scan::{Scanner, Word};
 use super::tree::{Array, Container, Object, Part, PartId, Text};
 use crate::builder::MAX_EXPRS;
@@ -16,8 +17,10 @@ use crate::error::ErrorKind;
 
 /// What an open bracket, or a rule, makes of its alternatives.
 pub(super) enum Opener {
-    Rule(u32),
+    Rule(u32, Attributes),
     Group,
+    /// `(= ...)`
+    Lookahead,
     Lexeme,
     Lazy,
     Not,
@@ -46,9 +49,9 @@ impl Level {
 }
 
 pub(super) struct Parser<'a> {
-    scanner: Scanner<'a>,
+    pub scanner: Scanner<'a>,
     pub text: Text,
-    exprs: &'a mut ExprSet,
+    pub exprs: &'a mut ExprSet,
     classes: FxHashMap<Ranges, ExprId>,
     pub levels: Vec<Level>,
     /// The objects and arrays that are open, and where each began.
@@ -128,13 +131,14 @@ impl Parser<'_> {
     }
 
     fn rule(&mut self, place: usize, name: String) -> Result<(), SyntaxError> {
+        let attributes = if self.attributes_follow() { self.attributes(&name)? } else { Attributes::default() };
         let (at, word) = self.next()?;
         if word != Word::Define {
             let message = format!("{} stands where `::=` must follow the name `{name}` of a rule", word.shown());
             return Err(SyntaxError::at(at, message));
         }
         let (index, _) = self.text.names.insert_full(name.clone(), (None, place));
-        self.levels.push(Level::new(Opener::Rule(index as u32), place));
+        self.levels.push(Level::new(Opener::Rule(index as u32, attributes), place));
         Ok(())
     }
 
@@ -143,6 +147,11 @@ impl Parser<'_> {
         let item = match word {
             Word::Name(name) => {
                 // A name before `::=` starts the next rule; nothing else that may follow a name looks like it.
+                let attributes = if self.attributes_follow() { Some(self.attributes(&name)?) } else { None };
+                if attributes.is_none() && self.is_macro(&name) {
+                    let item = self.call(place, &name)?;
+                    return self.item(item);
+                }
                 let (at, next) = self.next()?;
                 if next == Word::Define {
                     self.end_rule(place, &format!("the rule `{name}`"))?;
@@ -152,7 +161,8 @@ impl Parser<'_> {
                     }
                     let seen = self.text.names.get(&name).map_or(place, |&(_, seen)| seen);
                     let (index, _) = self.text.names.insert_full(name, (None, seen));
-                    self.levels.push(Level::new(Opener::Rule(index as u32), place));
+                    let opener = Opener::Rule(index as u32, attributes.unwrap_or_default());
+                    self.levels.push(Level::new(opener, place));
                     return Ok(());
                 }
                 if next == Word::Sign('@') {
@@ -191,7 +201,8 @@ impl Parser<'_> {
             Word::Token(pattern) => self.text.add(place, Part::Token(pattern)),
             Word::Keyword(keyword) => return self.keyword(place, &keyword),
             Word::Sign('(') => {
-                self.levels.push(Level::new(Opener::Group, place));
+                let opener = if self.takes('=')? { Opener::Lookahead } else { Opener::Group };
+                self.levels.push(Level::new(opener, place));
                 return Ok(());
             }
             Word::Sign('~') => {
@@ -237,7 +248,7 @@ impl Parser<'_> {
         expr
     }
 
-    fn pattern(&mut self, place: usize, pattern: &str) -> Result<ExprId, SyntaxError> {
+    pub(super) fn pattern(&mut self, place: usize, pattern: &str) -> Result<ExprId, SyntaxError> {
         let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
         parse_pattern(self.exprs, pattern, &options, &mut Utf8).map_err(|error| {
             let kind = match error.kind {
@@ -372,7 +383,7 @@ impl Parser<'_> {
     pub(super) fn end_level(&mut self, place: usize) -> Result<(Level, PartId), SyntaxError> {
         let level = self.level();
         let is_empty = level.items.is_empty() && level.complements.is_empty();
-        if is_empty && !level.has_sign {
+        if is_empty && !level.has_sign && !matches!(level.opener, Opener::Group) {
             let at = level.place;
             return Err(SyntaxError::at(at, "nothing stands here; write \"\" for no text"));
         }
@@ -384,7 +395,7 @@ impl Parser<'_> {
     }
 
     fn close(&mut self, place: usize) -> Result<(), SyntaxError> {
-        if matches!(self.level().opener, Opener::Rule(_) | Opener::Entry(_)) {
+        if matches!(self.level().opener, Opener::Rule(..) | Opener::Entry(_)) {
             return Err(SyntaxError::at(place, "`)` closes nothing; remove it, or open it with `(`"));
         }
         let (level, body) = self.end_level(place)?;
@@ -392,16 +403,20 @@ impl Parser<'_> {
             Opener::Lexeme => self.text.add(level.place, Part::Lexeme(body)),
             Opener::Lazy => self.text.add(level.place, Part::Lazy(body)),
             Opener::Not => self.text.add(level.place, Part::Not(body)),
+            Opener::Lookahead => self.text.add(level.place, Part::Lookahead(body)),
             Opener::Capture(name) => self.text.add(level.place, Part::Capture { name, body }),
-            Opener::Group | Opener::Rule(_) | Opener::Entry(_) => body,
+            Opener::Group | Opener::Rule(..) | Opener::Entry(_) => body,
         };
         self.item(item)
     }
 
     fn end_rule(&mut self, place: usize, before: &str) -> Result<(), SyntaxError> {
-        if let Opener::Rule(index) = self.level().opener {
-            let (_, body) = self.end_level(place)?;
-            self.text.names[index as usize].0 = Some(body);
+        if matches!(self.level().opener, Opener::Rule(..)) {
+            let (level, body) = self.end_level(place)?;
+            if let Opener::Rule(index, attributes) = level.opener {
+                let body = self.with_attributes(attributes, body);
+                self.text.names[index as usize].0 = Some(body);
+            }
             return Ok(());
         }
         let (at, what) = match self.level().opener {

@@ -117,7 +117,7 @@ impl<'a> Scanner<'a> {
                 let name = self.take_while(is_name).to_string();
                 if name == "bytes" { Word::Bytes(self.bytes()?) } else { Word::Keyword(name) }
             }
-            '|' | '&' | '~' | '(' | ')' | '*' | '+' | '?' | '@' | '{' | '}' | '=' | ':' | ';' => {
+            '|' | '&' | '~' | '(' | ')' | '*' | '+' | '?' | '@' | '{' | '}' | '=' | ':' | ';' | ',' => {
                 self.offset += 1;
                 Word::Sign(first)
             }

@@ -38,6 +38,10 @@ pub(crate) enum Part {
     /// `%lazy(a)`: the shortest match.
     Lazy(PartId),
     Token(TokenPattern),
+    /// `(= a)`: what follows begins with `a`.
+    Lookahead(PartId),
+    /// What follows, up to the end of the text, matches the expression.
+    Ahead(ExprId),
     Capture {
         name: String,
         body: PartId,

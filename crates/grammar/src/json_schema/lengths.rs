@@ -84,6 +84,10 @@ impl Alphabet for OneLetter {
     fn class(&mut self, exprs: &mut ExprSet, ranges: &[(char, char)]) -> ExprId {
         if ranges.is_empty() { ExprId::NOTHING } else { exprs.literal(b"x") }
     }
+
+    fn tells_apart(&self) -> bool {
+        false
+    }
 }
 
 /// From the parts to the whole, without recursion.

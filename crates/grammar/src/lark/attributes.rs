@@ -6,6 +6,7 @@ use stencilm_regex::syntax::{Alphabet, Utf8};
 use super::tree::{Attribute, Definition, Part, Unit, Value};
 use crate::builder::GrammarBuilder;
 use crate::ebnf::escapes;
+use crate::ebnf::macros::{max_tokens_refused, temperature_refused};
 use crate::ebnf::tree::{Part as Made, PartId as MadeId, Text};
 use crate::syntax_error::SyntaxError;
 
@@ -58,23 +59,13 @@ pub(super) fn read(unit: &Unit, name: &str, definition: &Definition) -> Result<W
                 Ok(count) => wrapping.max_chars = Some(count),
                 Err(_) => return wrong("needs a whole number up to 4294967295"),
             },
-            ("max_tokens", _) => {
-                return Err(SyntaxError::unsupported(
-                    *place,
-                    format!(
-                        "`max_tokens` of `{name}` cannot be kept exactly: whether a part can still end depends on how it \
-                         is cut into tokens; bound its characters with max_chars=..., or the whole text where you \
-                         generate it"
-                    ),
-                ));
-            }
+            ("max_tokens", _) => return Err(max_tokens_refused(*place, name)),
+            ("temperature", _) => return Err(temperature_refused(*place, name)),
             ("lazy" | "capture" | "stop_capture" | "max_chars", _) => {
                 return wrong("is written `lazy`, `capture`, capture=\"name\", stop_capture=\"name\" or max_chars=100");
             }
             _ => {
-                return wrong(
-                    "is not known; there are lazy, suffix, stop, stop_capture, capture, max_chars and temperature",
-                );
+                return wrong("is not known; there are lazy, suffix, stop, stop_capture, capture and max_chars");
             }
         }
     }

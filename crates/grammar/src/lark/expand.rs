@@ -8,6 +8,7 @@ use stencilm_regex::ExprId;
 
 use super::Names;
 use super::attributes::{self, Wrapping};
+use super::context;
 use super::terminals;
 use super::tree::{Definition, Part, PartId, Unit};
 use crate::builder::GrammarBuilder;
@@ -64,6 +65,9 @@ struct Scope<'u> {
     jobs: Vec<Job>,
     /// The rule of what is ignored.
     ignored: Option<u32>,
+    /// The terminals that depend on what stands around them, and the texts of their alternatives.
+    context: Vec<bool>,
+    groups: FxHashMap<PartId, Vec<(ExprId, ExprId)>>,
 }
 
 pub(super) struct Expansion<'a, 'n> {
@@ -107,7 +111,15 @@ impl Expansion<'_, '_> {
             let message = format!("texts start from `{start}`, which needs arguments; add a rule that gives it some");
             return Err(SyntaxError::at(definition.place, message));
         }
-        let mut scope = Scope { unit, known: FxHashMap::default(), jobs: Vec::new(), ignored: None };
+        let context = context::definitions(unit);
+        let mut scope = Scope {
+            unit,
+            known: FxHashMap::default(),
+            jobs: Vec::new(),
+            ignored: None,
+            context,
+            groups: FxHashMap::default(),
+        };
         scope.ignored = self.ignored(&mut scope)?;
         let root = self.rule(&mut scope, index, None, Vec::new(), definition.place)?;
         while let Some(job) = scope.jobs.pop() {
@@ -339,6 +351,10 @@ impl Expansion<'_, '_> {
                     Made::Choice(there.into_iter().collect())
                 }
                 Part::And(_) | Part::Not(_) | Part::Text(..) | Part::Pattern(..) | Part::Range(..) | Part::Regex(_) => {
+                    if matches!(unit.part(id), Part::Pattern(pattern, _) if context::is_context(pattern)) {
+                        made.push(self.in_context(scope, &[id], within, place)?);
+                        continue;
+                    }
                     let terminal = match unit.part(id) {
                         Part::And(parts) => Made::And(parts.iter().map(of).collect()),
                         Part::Not(body) => Made::Complement(of(body)),
@@ -370,6 +386,14 @@ impl Expansion<'_, '_> {
                         continue;
                     };
                     check_use(name, used, within, given.len(), use_of.is_some(), place)?;
+                    if scope.context[index] {
+                        let alternatives = match unit.part(used.body) {
+                            Part::Choice(parts) => parts.clone(),
+                            _ => vec![used.body],
+                        };
+                        made.push(self.in_context(scope, &alternatives, within, place)?);
+                        continue;
+                    }
                     let parameter = use_of.map(|use_of| use_of.of(parameter.unwrap_or(0)));
                     let given = given.iter().map(|child| {
                         let (part, key) = (of(child), keys[child.index() - first].clone());
@@ -417,6 +441,44 @@ impl Expansion<'_, '_> {
             made.push(self.tree.add(place, part));
         }
         Ok(*made.last().expect("a definition has a body"))
+    }
+
+    /// The alternatives of a terminal that depends on what stands around it.
+    fn in_context(
+        &mut self,
+        scope: &mut Scope<'_>,
+        alternatives: &[PartId],
+        within: Within,
+        place: usize,
+    ) -> Result<MadeId, SyntaxError> {
+        let mut choices = Vec::new();
+        for &part in alternatives {
+            let groups = match scope.groups.get(&part) {
+                Some(known) => known.clone(),
+                None => {
+                    let of_text = scope.unit.place(part);
+                    let groups = context::groups(&mut self.builder.exprs, scope.unit, part, of_text)?;
+                    scope.groups.insert(part, groups.clone());
+                    groups
+                }
+            };
+            for (texts, behind) in groups {
+                let texts = self.tree.add(place, Made::Terminal(texts));
+                if behind == ExprId::ANYTHING {
+                    choices.push(texts);
+                    continue;
+                }
+                if within == Within::Terminal {
+                    let message = "this look-ahead may reach beyond its terminal, which stands within another; write what the \
+                                   other one must not contain instead";
+                    return Err(SyntaxError::unsupported(place, message));
+                }
+                let behind = self.tree.add(place, Made::Ahead(behind));
+                choices.push(self.tree.add(place, Made::Sequence(vec![texts, behind])));
+            }
+        }
+        let whole = self.tree.add(place, Made::Choice(choices));
+        Ok(if within == Within::Rule { self.followed(scope, whole) } else { whole })
     }
 
     /// A grammar that was given by name.

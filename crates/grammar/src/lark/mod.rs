@@ -7,6 +7,7 @@
 
 mod attributes;
 mod common;
+mod context;
 mod expand;
 mod imports;
 mod params;
@@ -114,8 +115,6 @@ fn read(text: &str, start: &str, names: &mut Names<'_>) -> Result<Grammar, Gramm
     let unit = imports::with_imports(parsed, text, names, &[])?;
     let mut builder = GrammarBuilder::default();
     let (tree, root, report) = expand::expand(&mut builder, &unit, start, text, names)?;
-    let nodes = crate::ebnf::lower::lower(&mut builder, &tree).map_err(|error| error.placed(text))?;
-    let root = nodes[root as usize];
-    let root = builder.node(crate::grammar::Node::Rule(root));
+    let root = crate::ebnf::lower::lower(&mut builder, &tree, root as usize).map_err(|error| error.placed(text))?;
     Ok(passes::normalised(&builder.finish(root, report)?))
 }

@@ -17,7 +17,6 @@ fn malformed_texts() {
         ("root ::= ab-c\nab_c ::= \"a\"", "line 1, column 10", "or write `ab_c`"),
         ("root ::= \"a\"\nroot ::= \"b\"", "line 2, column 1", "defined twice"),
         ("root ::=", "line 1, column 1", "nothing stands here"),
-        ("root ::= ()", "line 1, column 10", "nothing stands here"),
         ("root ::= (\"a\"", "line 1, column 10", "no closing `)`"),
         ("root ::= \"a\")", "line 1, column 13", "closes nothing"),
         ("root ::= \"abc", "line 1, column 10", "no closing \""),
@@ -27,7 +26,6 @@ fn malformed_texts() {
         ("root ::= [abc", "line 1, column 10", "no closing ]"),
         ("root ::= [z-a]", "line 1, column 11", "reversed; write 'a'-'z'"),
         ("root ::= []", "line 1, column 10", "[] has no characters"),
-        ("root ::= [^]", "line 1, column 10", "write . for any character"),
         ("root ::= \"a\"{3,2}", "line 1, column 13", "write {2,3}"),
         ("root ::= \"a\"{99999999999}", "line 1, column 14", "above 4294967295"),
         ("root ::= \"a\"{1,2", "line 1, column 13", "close it with `}`"),
@@ -83,5 +81,5 @@ fn keys_that_run_out() {
 
 #[test]
 fn patterns_keep_their_kind() {
-    refused("root ::= /(?=a)/", ErrorKind::Unsupported, "line 1, column 11", "");
+    refused("root ::= /(a)\\1/", ErrorKind::Unsupported, "line 1, column 14", "");
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use stencilm_grammar::{ErrorKind, Grammar, GrammarError, LarkOptions, NamedGrammar};
+use stencilm_grammar::{ErrorKind, Grammar, GrammarError, LarkOptions, NamedGrammar, RegexError, from_regex};
+use stencilm_regex::PatternErrorKind;
 
 #[derive(Deserialize)]
 struct Table {
@@ -98,5 +99,27 @@ fn lark() {
             case.grammars.iter().map(|(name, text)| (name.as_str(), NamedGrammar::Lark(text))).collect();
         let options = LarkOptions { grammars: &named, ..LarkOptions::default() };
         Grammar::from_lark(&case.grammar, &options)
+    });
+}
+
+#[test]
+fn ebnf() {
+    check_all(&table("ebnf.json"), |case| Grammar::from_ebnf(&case.grammar, "root"));
+}
+
+#[test]
+fn regex() {
+    check_all(&table("regex.json"), |case| {
+        from_regex(&case.grammar).map_err(|error| match error {
+            RegexError::Grammar(error) => error,
+            RegexError::Pattern(error) => {
+                let kind = match error.kind {
+                    PatternErrorKind::Syntax => ErrorKind::Syntax,
+                    PatternErrorKind::Unsupported => ErrorKind::Unsupported,
+                    PatternErrorKind::Limit => ErrorKind::Limit,
+                };
+                GrammarError::new(kind, format!("offset {}", error.offset), error.message)
+            }
+        })
     });
 }

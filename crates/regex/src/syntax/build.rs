@@ -51,7 +51,12 @@ impl hir::Visitor for Builder<'_, '_> {
                 let body = self.done.pop().expect("a repetition comes after its body");
                 tree.repeat(body, repetition.min, repetition.max)
             }
-            HirKind::Capture(_) => return Ok(()),
+            HirKind::Capture(group) => {
+                let around = group.name.as_deref().and_then(super::around::number);
+                let Some(around) = around.filter(|&number| number < tree.arounds) else { return Ok(()) };
+                self.done.pop();
+                tree.push(Node::Around(around))
+            }
             HirKind::Concat(parts) => {
                 let parts = self.done.split_off(self.done.len() - parts.len());
                 tree.concat(&parts)

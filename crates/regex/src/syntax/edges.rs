@@ -92,6 +92,7 @@ impl Resolver<'_, '_> {
         self.depth += 1;
         let mut result = match self.tree.node(id).clone() {
             Node::Empty | Node::Look(_) => ExprId::NOTHING,
+            Node::Around(_) => unreachable!("look-around is laid out before edges are resolved"),
             Node::Literal { expr, first, last } => {
                 let fits = want.first.has(self.kinds.of(first)) && want.last.has(self.kinds.of(last));
                 if fits { expr } else { ExprId::NOTHING }

@@ -60,4 +60,15 @@ impl Rewritten {
         self.pieces.push(Piece { rewritten: self.text.len(), original: start, verbatim: false });
         self.text.push_str(text);
     }
+
+    /// Copies a stretch of another rewriting of the same pattern, with its way back.
+    pub fn append(&mut self, other: &Rewritten, start: usize, end: usize) {
+        let inside = other.pieces.iter().filter(|piece| start < piece.rewritten && piece.rewritten < end);
+        let first = other.pieces.iter().rev().find(|piece| piece.rewritten <= start);
+        let verbatim = first.is_none_or(|piece| piece.verbatim);
+        let offset = self.text.len();
+        self.pieces.push(Piece { rewritten: offset, original: other.original(start), verbatim });
+        self.pieces.extend(inside.map(|piece| Piece { rewritten: piece.rewritten - start + offset, ..*piece }));
+        self.text.push_str(&other.text[start..end]);
+    }
 }

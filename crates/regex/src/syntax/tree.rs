@@ -32,6 +32,8 @@ pub(super) enum Node {
         expr: ExprId,
     },
     Look(Look),
+    /// A look-around, by its number.
+    Around(usize),
     Concat {
         head: NodeId,
         tail: NodeId,
@@ -54,6 +56,8 @@ pub(super) struct Facts {
     pub after: bool,
     /// There is an assertion somewhere inside.
     pub looks: bool,
+    /// There is look-around somewhere inside.
+    pub arounds: bool,
     /// There is one inside that asks for the kind of a neighbouring character.
     pub looks_at_kind: bool,
     /// The expression, once it is known; only a node without assertions has one.
@@ -89,6 +93,8 @@ pub(super) struct Tree<'a> {
     pub exprs: &'a mut ExprSet,
     /// How many expressions there were before this pattern.
     pub first_expr: usize,
+    /// How many look-arounds the pattern has.
+    pub arounds: usize,
     alphabet: &'a mut dyn Alphabet,
     classes: FxHashMap<Ranges, ExprId>,
     chars: FxHashMap<char, ExprId>,
@@ -98,7 +104,7 @@ impl<'a> Tree<'a> {
     pub fn new(exprs: &'a mut ExprSet, alphabet: &'a mut dyn Alphabet) -> Tree<'a> {
         let (classes, chars) = Default::default();
         let first_expr = exprs.len();
-        Tree { nodes: Vec::new(), facts: Vec::new(), exprs, first_expr, alphabet, classes, chars }
+        Tree { nodes: Vec::new(), facts: Vec::new(), exprs, first_expr, arounds: 0, alphabet, classes, chars }
     }
 
     pub fn node(&self, id: NodeId) -> &Node {
@@ -262,8 +268,15 @@ impl<'a> Tree<'a> {
     }
 
     fn facts_of(&mut self, node: &Node) -> Facts {
-        let plain =
-            |empty, expr| Facts { empty, before: false, after: false, looks: false, looks_at_kind: false, expr };
+        let plain = |empty, expr| Facts {
+            empty,
+            before: false,
+            after: false,
+            looks: false,
+            arounds: false,
+            looks_at_kind: false,
+            expr,
+        };
         match node {
             Node::Empty => plain(EdgePairs::ALL, Some(ExprId::EMPTY)),
             Node::Literal { expr, .. } | Node::Class { expr, .. } => plain(EdgePairs::NONE, Some(*expr)),
@@ -276,9 +289,14 @@ impl<'a> Tree<'a> {
                     before: !only_after,
                     after: !only_before,
                     looks: true,
+                    arounds: false,
                     looks_at_kind: kind,
                     expr: None,
                 }
+            }
+            // Laid out before anyone asks for more.
+            Node::Around(_) => {
+                Facts { before: true, after: true, looks: true, arounds: true, ..plain(EdgePairs::ALL, None) }
             }
             &Node::Concat { head, tail } => {
                 let (first, second) = (self.facts(head), self.facts(tail));
@@ -287,6 +305,7 @@ impl<'a> Tree<'a> {
                     before: first.before || first.empty != EdgePairs::NONE && second.before,
                     after: second.after || second.empty != EdgePairs::NONE && first.after,
                     looks: first.looks || second.looks,
+                    arounds: first.arounds || second.arounds,
                     looks_at_kind: first.looks_at_kind || second.looks_at_kind,
                     expr: None,
                 }
@@ -299,6 +318,7 @@ impl<'a> Tree<'a> {
                     all.before |= facts.before;
                     all.after |= facts.after;
                     all.looks |= facts.looks;
+                    all.arounds |= facts.arounds;
                     all.looks_at_kind |= facts.looks_at_kind;
                 }
                 if !all.looks {

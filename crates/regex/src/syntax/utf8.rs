@@ -17,6 +17,12 @@ pub trait Alphabet {
     /// No spelling may be empty, and spellings must be uniquely decodable in sequence; a range that crosses the
     /// surrogates does not contain them.
     fn class(&mut self, exprs: &mut ExprSet, ranges: &[(char, char)]) -> ExprId;
+
+    /// Whether different characters have different spellings. Where they have not, what a look-around rules out cannot be
+    /// said, and patterns with one are refused.
+    fn tells_apart(&self) -> bool {
+        true
+    }
 }
 
 /// Characters spelled in UTF-8: never a surrogate, never an invalid byte.

@@ -1,0 +1,377 @@
+//! What xgrammar's notation adds: attributes of rules, and macros, which are written like calls.
+//!
+//! `TagDispatch` is free text until the first trigger, and then the rule of that trigger: one terminal for each trigger,
+//! of all texts in which it is the first to be complete.
+
+use stencilm_regex::ExprId;
+use stencilm_regex::syntax::{Alphabet, Utf8};
+
+use super::escapes;
+use super::parse::Parser;
+use super::scan::Word;
+use super::tree::{Part, PartId};
+use crate::grammar::TokenPattern;
+use crate::substring;
+use crate::syntax_error::SyntaxError;
+
+/// What stands in brackets between the name of a rule and `::=`.
+#[derive(Clone, Default)]
+pub(super) struct Attributes {
+    place: usize,
+    lazy: bool,
+    capture: Option<String>,
+    max_chars: Option<u32>,
+}
+
+/// An argument of a macro.
+enum Argument {
+    Text(String),
+    Pattern(String),
+    Name(String),
+    Tuple(Vec<(usize, Argument)>),
+    /// `name=value`
+    Option(String, Box<(usize, Argument)>),
+}
+
+/// That a budget of tokens is not kept, and what can be.
+pub(crate) fn max_tokens_refused(place: usize, rule: &str) -> SyntaxError {
+    let message = format!(
+        "`max_tokens` of `{rule}` cannot be kept exactly: whether a part can still end depends on how it is cut into \
+         tokens; bound its characters with max_chars=..., or the whole text where you generate it"
+    );
+    SyntaxError::unsupported(place, message)
+}
+
+/// That how tokens are sampled is no part of a grammar.
+pub(crate) fn temperature_refused(place: usize, rule: &str) -> SyntaxError {
+    let message = format!(
+        "`temperature` of `{rule}` says how tokens are sampled, which a grammar does not do; capture the rule, and set \
+         the temperature where you sample"
+    );
+    SyntaxError::unsupported(place, message)
+}
+
+impl Parser<'_> {
+    /// Whether brackets with attributes of a rule stand here: they are followed by `::=`, which no class is.
+    pub(super) fn attributes_follow(&self) -> bool {
+        let Some(inner) = self.scanner.rest().trim_start_matches([' ', '\t']).strip_prefix('[') else { return false };
+        let (mut in_text, mut escaped) = (false, false);
+        for (at, c) in inner.char_indices() {
+            match c {
+                '\n' => return false,
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => in_text = !in_text,
+                ']' if !in_text => return inner[at + 1..].trim_start_matches([' ', '\t']).starts_with("::="),
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// The attributes of a rule, from `[` to `]`.
+    pub(super) fn attributes(&mut self, rule: &str) -> Result<Attributes, SyntaxError> {
+        let blank = |c: char| c == ' ' || c == '\t';
+        let word = |c: char| c.is_ascii_alphanumeric() || "_.-+".contains(c);
+        self.scanner.take_while(blank);
+        let mut attributes = Attributes { place: self.scanner.offset, ..Attributes::default() };
+        self.scanner.offset += 1;
+        loop {
+            self.scanner.take_while(blank);
+            let place = self.scanner.offset;
+            let name = self.scanner.take_while(word).to_string();
+            self.scanner.take_while(blank);
+            let mut value = None;
+            if self.scanner.rest().starts_with('=') {
+                self.scanner.offset += 1;
+                self.scanner.take_while(blank);
+                value = Some(match self.scanner.rest().starts_with('"') {
+                    true => self.scanner.quoted('"')?,
+                    false => self.scanner.take_while(word).to_string(),
+                });
+            }
+            match (&*name, value) {
+                ("lazy", None) => attributes.lazy = true,
+                ("lazy", Some(value)) if value == "true" || value == "false" => attributes.lazy = value == "true",
+                ("capture", None) => attributes.capture = Some(rule.to_string()),
+                ("capture", Some(value)) if !value.is_empty() => attributes.capture = Some(value),
+                ("max_chars", Some(value)) if value.parse::<u32>().is_ok() => attributes.max_chars = value.parse().ok(),
+                ("max_tokens", _) => return Err(max_tokens_refused(place, rule)),
+                ("temperature", _) => return Err(temperature_refused(place, rule)),
+                _ => {
+                    let message = format!(
+                        "`{}` is no attribute of `{rule}`; there are lazy, capture, capture=\"name\" and max_chars=100",
+                        escapes::excerpt(&name)
+                    );
+                    return Err(SyntaxError::at(place, message));
+                }
+            }
+            self.scanner.take_while(blank);
+            let place = self.scanner.offset;
+            let rest = self.scanner.rest();
+            if !rest.starts_with([',', ']']) {
+                return Err(SyntaxError::at(place, "attributes are divided by `,` and end with `]`"));
+            }
+            self.scanner.offset += 1;
+            if rest.starts_with(']') {
+                return Ok(attributes);
+            }
+        }
+    }
+
+    /// The body of a rule with what its attributes make of it.
+    pub(super) fn with_attributes(&mut self, attributes: Attributes, mut body: PartId) -> PartId {
+        let Attributes { place, lazy, capture, max_chars } = attributes;
+        if let Some(max) = max_chars {
+            let any = self.any_text(0, Some(max));
+            body = self.text.add(place, Part::And(vec![body, any]));
+        }
+        if lazy {
+            body = self.text.add(place, Part::Lazy(body));
+        }
+        match capture {
+            Some(name) => self.text.add(place, Part::Capture { name, body }),
+            None => body,
+        }
+    }
+
+    fn any_text(&mut self, min: u32, max: Option<u32>) -> PartId {
+        let any = Utf8.class(self.exprs, &[('\0', char::MAX)]);
+        let any = self.exprs.repeat(any, min, max);
+        self.text.add(self.scanner.offset, Part::Terminal(any))
+    }
+
+    /// Whether this name, followed by an open bracket, calls a macro.
+    pub(super) fn is_macro(&self, name: &str) -> bool {
+        let known = ["TagDispatch", "TokenTagDispatch", "Token", "ExcludeToken", "Regex", "Substring"];
+        known.contains(&name) && self.scanner.rest().trim_start_matches([' ', '\t']).starts_with('(')
+    }
+
+    /// A macro, from its open bracket on.
+    pub(super) fn call(&mut self, place: usize, name: &str) -> Result<PartId, SyntaxError> {
+        self.expect('(', &format!("`{name}`"))?;
+        let arguments = self.arguments(name, 0)?;
+        let wrong = |at: usize, what: &str| Err(SyntaxError::at(at, format!("{name} takes {what}")));
+        Ok(match name {
+            "Regex" => {
+                let [(at, Argument::Text(pattern) | Argument::Pattern(pattern))] = &arguments[..] else {
+                    return wrong(place, "one pattern: Regex(\"[a-z]+\") or Regex(/[a-z]+/)");
+                };
+                let expr = self.pattern(*at, pattern)?;
+                self.text.add(place, Part::Terminal(expr))
+            }
+            "Substring" => {
+                let mut chunks = Vec::new();
+                for (at, argument) in &arguments {
+                    let Argument::Text(chunk) = argument else { return wrong(*at, "texts: Substring(\"a\", \"b\")") };
+                    chunks.push(chunk.as_str());
+                }
+                let chunks = match chunks[..] {
+                    [text] => substring::characters(text),
+                    _ => chunks,
+                };
+                let expr = substring::substring(self.exprs, &chunks);
+                self.text.add(place, Part::Terminal(expr))
+            }
+            "Token" | "ExcludeToken" => {
+                let mut ids = Vec::new();
+                for (at, argument) in &arguments {
+                    ids.push(id(argument).ok_or_else(|| token_ids(*at, name))?);
+                }
+                let negated = name == "ExcludeToken";
+                if ids.is_empty() && !negated {
+                    return wrong(place, "ids of tokens: Token(7, 9)");
+                }
+                self.text.add(place, Part::Token(of_ids(&ids, negated)))
+            }
+            "TagDispatch" => self.tag_dispatch(place, arguments)?,
+            _ => self.token_tag_dispatch(place, arguments)?,
+        })
+    }
+
+    /// Arguments up to the bracket that closes them.
+    fn arguments(&mut self, name: &str, depth: usize) -> Result<Vec<(usize, Argument)>, SyntaxError> {
+        let mut arguments = Vec::new();
+        loop {
+            if self.takes(')')? {
+                return Ok(arguments);
+            }
+            let (place, word) = self.next()?;
+            let argument = match word {
+                Word::Text(text) => Argument::Text(text),
+                Word::Pattern(pattern) => Argument::Pattern(pattern),
+                Word::Sign('(') if depth < 2 => Argument::Tuple(self.arguments(name, depth + 1)?),
+                Word::Name(option) if self.takes('=')? => {
+                    let (at, word) = self.next()?;
+                    let value = match word {
+                        Word::Text(text) => Argument::Text(text),
+                        Word::Name(value) => Argument::Name(value),
+                        Word::Sign('(') => Argument::Tuple(self.arguments(name, 2)?),
+                        _ => return Err(SyntaxError::at(at, format!("{} is no value of `{option}`", word.shown()))),
+                    };
+                    Argument::Option(option, Box::new((at, value)))
+                }
+                Word::Name(name) => Argument::Name(name),
+                Word::End => return Err(SyntaxError::at(place, format!("{name} has no closing `)`; close it"))),
+                _ => return Err(SyntaxError::at(place, format!("{} is no argument of {name}", word.shown()))),
+            };
+            arguments.push((place, argument));
+            if !self.takes(',')? {
+                self.expect(')', &format!("the arguments of {name}"))?;
+                return Ok(arguments);
+            }
+        }
+    }
+
+    /// The triggers with their rules, what is excluded, and whether free text comes again.
+    fn dispatch(&mut self, name: &str, arguments: Vec<(usize, Argument)>) -> Result<Dispatch, SyntaxError> {
+        let mut dispatch = Dispatch { triggers: Vec::new(), excluded: Vec::new(), loops: true };
+        for (place, argument) in arguments {
+            match argument {
+                Argument::Tuple(pair) => {
+                    let mut pair = pair.into_iter();
+                    match (pair.next(), pair.next(), pair.next()) {
+                        (Some((_, trigger)), Some((at, Argument::Name(rule))), None) => {
+                            let index = match self.text.names.get_index_of(&rule) {
+                                Some(index) => index,
+                                None => self.text.names.insert_full(rule, (None, at)).0,
+                            };
+                            dispatch.triggers.push((place, trigger, index as u32));
+                        }
+                        _ => {
+                            let message = format!("{name} takes pairs of a trigger and a rule: (\"<tag>\", rule)");
+                            return Err(SyntaxError::at(place, message));
+                        }
+                    }
+                }
+                Argument::Option(option, value) => match (&*option, *value) {
+                    ("loop_after_dispatch", (_, Argument::Name(value))) if value == "true" || value == "false" => {
+                        dispatch.loops = value == "true";
+                    }
+                    ("excludes", (_, Argument::Tuple(excluded))) => dispatch.excluded = excluded,
+                    _ => {
+                        let message = format!(
+                            "{name} has no option `{option}` with this value; there are loop_after_dispatch=true or \
+                             false, and excludes=(...)"
+                        );
+                        return Err(SyntaxError::at(place, message));
+                    }
+                },
+                _ => {
+                    let message = format!("{name} takes pairs of a trigger and a rule: (\"<tag>\", rule)");
+                    return Err(SyntaxError::at(place, message));
+                }
+            }
+        }
+        if dispatch.triggers.is_empty() {
+            let message = format!("{name} has no trigger; give pairs of a trigger and a rule");
+            return Err(SyntaxError::at(self.scanner.offset, message));
+        }
+        Ok(dispatch)
+    }
+
+    fn tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
+        let Dispatch { triggers, excluded, loops } = self.dispatch("TagDispatch", arguments)?;
+        let mut texts: Vec<(String, u32)> = Vec::new();
+        for (at, trigger, rule) in triggers {
+            match trigger {
+                Argument::Text(text) if !text.is_empty() => texts.push((text, rule)),
+                _ => return Err(SyntaxError::at(at, "a trigger of TagDispatch is a text that is not empty")),
+            }
+        }
+        let mut stops: Vec<String> = Vec::new();
+        for (at, stop) in excluded {
+            let Argument::Text(stop) = stop else {
+                return Err(SyntaxError::at(at, "what TagDispatch excludes is a text"));
+            };
+            if let Some((trigger, _)) = texts.iter().find(|(trigger, _)| trigger.starts_with(&stop)) {
+                let message =
+                    format!("{stop:?} is excluded and begins the trigger {trigger:?}, which could never come");
+                return Err(SyntaxError::at(at, message));
+            }
+            stops.push(stop);
+        }
+        let any = Utf8.class(self.exprs, &[('\0', char::MAX)]);
+        let (anything, more) = (self.exprs.repeat(any, 0, None), self.exprs.repeat(any, 1, None));
+        let literal = |parser: &mut Self, text: &str| parser.exprs.literal(text.as_bytes());
+        let stops: Vec<ExprId> = stops.iter().map(|stop| literal(self, stop)).collect();
+        let mut all: Vec<ExprId> = texts.iter().map(|(text, _)| literal(self, text)).collect();
+        all.extend_from_slice(&stops);
+        let all = self.exprs.or(&all);
+        let stops = self.exprs.or(&stops);
+        // Nothing ends before the trigger does, and nothing excluded ends with it.
+        let earlier = self.exprs.concat_all(&[anything, all, more]);
+        let excluded = self.exprs.concat(anything, stops);
+        let (not_earlier, not_excluded) = (self.exprs.not(earlier), self.exprs.not(excluded));
+        let mut ways = Vec::new();
+        for (text, rule) in texts {
+            let trigger = literal(self, &text);
+            let first = self.exprs.concat(anything, trigger);
+            let first = self.exprs.and(&[first, not_earlier, not_excluded]);
+            let first = self.text.add(place, Part::Terminal(first));
+            let call = self.text.add(place, Part::Call(rule));
+            ways.push(self.text.add(place, Part::Sequence(vec![first, call])));
+        }
+        let holds = self.exprs.concat_all(&[anything, all, anything]);
+        let holds_none = self.exprs.not(holds);
+        let free = self.exprs.and(&[anything, holds_none]);
+        let free = self.text.add(place, Part::Terminal(free));
+        Ok(self.dispatched(place, ways, free, loops))
+    }
+
+    fn token_tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
+        let Dispatch { triggers, excluded, loops } = self.dispatch("TokenTagDispatch", arguments)?;
+        let mut stops = Vec::new();
+        for (at, stop) in &excluded {
+            stops.push(id(stop).ok_or_else(|| token_ids(*at, "TokenTagDispatch"))?);
+        }
+        let mut closed = stops.clone();
+        let mut ways = Vec::new();
+        for (at, trigger, rule) in &triggers {
+            let trigger = id(trigger).ok_or_else(|| token_ids(*at, "TokenTagDispatch"))?;
+            if stops.contains(&trigger) {
+                let message = format!("the token {trigger} is a trigger and excluded; keep one of the two");
+                return Err(SyntaxError::at(*at, message));
+            }
+            closed.push(trigger);
+            let token = self.text.add(place, Part::Token(of_ids(&[trigger], false)));
+            let call = self.text.add(place, Part::Call(*rule));
+            ways.push(self.text.add(place, Part::Sequence(vec![token, call])));
+        }
+        let free = self.text.add(place, Part::Token(of_ids(&closed, true)));
+        let free = self.text.add(place, Part::Repeat { body: free, min: 0, max: None });
+        let ways = ways.into_iter().map(|way| self.text.add(place, Part::Sequence(vec![free, way]))).collect();
+        Ok(self.dispatched(place, ways, free, loops))
+    }
+
+    fn dispatched(&mut self, place: usize, mut ways: Vec<PartId>, free: PartId, loops: bool) -> PartId {
+        if !loops {
+            ways.push(free);
+            return self.text.add(place, Part::Choice(ways));
+        }
+        let body = self.text.add(place, Part::Choice(ways));
+        let repeated = self.text.add(place, Part::Repeat { body, min: 0, max: None });
+        self.text.add(place, Part::Sequence(vec![repeated, free]))
+    }
+}
+
+struct Dispatch {
+    triggers: Vec<(usize, Argument, u32)>,
+    excluded: Vec<(usize, Argument)>,
+    loops: bool,
+}
+
+fn id(argument: &Argument) -> Option<u32> {
+    if let Argument::Name(number) = argument { number.parse().ok() } else { None }
+}
+
+fn token_ids(at: usize, name: &str) -> SyntaxError {
+    SyntaxError::at(at, format!("{name} takes ids of tokens, from 0 up"))
+}
+
+fn of_ids(ids: &[u32], negated: bool) -> TokenPattern {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    TokenPattern::Ids { ranges: ids.iter().map(|&id| (id, id)).collect(), negated }
+}

@@ -1,0 +1,196 @@
+//! Texts told apart by what they leave of other expressions: how a condition on what follows is carried past a lexeme.
+//!
+//! The observed expressions are run side by side as one automaton, and the texts that lead to each of its states are found
+//! by elimination (Kleene 1956). The automata of conditions that people write are tiny.
+
+use rustc_hash::FxHashMap;
+
+use crate::byteset::ByteSet;
+use crate::derivative::Deriver;
+use crate::expr::ExprId;
+use crate::limits::LimitExceeded;
+
+/// Most states of the observed expressions together.
+const MAX_STATES: usize = 128;
+
+/// The texts that leave the same of every observed expression, and what that is.
+pub type Group = (ExprId, Vec<ExprId>);
+
+/// The texts of `texts` in groups by what they leave of each observed expression. Groups without texts are left out.
+///
+/// # Errors
+/// [`LimitExceeded`] where the observed expressions have too many states, or where telling whether a group has texts takes
+/// too long.
+pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<Vec<Group>, LimitExceeded> {
+    if texts == ExprId::NOTHING {
+        return Ok(Vec::new());
+    }
+    let settled = |id: &ExprId| matches!(*id, ExprId::ANYTHING | ExprId::NOTHING);
+    if texts == ExprId::EMPTY || observed.iter().all(settled) {
+        return Ok(vec![(texts, observed.to_vec())]);
+    }
+    let Automaton { states, mut ways } = automaton(deriver, observed)?;
+    eliminate(deriver, &mut ways);
+    let mut groups = Vec::new();
+    for (index, state) in states.into_iter().enumerate() {
+        let exprs = &mut deriver.exprs;
+        let mut leading = ways[0][index];
+        if index == 0 {
+            leading = exprs.or(&[ExprId::EMPTY, leading]);
+        }
+        let group = exprs.and(&[texts, leading]);
+        if deriver.is_live(group)? {
+            groups.push((group, state));
+        }
+    }
+    if let [(group, _)] = &mut groups[..] {
+        // All of them, so that the expression stays as it was.
+        *group = texts;
+    }
+    Ok(groups)
+}
+
+/// The observed expressions side by side.
+struct Automaton {
+    /// What is left of each in every state; the first state is the beginning.
+    states: Vec<Vec<ExprId>>,
+    /// The texts that lead from each state to each.
+    ways: Vec<Vec<ExprId>>,
+}
+
+/// The automaton with the bytes that lead from each state to each.
+fn automaton(deriver: &mut Deriver, observed: &[ExprId]) -> Result<Automaton, LimitExceeded> {
+    let mut states = vec![observed.to_vec()];
+    let mut numbers: FxHashMap<Vec<ExprId>, usize> = FxHashMap::from_iter([(observed.to_vec(), 0)]);
+    let mut moves: Vec<Vec<(usize, ByteSet)>> = Vec::new();
+    while moves.len() < states.len() {
+        let state = states[moves.len()].clone();
+        let mut cases: Vec<(ByteSet, Vec<ExprId>)> = vec![(ByteSet::EMPTY.complement(), Vec::new())];
+        for id in state {
+            let derivatives = deriver.derivatives(id)?;
+            let mut finer = Vec::new();
+            for (set, rests) in cases {
+                let mut left = set;
+                for (bytes, rest) in derivatives.iter() {
+                    let both = set.intersect(bytes);
+                    if !both.is_empty() {
+                        left = left.intersect(&bytes.complement());
+                        finer.push((both, [&rests[..], &[*rest]].concat()));
+                    }
+                }
+                if !left.is_empty() {
+                    finer.push((left, [&rests[..], &[ExprId::NOTHING]].concat()));
+                }
+            }
+            cases = finer;
+        }
+        let mut row: Vec<(usize, ByteSet)> = Vec::new();
+        for (set, rests) in cases {
+            let next = match numbers.get(&rests) {
+                Some(&known) => known,
+                None if states.len() >= MAX_STATES => return Err(LimitExceeded::States(MAX_STATES)),
+                None => {
+                    numbers.insert(rests.clone(), states.len());
+                    states.push(rests);
+                    states.len() - 1
+                }
+            };
+            match row.iter_mut().find(|(known, _)| *known == next) {
+                Some((_, bytes)) => *bytes = bytes.union(&set),
+                None => row.push((next, set)),
+            }
+        }
+        moves.push(row);
+    }
+    let mut ways = vec![vec![ExprId::NOTHING; states.len()]; states.len()];
+    for (from, row) in moves.into_iter().enumerate() {
+        for (to, set) in row {
+            ways[from][to] = deriver.exprs.bytes(set);
+        }
+    }
+    Ok(Automaton { states, ways })
+}
+
+/// From steps to all texts of at least one byte between states.
+fn eliminate(deriver: &mut Deriver, ways: &mut [Vec<ExprId>]) {
+    let exprs = &mut deriver.exprs;
+    for through in 0..ways.len() {
+        let again = exprs.repeat(ways[through][through], 0, None);
+        let onward: Vec<ExprId> = ways[through].iter().map(|&way| exprs.concat(again, way)).collect();
+        for (from, row) in ways.iter_mut().enumerate() {
+            if from == through || row[through] == ExprId::NOTHING {
+                continue;
+            }
+            let enter = row[through];
+            for (way, &onward) in row.iter_mut().zip(&onward) {
+                let path = exprs.concat(enter, onward);
+                *way = exprs.or(&[*way, path]);
+            }
+        }
+        ways[through] = onward;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::{PatternOptions, Utf8, parse_pattern};
+    use proptest::prelude::*;
+
+    #[test]
+    fn texts_fall_into_the_group_of_what_they_leave() {
+        let mut deriver = Deriver::new(Limits::default());
+        let mut read = |pattern: &str| {
+            parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).expect(pattern)
+        };
+        let texts = read("[abc]{0,3}");
+        let observed = [read("(?s:.*)ab"), read("a(?s:.*)"), read("c*")];
+        let groups = split(&mut deriver, texts, &observed).expect("small");
+        let mut text = vec![Vec::new()];
+        for length in 0..4 {
+            for letters in &text {
+                let mut found = 0;
+                for (group, rests) in groups.clone() {
+                    if deriver.matches(group, letters).expect("small") {
+                        found += 1;
+                        for (&whole, &rest) in observed.iter().zip(&rests) {
+                            let mut left = whole;
+                            letters.iter().for_each(|&byte| left = deriver.after(left, byte).expect("small"));
+                            assert_eq!(left, rest);
+                        }
+                    }
+                }
+                assert_eq!(found, 1, "{letters:?} of length {length}");
+            }
+            text = text.iter().flat_map(|start| b"abc".iter().map(|&c| [&start[..], &[c]].concat())).collect();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn groups_are_a_partition(
+            texts in "[ab]{0,2}([ab]\\*){0,2}",
+            observed in "([ab.]\\*?){1,4}",
+            text in "[ab]{0,5}",
+        ) {
+            let mut deriver = Deriver::new(Limits::default());
+            let options = PatternOptions::default();
+            let texts = parse_pattern(&mut deriver.exprs, &texts, &options, &mut Utf8).expect("plain");
+            let observed = parse_pattern(&mut deriver.exprs, &observed, &options, &mut Utf8).expect("plain");
+            let groups = split(&mut deriver, texts, &[observed]).expect("small");
+            let mut left = observed;
+            for byte in text.bytes() {
+                left = deriver.after(left, byte).expect("small");
+            }
+            let mut found = Vec::new();
+            for (group, rests) in groups {
+                if deriver.matches(group, text.as_bytes()).expect("small") {
+                    found.push(rests);
+                }
+            }
+            let expected = if deriver.matches(texts, text.as_bytes()).expect("small") { vec![vec![left]] } else { vec![] };
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

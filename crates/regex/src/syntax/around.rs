@@ -1,0 +1,355 @@
+//! Look-ahead and look-behind, as conditions on the rest and on the beginning of the text.
+//!
+//! `regex-syntax` does not read them. So each is cut out of the pattern, read as a pattern of its own, and left behind as a
+//! group with a name of ours, which the tree turns into a leaf. The tree is then laid out as sequences of plain parts with
+//! conditions between them. A look-ahead intersects what stands behind it; a look-behind is run beside the parts before it,
+//! which are split by what they leave of it.
+
+use rustc_hash::FxHashMap;
+
+use super::rewritten::Rewritten;
+use super::tree::{Node, NodeId, Tree};
+use super::{Dialect, PatternError, PatternErrorKind, edges};
+use crate::derivative::Deriver;
+use crate::expr::ExprId;
+use crate::limits::{LimitExceeded, Limits};
+use crate::split::{Group, split};
+
+/// What the names of the groups begin with that stand for look-around.
+const NAME: &str = "stencilm_around_";
+/// Most sequences that alternatives with look-around inside are laid out as.
+const MAX_SEQUENCES: usize = 1_000;
+/// Most look-arounds of a pattern, those inside others included.
+const MAX_AROUNDS: usize = 200;
+
+/// A look-around that was cut out.
+pub(super) struct Cut {
+    pub ahead: bool,
+    pub negative: bool,
+    /// The pattern in it.
+    pub body: Rewritten,
+    /// Whether a comment could stand at its end.
+    pub verbose: bool,
+    /// Where it begins in the pattern of the user.
+    pub offset: usize,
+}
+
+/// A look-around as a condition.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    pub ahead: bool,
+    pub negative: bool,
+    /// What the rest of the text, or its beginning up to here, must match, or must not.
+    pub expr: ExprId,
+    pub offset: usize,
+}
+
+/// Which look-around a group with this name stands for.
+pub(super) fn number(name: &str) -> Option<usize> {
+    name.strip_prefix(NAME)?.parse().ok()
+}
+
+/// Cuts the outermost look-arounds out of a pattern; the others stay in their bodies.
+pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec<Cut>), PatternError> {
+    let text = &rewritten.text;
+    let is_one = |at: usize| ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|opening| text[at..].starts_with(opening));
+    if !text.match_indices("(?").any(|(at, _)| is_one(at)) {
+        return Ok((rewritten, Vec::new()));
+    }
+    let mut whole = Rewritten::empty(pattern);
+    let mut cuts: Vec<Cut> = Vec::new();
+    // The flags inside each open group, the outermost first.
+    let mut flags: Vec<String> = vec![String::new()];
+    // The look-around that is open, and how deep in it this place is.
+    let mut open: Option<(usize, usize)> = None;
+    let mut copied = 0;
+    let mut classes = 0;
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        match c {
+            '\\' => at += text[at + 1..].chars().next().map_or(0, char::len_utf8),
+            '[' => {
+                classes += 1;
+                // A bracket that comes first is a character.
+                let rest = text[at + 1..].strip_prefix('^').unwrap_or(&text[at + 1..]);
+                if rest.starts_with(']') {
+                    at = text.len() - rest.len();
+                }
+            }
+            ']' if classes > 0 => classes -= 1,
+            _ if classes > 0 => {}
+            '#' if flags.last().is_some_and(|flags| flags.contains('x')) => {
+                at += text[at..].find('\n').unwrap_or(text.len() - at - 1);
+            }
+            '(' if open.is_none() && is_one(at) => {
+                if cuts.len() >= MAX_AROUNDS {
+                    let what = "more than 200 look-arounds; use fewer, or several patterns";
+                    let offset = rewritten.original(at);
+                    return Err(PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 3, what));
+                }
+                whole.append(&rewritten, copied, at);
+                whole.replace(rewritten.original(at), &format!("(?P<{NAME}{}>)", cuts.len()));
+                let behind = text[at..].starts_with("(?<");
+                let start = at + if behind { 4 } else { 3 };
+                let mut body = Rewritten::empty(pattern);
+                let inherited = flags.last().cloned().unwrap_or_default();
+                if !inherited.is_empty() {
+                    body.replace(rewritten.original(at), &format!("(?{inherited})"));
+                }
+                let negative = text[..start].ends_with('!');
+                cuts.push(Cut { ahead: !behind, negative, body, verbose: false, offset: rewritten.original(at) });
+                open = Some((start, flags.len()));
+                flags.push(inherited);
+                at = start;
+                continue;
+            }
+            '(' => {
+                let mut inner = flags.last().cloned().unwrap_or_default();
+                if let Some(named) = text[at..].strip_prefix("(?").filter(|_| !is_one(at)) {
+                    let end = named.find([':', ')', '<']).unwrap_or(0);
+                    let plain = named[..end].split('-').next().unwrap_or_default();
+                    if plain.chars().all(|flag| flag.is_ascii_alphabetic()) && !named[..end].starts_with('P') {
+                        inner.push_str(plain);
+                        let off = named[..end].split('-').nth(1).unwrap_or_default();
+                        inner.retain(|flag| !off.contains(flag));
+                        if named[end..].starts_with(')') {
+                            // To the end of the group around it.
+                            *flags.last_mut().expect("the pattern itself is never closed") = inner.clone();
+                        }
+                    }
+                }
+                flags.push(inner);
+            }
+            ')' => {
+                let closed = if flags.len() > 1 { flags.pop() } else { None };
+                if let Some((start, _)) = open.filter(|&(_, depth)| flags.len() == depth) {
+                    let cut = cuts.last_mut().expect("one is open");
+                    cut.body.append(&rewritten, start, at);
+                    cut.verbose = closed.is_some_and(|flags| flags.contains('x'));
+                    copied = at + 1;
+                    open = None;
+                }
+            }
+            _ => {}
+        }
+        at += text[at..].chars().next().map_or(1, char::len_utf8);
+    }
+    if open.is_some() {
+        let offset = cuts.last().map_or(0, |cut| cut.offset);
+        let what = "the group is never closed; add ) or escape the parenthesis as \\(";
+        return Err(PatternError::about(PatternErrorKind::Syntax, pattern, offset, offset + 3, what));
+    }
+    whole.append(&rewritten, copied, text.len());
+    Ok((whole, cuts))
+}
+
+/// A part of a sequence.
+#[derive(Clone)]
+enum Piece {
+    /// Parts without look-around, side by side.
+    Plain(Vec<NodeId>),
+    Around(usize),
+}
+
+/// The alternatives of a tree as sequences of plain parts and look-arounds.
+fn sequences(
+    tree: &Tree<'_>,
+    root: NodeId,
+    pattern: &str,
+    arounds: &[Around],
+) -> Result<Vec<Vec<Piece>>, PatternError> {
+    let refuse = |kind, what: &str| {
+        let offset = arounds.first().map_or(0, |around| around.offset);
+        PatternError::about(kind, pattern, offset, offset + 3, what)
+    };
+    let mut done = Vec::new();
+    let mut work: Vec<(Vec<Piece>, Vec<NodeId>)> = vec![(Vec::new(), vec![root])];
+    while let Some((mut pieces, mut todo)) = work.pop() {
+        let Some(node) = todo.pop() else {
+            done.push(pieces);
+            continue;
+        };
+        if work.len() + done.len() > MAX_SEQUENCES {
+            let what = "look-around in more than 1000 ways through alternatives; put it in front of them";
+            return Err(refuse(PatternErrorKind::Limit, what));
+        }
+        if !tree.facts(node).arounds {
+            match pieces.last_mut() {
+                Some(Piece::Plain(parts)) => parts.push(node),
+                _ => pieces.push(Piece::Plain(vec![node])),
+            }
+            work.push((pieces, todo));
+            continue;
+        }
+        match tree.node(node) {
+            Node::Around(number) => {
+                pieces.push(Piece::Around(*number));
+                work.push((pieces, todo));
+            }
+            &Node::Concat { head, tail } => {
+                todo.extend([tail, head]);
+                work.push((pieces, todo));
+            }
+            Node::Or(parts) => {
+                for &part in parts.iter().rev() {
+                    work.push((pieces.clone(), [&todo[..], &[part]].concat()));
+                }
+            }
+            &Node::Repeat { body, min: 0, max: Some(1) } => {
+                work.push((pieces.clone(), todo.clone()));
+                todo.push(body);
+                work.push((pieces, todo));
+            }
+            _ => {
+                let what = "look-around in a repetition, which would have to be looked at in every round; move it out, or \
+                            say the same with a class";
+                return Err(refuse(PatternErrorKind::Unsupported, what));
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// The texts of a pattern with look-around: for each group of them, what the text behind the pattern must match.
+///
+/// Where `open`, the pattern is a part of a longer text, and a look-ahead may reach beyond it; else the text ends with it, and
+/// there is one group, without a condition.
+pub(super) fn resolve(
+    tree: &mut Tree<'_>,
+    root: NodeId,
+    dialect: Dialect,
+    pattern: &str,
+    arounds: &[Around],
+    open: bool,
+) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
+    let ways = sequences(tree, root, pattern, arounds)?;
+    let mut found: FxHashMap<ExprId, Vec<ExprId>> = FxHashMap::default();
+    let mut order = Vec::new();
+    for way in ways {
+        let mut steps = Vec::new();
+        let is_last = |at: usize| way[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
+        for (at, piece) in way.iter().enumerate() {
+            steps.push(match piece {
+                Piece::Around(number) => Step::Around(arounds[*number]),
+                Piece::Plain(parts) => {
+                    let part = tree.concat(parts);
+                    let facts = tree.facts(part);
+                    let first = steps.iter().all(|step| !matches!(step, Step::Texts(expr) if *expr != ExprId::EMPTY));
+                    if facts.before && !first || facts.after && !is_last(at) || open && facts.after {
+                        let offset = arounds.first().map_or(0, |around| around.offset);
+                        let what = "an anchor or a word boundary beside look-around asks what stands on its other side; \
+                                    put it in the look-around, or leave one of the two out";
+                        let kind = PatternErrorKind::Unsupported;
+                        return Err(PatternError::about(kind, pattern, offset, offset + 3, what));
+                    }
+                    Step::Texts(edges::resolve(tree, part, dialect)?)
+                }
+            });
+        }
+        let mut deriver = Deriver::over(std::mem::take(tree.exprs), Limits::default());
+        let groups = run(&mut deriver, &steps, open);
+        *tree.exprs = std::mem::take(&mut deriver.exprs);
+        let groups = groups.map_err(|limit| {
+            let offset = arounds.first().map_or(0, |around| around.offset);
+            let what = format!("this look-around is too costly: {limit}");
+            PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 3, what)
+        })?;
+        for (texts, behind) in groups {
+            found.entry(behind).or_insert_with(|| {
+                order.push(behind);
+                Vec::new()
+            });
+            found.get_mut(&behind).expect("just put there").push(texts);
+        }
+    }
+    Ok(order.into_iter().map(|behind| (tree.exprs.or(&found[&behind]), behind)).collect())
+}
+
+enum Step {
+    Texts(ExprId),
+    Around(Around),
+}
+
+/// The texts of the steps from one on, for what is left of the look-behinds and, where the end is open, of the look-aheads.
+type Memo = FxHashMap<State, Vec<(ExprId, ExprId)>>;
+
+/// A step, and what is left before it.
+type State = (usize, Vec<ExprId>);
+
+fn run(deriver: &mut Deriver, steps: &[Step], open: bool) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
+    // The look-behinds, all of which are run from the start on; behind them, if open, what the rest must match.
+    let behinds: Vec<(usize, Around)> = steps
+        .iter()
+        .enumerate()
+        .filter_map(|(at, step)| match step {
+            Step::Around(around) if !around.ahead => Some((at, *around)),
+            _ => None,
+        })
+        .collect();
+    let mut start: Vec<ExprId> = behinds.iter().map(|(_, around)| around.expr).collect();
+    start.push(ExprId::ANYTHING);
+    // Forward: every state that is reached before every step.
+    let mut layers: Vec<Vec<Vec<ExprId>>> = vec![vec![start.clone()]];
+    let mut moves: FxHashMap<State, Vec<Group>> = FxHashMap::default();
+    for (at, step) in steps.iter().enumerate() {
+        let mut next: Vec<Vec<ExprId>> = Vec::new();
+        for state in layers[at].clone() {
+            let groups = match step {
+                Step::Around(around) if around.ahead => {
+                    let mut state = state.clone();
+                    if open {
+                        let expr = if around.negative { deriver.exprs.not(around.expr) } else { around.expr };
+                        let last = state.last_mut().expect("the rest is always there");
+                        *last = deriver.exprs.and(&[*last, expr]);
+                    }
+                    vec![(ExprId::EMPTY, state)]
+                }
+                Step::Around(around) => {
+                    let number = behinds.iter().position(|&(place, _)| place == at).expect("it is listed");
+                    let holds = deriver.exprs.is_nullable(state[number]) != around.negative;
+                    // It has been asked, and is of no interest any more.
+                    let mut state = state.clone();
+                    state[number] = ExprId::NOTHING;
+                    if holds { vec![(ExprId::EMPTY, state)] } else { Vec::new() }
+                }
+                Step::Texts(texts) => split(deriver, *texts, &state)?,
+            };
+            for (_, state) in &groups {
+                if !next.contains(state) {
+                    next.push(state.clone());
+                }
+            }
+            moves.insert((at, state), groups);
+        }
+        layers.push(next);
+    }
+    // Backward: the texts from each state on.
+    let mut memo: Memo = FxHashMap::default();
+    for state in &layers[steps.len()] {
+        let rest = *state.last().expect("the rest is always there");
+        let end = if deriver.is_live(rest)? { vec![(ExprId::EMPTY, rest)] } else { Vec::new() };
+        memo.insert((steps.len(), state.clone()), end);
+    }
+    for at in (0..steps.len()).rev() {
+        for state in &layers[at] {
+            let mut found: Vec<(ExprId, ExprId)> = Vec::new();
+            for (texts, next) in &moves[&(at, state.clone())] {
+                for (rest, behind) in memo[&(at + 1, next.clone())].clone() {
+                    let mut whole = deriver.exprs.concat(*texts, rest);
+                    if let (Step::Around(around), false) = (&steps[at], open)
+                        && around.ahead
+                    {
+                        let expr = if around.negative { deriver.exprs.not(around.expr) } else { around.expr };
+                        whole = deriver.exprs.and(&[whole, expr]);
+                    }
+                    match found.iter_mut().find(|(_, known)| *known == behind) {
+                        Some((known, _)) => *known = deriver.exprs.or(&[*known, whole]),
+                        None => found.push((whole, behind)),
+                    }
+                }
+            }
+            memo.insert((at, state.clone()), found);
+        }
+    }
+    Ok(memo.remove(&(0, start)).unwrap_or_default())
+}
