@@ -45,8 +45,9 @@ const RIGHT_TO_LEFT: &str = "590-8ff fb1d-fdff fe70-feff 10800-10fff 1e800-1efff
 /// Digits of Europe and Persia, and those of Arabia, as members of a class.
 const DIGITS: &str = r"0-9\x{6f0}-\x{6f9}";
 const ARABIC_DIGITS: &str = r"\x{660}-\x{669}\x{10d30}-\x{10d39}";
-/// Characters without a direction.
+/// Characters without a direction; of them only joiners can have a context that is written from right to left.
 const NEUTRAL: &str = r"\x{b7}\x{375}\x{30fb}\x{200c}\x{200d}";
+const JOINERS: &str = r"\x{200c}\x{200d}";
 /// The four kinds of dot.
 const DOT: &str = r".\x{3002}\x{ff0e}\x{ff61}";
 
@@ -59,14 +60,17 @@ fn members(ranges: &str) -> String {
 
 /// What stands between the quotes.
 pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
-    let name = pattern(exprs, strings, &shape(), Anchoring::Whole);
-    let short = pattern(exprs, strings, r"[^\x00]{1,253}", Anchoring::Whole);
-    let broken = broken_rules().map(|rule| pattern(exprs, strings, &rule, Anchoring::Search));
-    let mut all = vec![name, short];
-    all.extend(broken.map(|broken| exprs.not(broken)));
-    let long = encoded_too_long(exprs, strings);
-    all.push(exprs.not(long));
-    all.push(joined_across(exprs, strings));
+    let mut all: Vec<ExprId> =
+        [&shape(), "[^\\x00]{1,253}", &katakana(), &joined_across()].map(|rule| pattern(exprs, strings, rule)).into();
+    // Once a rule is broken, no bytes mend it: then nothing is left, and no search is needed to tell.
+    let mut broken: Vec<ExprId> = broken_rules().iter().map(|rule| pattern(exprs, strings, rule)).collect();
+    broken.push(encoded_too_long(exprs, strings));
+    for beginning in broken {
+        let broken = exprs.concat(beginning, ExprId::ANYTHING);
+        all.push(exprs.not(broken));
+    }
+    let unfinished = pattern(exprs, strings, r"[^\x00]*[\x{b7}\x{375}]");
+    all.push(exprs.not(unfinished));
     exprs.and(&all)
 }
 
@@ -87,46 +91,55 @@ fn shape() -> String {
     );
     let encoded = r"(?:[Xx][Nn]--[A-Za-z0-9\-]*[A-Za-z0-9])";
     let forth = format!(r"(?:{first}(?:[{left}{marks}{DIGITS}{NEUTRAL}\-]*[{left}{DIGITS}])?{marks}*)");
-    let back = |digits: &str| format!(r"(?:{right}(?:[{right}{marks}{digits}{NEUTRAL}\-]*[{right}{digits}])?{marks}*)");
+    let back = |digits: &str| format!(r"(?:{right}(?:[{right}{marks}{digits}{JOINERS}\-]*[{right}{digits}])?{marks}*)");
     let (some, others) = (back(DIGITS), back(ARABIC_DIGITS));
     let turning = format!("(?:{forth}|{some}|{others}|{encoded})");
     let plain = format!("(?:{plain}|{encoded})");
     format!("(?:{plain}(?:[{DOT}]{plain})*|{turning}(?:[{DOT}]{turning})*)")
 }
 
-/// Rules by what breaks them.
+/// Rules by beginnings of names that break them.
 fn broken_rules() -> [String; 7] {
     let virama = members(VIRAMA);
-    let kana = r"\p{Hiragana}\p{Katakana}\p{Han}--\x{30fb}";
     let other = format!("[^{DOT}]");
+    let label = format!(r"(?:[^\x00]*[{DOT}])?");
+    let behind = |before: &str| format!(r"(?:[^\x00]*{before})?");
     [
         // Longer than 63 characters.
-        format!(r"(?:^|[{DOT}]){other}{{64}}"),
+        format!("{label}{other}{{64}}"),
         // Hyphens in the third and fourth place, but in an encoded label.
-        format!(r"(?:^|[{DOT}])(?:[^{DOT}xX][^{DOT}]|[xX][^{DOT}nN])--"),
+        format!("{label}(?:[^{DOT}xX]{other}|[xX][^{DOT}nN])--"),
         // A middle dot stands between two l.
-        r"(?:^|[^l])\x{b7}|\x{b7}(?:[^l]|$)".into(),
-        r"\x{375}(?:\P{Greek}|$)".into(),
-        r"(?:^|\P{Hebrew})[\x{5f3}\x{5f4}]".into(),
-        // A katakana middle dot is in a label with kana or Han.
-        format!(r"(?:^|[{DOT}])[[^{DOT}]--[{kana}]]*\x{{30fb}}[[^{DOT}]--[{kana}]]*(?:$|[{DOT}])"),
-        format!(r"(?:^|[^{virama}])\x{{200d}}"),
+        format!(r"{}\x{{b7}}", behind("[^l]")),
+        r"[^\x00]*\x{b7}[^l]".into(),
+        // Marks of numbers and quotation.
+        r"[^\x00]*\x{375}\P{Greek}".into(),
+        format!(r"{}[\x{{5f3}}\x{{5f4}}]", behind(r"\P{Hebrew}")),
+        // A joiner stands behind a virama.
+        format!(r"{}\x{{200d}}", behind(&format!("[^{virama}]"))),
     ]
 }
 
-/// Names with a label that has letters beyond ASCII and more than 59 characters: encoded, each takes one or more, and `xn--` four.
+/// Names in which every label with a katakana middle dot has kana or Han too. What it takes is said and not what breaks it,
+/// so that a search for an end of the name is led there.
+fn katakana() -> String {
+    let kana = r"[\p{Hiragana}\p{Katakana}\p{Han}--\x{30fb}]";
+    let label = format!(r"(?:[^{DOT}\x{{30fb}}]*|[^{DOT}]*{kana}[^{DOT}]*)");
+    format!("{label}(?:[{DOT}]{label})*")
+}
+
+/// Beginnings of names with a label that has letters beyond ASCII and more than 59 characters: encoded, each takes one or
+/// more, and `xn--` four.
 fn encoded_too_long(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
-    let mut whole = |text: &str| pattern(exprs, strings, text, Anchoring::Whole);
-    let before = whole(&format!(r"(?:[^\x00]*[{DOT}])?"));
-    let long = whole(&format!("[^{DOT}]{{60,}}"));
-    let wide = whole(&format!(r"[^{DOT}]*[^\x00-\x7f{DOT}][^{DOT}]*"));
-    let behind = whole(&format!(r"(?:[{DOT}][^\x00]*)?"));
+    let before = pattern(exprs, strings, &format!(r"(?:[^\x00]*[{DOT}])?"));
+    let long = pattern(exprs, strings, &format!("[^{DOT}]{{60,}}"));
+    let wide = pattern(exprs, strings, &format!(r"[^{DOT}]*[^\x00-\x7f{DOT}][^{DOT}]*"));
     let label = exprs.and(&[long, wide]);
-    exprs.concat_all(&[before, label, behind])
+    exprs.concat(before, label)
 }
 
 /// Names in which every zero-width non-joiner stands behind a virama or between two letters that would join.
-fn joined_across(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
+fn joined_across() -> String {
     let virama = members(VIRAMA);
     let ahead = members(JOINING) + &members(JOINING_AHEAD);
     let back = members(JOINING) + &members(JOINING_BACK);
@@ -135,11 +148,11 @@ fn joined_across(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     // A letter may join to both sides, so what is between two non-joiners is told from both.
     let inner =
         format!(r"[{ahead}]{through}(?:\x{{200c}}{through}[[{back}]&&[{ahead}]]{through})*\x{{200c}}{through}[{back}]");
-    pattern(exprs, strings, &format!(r"(?:[^\x{{200c}}]|{joins}|{inner})*"), Anchoring::Whole)
+    format!(r"(?:[^\x{{200c}}]|{joins}|{inner})*")
 }
 
-/// A pattern of ours, in the syntax that has differences of classes.
-fn pattern(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str, anchoring: Anchoring) -> ExprId {
-    let options = PatternOptions { dialect: Dialect::Standard, anchoring };
+/// A pattern of ours that has to match everything, in the syntax that has differences of classes.
+fn pattern(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
+    let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
     parse_pattern(exprs, pattern, &options, &mut strings.alphabet()).expect("the patterns of this file are well-formed")
 }

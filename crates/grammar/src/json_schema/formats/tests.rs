@@ -1,6 +1,6 @@
 //! The format tests of the JSON Schema test suite, and the bounds on lengths.
 
-use stencilm_regex::{Deriver, Limits};
+use stencilm_regex::{Deriver, Dfa, Limits, StateId};
 
 use super::super::lengths::of_format;
 use super::super::validate::spelled;
@@ -25,14 +25,21 @@ fn formats_are_those_of_the_test_suite() {
         let Ok(text) = std::fs::read_to_string(format!("{folder}/{}.json", format.name())) else { continue };
         let groups: serde_json::Value = serde_json::from_str(&text).unwrap();
         let mut deriver = Deriver::over(common_exprs(), Limits::default());
-        let body = shared(&mut deriver.exprs, Spelling::Natural, format);
+        let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| shared(&mut deriver.exprs, spelling, format));
+        // With the check after every byte that the text can still be completed.
+        let mut dfas = bodies.map(|body| Dfa::new(&mut deriver, &[body], Limits::default()).unwrap());
         for test in groups.as_array().unwrap().iter().flat_map(|group| group["tests"].as_array().unwrap()) {
             let Some(text) = test["data"].as_str() else { continue };
             let valid = test["valid"].as_bool().unwrap();
             count += 1;
-            let found = deriver.matches(body, spelled(text).as_bytes()).unwrap();
-            if found != valid && !(found && is_known(format, text)) {
-                wrong.push(format!("{} {text:?} {}", format.name(), test["description"]));
+            for dfa in &mut dfas {
+                let end = dfa
+                    .run(&mut deriver, StateId::START, spelled(text).as_bytes())
+                    .unwrap_or_else(|error| panic!("{} {text:?}: {error}", format.name()));
+                let found = !dfa.accepts(end).is_empty();
+                if found != valid && !(found && is_known(format, text)) {
+                    wrong.push(format!("{} {text:?} {}", format.name(), test["description"]));
+                }
             }
         }
     }
