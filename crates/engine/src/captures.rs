@@ -274,7 +274,10 @@ impl<'a> Chart<'a, '_> {
             self.spend(1)?;
             if let Some(landed) = landing.remove(&position) {
                 let mut threads = self.run.stacks.entries(configuration).to_vec();
-                threads.extend_from_slice(self.run.stacks.entries(landed));
+                let machine = &*self.run.machine;
+                let has_text = threads.iter().any(|&thread| machine.is_text(thread));
+                let landed = self.run.stacks.entries(landed).iter().copied();
+                threads.extend(landed.filter(|&thread| !has_text || !machine.is_text(thread)));
                 configuration = self.run.stacks.configuration(&mut threads)?;
             }
             if self.run.stacks.has_bottom(configuration) {
@@ -300,7 +303,12 @@ impl<'a> Chart<'a, '_> {
                 return Ok((ends, false));
             }
         }
-        let alive = self.run.stacks.entries(configuration).iter().any(|&thread| thread != Entry::BOTTOM);
+        let alive = self
+            .run
+            .stacks
+            .entries(configuration)
+            .iter()
+            .any(|&thread| thread != Entry::BOTTOM && !self.run.machine.is_text(thread));
         Ok((ends, alive))
     }
 

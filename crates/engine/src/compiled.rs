@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use stencilm_grammar::Grammar;
+use stencilm_grammar::passes::children;
+use stencilm_grammar::{Grammar, Node, NodeId};
 
 use crate::cache::MaskCache;
 use crate::captures;
@@ -64,9 +65,13 @@ impl CompiledGrammar {
         if count > limits.grammar_expressions {
             return Err(EngineError::GrammarTooLarge { count, limit: limits.grammar_expressions });
         }
-        refuse_what_does_not_run(&grammar)?;
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
-        let layout = Mutex::new(Arc::new(Layout::new(&grammar, &vocabulary, &tokens, &limits)));
+        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits);
+        if grammar.all_items().iter().any(|items| items.unique) {
+            refuse_tokens_in_unique_elements(&grammar)?;
+            layout.with(&mut Stacks::new(), |run| run.check_unique())?;
+        }
+        let layout = Mutex::new(Arc::new(layout));
         let capturing = captures::capturing(&grammar);
         let (grammar_bytes, measured) = (grammar.memory_bytes(), AtomicUsize::new(0));
         Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, limits, grammar_bytes, measured, layout })
@@ -146,8 +151,14 @@ impl Layout {
         let mut lexicon = lock(&self.lexicon);
         lexicon.begin();
         stacks.begin(self.max_stack_bytes);
-        let mut run =
-            Run { machine: &mut machine, lexicon: &mut lexicon, stacks, recording: true, doubt: Doubt::default() };
+        let mut run = Run {
+            machine: &mut machine,
+            lexicon: &mut lexicon,
+            stacks,
+            recording: true,
+            text: None,
+            doubt: Doubt::default(),
+        };
         operation(&mut run)
     }
 
@@ -179,6 +190,12 @@ impl Layout {
                     doubtful = finished.doubtful;
                 }
                 run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
+                if run.machine.keeps_text() {
+                    if let Some(kept) = &known {
+                        kept.write(mask);
+                    }
+                    run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut doubtful)?;
+                }
                 let mut refused = Vec::new();
                 for token in doubtful {
                     let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
@@ -202,11 +219,24 @@ impl Layout {
     }
 }
 
-fn refuse_what_does_not_run(grammar: &Grammar) -> Result<(), EngineError> {
-    match grammar.all_items().iter().any(|items| items.unique) {
-        true => Err(EngineError::NotRun("an array with unique elements")),
-        false => Ok(()),
+/// A single token has no text that could be compared.
+fn refuse_tokens_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError> {
+    let unique = grammar.all_items().iter().filter(|items| items.unique);
+    let mut work: Vec<NodeId> = unique.flat_map(|items| items.elements()).map(|element| element.value).collect();
+    let mut seen = vec![false; grammar.nodes().len()];
+    while let Some(id) = work.pop() {
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        match grammar.node(id) {
+            Node::Token(_) => {
+                return Err(EngineError::NotRun("an array whose elements must differ and may hold single tokens"));
+            }
+            Node::Rule(rule) => work.push(grammar.rule(*rule).body),
+            node => work.extend(children(grammar, node)),
+        }
     }
+    Ok(())
 }
 
 /// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.

@@ -93,6 +93,7 @@ impl Costs {
             Frame::Item(id) => self.of_items(run, &grammar, id, register, false),
             Frame::Left { nullable: true, .. } => 0,
             Frame::Left { .. } => self.of_left(run, frame)?,
+            Frame::Text => 0,
             Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
         })
     }

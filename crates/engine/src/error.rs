@@ -20,8 +20,20 @@ pub enum EngineError {
         way_out: String,
     },
     /// An object or an array that the machine does not run.
-    #[error("{0} cannot be matched; leave that constraint out")]
+    #[error("{0} cannot be matched without dead ends; leave that constraint out")]
     NotRun(&'static str),
+    /// Elements must differ, and there are not enough values.
+    #[error(
+        "an array must have {0} different elements, and its element has fewer values; lower the least number of elements, or \
+         allow more values"
+    )]
+    TooFewValues(u32),
+    /// Telling whether a new element is left takes too long.
+    #[error(
+        "telling whether an element can still differ from those before it took more than {0} steps; allow elements of which \
+         there are endlessly many, or fewer elements"
+    )]
+    UniqueTooCostly(usize),
     /// Token ids that the vocabulary does not have.
     #[error(
         "token ids {from} to {to} do not fit a vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1, the \

@@ -6,7 +6,7 @@
 //! the nodes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{MembersId, Node, NodeId};
+use stencilm_grammar::{Items, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, StateId};
 
 use crate::error::EngineError;
@@ -100,10 +100,11 @@ impl Machine {
                 }
             }
             (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
-                let surface = self.grammar.items(id).surface;
+                let &Items { surface, unique, .. } = self.grammar.items(id);
                 if more {
                     let item = self.frame_id(Frame::Item(id));
-                    search.cases.push((surface.item, vec![(item, Register::Same)]));
+                    let register = if unique { Register::NextElement } else { Register::Same };
+                    search.cases.push((surface.item, vec![(item, register)]));
                 }
                 if may_close {
                     search.cases.push((surface.close, Vec::new()));
@@ -324,7 +325,8 @@ impl Machine {
                         }
                         if self.allowed(*id, items, 0, &counts) != 0 {
                             let mut inner = continuation;
-                            inner.push((self.frame_id(Frame::Item(*id)), Register::Value(0)));
+                            let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
+                            inner.push((self.frame_id(Frame::Item(*id)), register));
                             search.cases.push((surface.open, inner));
                         }
                     }
@@ -345,6 +347,7 @@ impl Machine {
             | Frame::AfterValue(_)
             | Frame::Item(_)
             | Frame::AfterItem(_)
+            | Frame::Text
             | Frame::Spaced { .. } => {
                 unreachable!("the inside of an object or an array and a pushed frame are never first places")
             }

@@ -64,6 +64,23 @@ pub struct Fork {
 }
 
 impl Fork {
+    /// A fork from which nothing leads on.
+    pub fn nothing(frame: FrameId) -> Fork {
+        Fork {
+            automaton: Automaton::Names(Arc::new(Names::none()), Filter::Range { from: 1, to: 0 }),
+            blanks: None,
+            ways: Ways::Listed(Vec::new()),
+            tokens: Vec::new(),
+            nullable: false,
+            free: false,
+            has_taken: false,
+            members: None,
+            class: 0,
+            frame,
+            also: None,
+        }
+    }
+
     /// Whether there is any lexeme, not only single tokens.
     pub fn has_lexemes(&self) -> bool {
         match &self.ways {

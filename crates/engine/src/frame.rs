@@ -28,6 +28,8 @@ pub(crate) enum Frame {
     /// A comma or the closing bracket of an array comes next.
     AfterItem(ItemsId),
     Lexeme(ExprId),
+    /// Of the entry of a configuration that is the text so far: nothing leads on.
+    Text,
     /// The ways up from a complete node to the one that is wanted, which may begin with it: see `left.rs`.
     Left {
         /// The node that is wanted.
@@ -106,6 +108,10 @@ pub enum Register {
         /// The bit of the value that is to come, where one of the class must have it; else 0.
         met: u32,
     },
+    /// The first element of an array with unique elements begins.
+    FirstElement,
+    /// Another one begins.
+    NextElement,
     /// The array has now one more element.
     Element {
         /// The counters that it counts for.

@@ -44,6 +44,7 @@ mod token_edges;
 mod tokens;
 mod tokenset;
 mod trie;
+mod unique;
 mod vocabulary;
 mod walk;
 

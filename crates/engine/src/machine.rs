@@ -22,6 +22,7 @@ use crate::names::Names;
 use crate::objects::{Had, ObjectFacts};
 use crate::stacks::{NIL, Stacks};
 use crate::token_edges::TokenEdges;
+use crate::unique::Richness;
 
 /// The lazily laid out machine of one grammar.
 pub struct Machine {
@@ -41,6 +42,10 @@ pub struct Machine {
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: FxHashMap<(ItemsId, u32, Box<[u32]>), u64>,
     lexemes: FxHashMap<ExprId, ExprId>,
+    /// Of the entry of a configuration that is the text so far, where elements must differ.
+    pub(crate) text_fork: Option<ForkId>,
+    /// What is known of lexemes and nodes that unique elements are made of.
+    pub(crate) richness: Richness,
 }
 
 impl Machine {
@@ -59,10 +64,17 @@ impl Machine {
             objects: FxHashMap::default(),
             allowed_elements: FxHashMap::default(),
             lexemes: FxHashMap::default(),
+            text_fork: None,
+            richness: Richness::default(),
             grammar,
         };
         let root = Frame::Node(machine.grammar.root());
         machine.frame_id(root);
+        if machine.grammar.all_items().iter().any(|items| items.unique) {
+            let frame = machine.frame_id(Frame::Text);
+            machine.text_fork = Some(ForkId(machine.forks.len() as u32));
+            machine.forks.push(Arc::new(Fork::nothing(frame)));
+        }
         machine
     }
 
@@ -118,6 +130,7 @@ impl Machine {
             Frame::AfterItem(id) => self.after_item_phase(id, stacks.items(register), stacks),
             Frame::Rest { .. }
             | Frame::Lexeme(_)
+            | Frame::Text
             | Frame::Left { .. }
             | Frame::Member { .. }
             | Frame::Spaced { .. } => Phase::Plain,
@@ -165,6 +178,7 @@ impl Machine {
             Frame::Item(id) | Frame::AfterItem(id) => {
                 self.describe_items(id, stacks.items(register), stacks, horizon, description);
             }
+            Frame::Text => description.push(0),
             _ => description.push(u64::from(self.saturated_count(frame, register, horizon))),
         }
     }
@@ -308,9 +322,12 @@ impl Machine {
             Frame::Item(id) => {
                 self.grammar.items(id).elements().any(|element| self.left.begins_with_token(element.value))
             }
-            Frame::Lexeme(_) | Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::AfterItem(_) => {
-                false
-            }
+            Frame::Lexeme(_)
+            | Frame::Key(_)
+            | Frame::Member { .. }
+            | Frame::AfterValue(_)
+            | Frame::AfterItem(_)
+            | Frame::Text => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }
@@ -321,7 +338,12 @@ impl Machine {
             Frame::Rest { node, from } => self.left.is_rest_nullable(node, Rest::Parts(from)),
             Frame::Left { nullable, .. } => nullable,
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
-            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::Item(_) | Frame::AfterItem(_) => false,
+            Frame::Key(_)
+            | Frame::Member { .. }
+            | Frame::AfterValue(_)
+            | Frame::Item(_)
+            | Frame::AfterItem(_)
+            | Frame::Text => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }

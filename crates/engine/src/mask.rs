@@ -197,12 +197,14 @@ impl Run<'_> {
         }
         for exits in here.row.exits.iter().flat_map(|exits| exits.iter()) {
             let mut threads = Vec::new();
+            self.doubt = Doubt::default();
             for &residual in &exits.residuals {
                 for &tag in &here.tags[residual as usize] {
                     self.follow(fork, tag, thread, &mut threads)?;
                 }
             }
-            let doubt = Doubt { later: true, ..Doubt::default() };
+            // Of the key that ends here more is known elsewhere; not so of an element.
+            let doubt = Doubt { later: true, seen: self.doubt.seen && !fork.free, ..Doubt::default() };
             Walk::new(self).over(&exits.suffixes, &threads, doubt, |suffix, doubt| {
                 for &(token, rounds) in &exits.tokens[suffix as usize] {
                     if here.row.leaves(suffix, token, rounds) && !taken.contains(&token) {

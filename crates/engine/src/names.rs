@@ -105,6 +105,12 @@ impl Names {
         Names { trie, tags, bounds, not_taken, others }
     }
 
+    /// No names.
+    pub fn none() -> Names {
+        let trie = Trie::from_sorted(std::iter::empty());
+        Names { trie, tags: Vec::new(), bounds: Vec::new(), not_taken: FxHashSet::default(), others: Vec::new() }
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8 + self.not_taken.len() * 16

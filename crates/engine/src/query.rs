@@ -217,7 +217,11 @@ impl Run<'_> {
     /// The byte that must come next, and the configuration behind it; `None` where several may come, or none must.
     fn only_byte(&mut self, configuration: SetId) -> Result<Option<(u8, SetId)>, EngineError> {
         if self.stacks.has_bottom(configuration)
-            || self.stacks.entries(configuration).iter().any(|&thread| offers_tokens(thread))
+            || self
+                .stacks
+                .entries(configuration)
+                .iter()
+                .any(|&thread| offers_tokens(thread) && !self.machine.is_text(thread))
         {
             return Ok(None);
         }

@@ -50,7 +50,7 @@ pub(crate) struct Doubt {
 }
 
 /// A key that was not recorded.
-const UNKNOWN_TEXT: u32 = u32::MAX;
+pub(crate) const UNKNOWN_TEXT: u32 = u32::MAX;
 
 /// Everything that one operation works on.
 pub(crate) struct Run<'a> {
@@ -60,7 +60,9 @@ pub(crate) struct Run<'a> {
     /// Whether free keys are recorded byte by byte and compared with those seen. A mask does without: it takes every
     /// key for a new one, and notes in `doubt` where that may be wrong.
     pub recording: bool,
-    /// Set when a key was taken for a new one.
+    /// What was read so far, where elements of an array must differ.
+    pub text: Option<u32>,
+    /// Set when a key or an element was taken for a new one.
     pub doubt: Doubt,
 }
 
@@ -91,7 +93,9 @@ impl Run<'_> {
     pub fn initial_at(&mut self, frame: FrameId) -> Result<SetId, EngineError> {
         let stack = self.stacks.push(frame.0, 0, SetId::BOTTOM);
         let mut threads = Vec::new();
+        self.text = self.machine.keeps_text().then_some(NIL);
         self.start(stack, &mut threads)?;
+        self.put_text(&mut threads);
         self.stacks.configuration(&mut threads)
     }
 
@@ -113,7 +117,7 @@ impl Run<'_> {
         let mut work = vec![(stack, NONE)];
         let mut known = FxHashMap::default();
         let mut done = 0;
-        let mut many = false;
+        let (mut many, mut by_text) = (false, false);
         while done < work.len() {
             let (set, leader) = work[done];
             done += 1;
@@ -130,10 +134,18 @@ impl Run<'_> {
             }
             self.stacks.look_at(set);
             for index in 0..self.stacks.entries(set).len() {
-                let frame = self.stacks.entries(set)[index];
+                let mut frame = self.stacks.entries(set)[index];
                 if frame == Entry::BOTTOM {
                     threads.push(frame);
                     continue;
+                }
+                if self.machine.keeps_text() && self.ends_unique_element(frame) {
+                    // What comes of it depends on the text, too.
+                    by_text = true;
+                    match self.end_element(frame) {
+                        Some(ended) => frame = ended,
+                        None => continue,
+                    }
                 }
                 let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
                 let first = self.machine.fork_of(self.lexicon, FrameId(frame.head), phase)?;
@@ -172,7 +184,7 @@ impl Run<'_> {
                 }
             }
         }
-        if !many && done <= MANY_STACKS {
+        if by_text || (!many && done <= MANY_STACKS) {
             return Ok(None);
         }
         self.stacks.keep_starts(stack, &threads[before..]);
@@ -202,10 +214,14 @@ impl Run<'_> {
     /// The threads after several bytes; none where nothing can go on.
     fn read(&mut self, configuration: SetId, bytes: &[u8]) -> Result<Vec<Entry>, EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
         let mut next = Vec::with_capacity(threads.len() + 2);
         self.stacks.allow(bytes.len());
         for &byte in bytes {
             next.clear();
+            if let Some(text) = self.text {
+                self.text = Some(self.stacks.append(text, u32::from(byte)));
+            }
             for &thread in &threads {
                 self.step_thread(thread, byte, &mut next)?;
             }
@@ -214,6 +230,10 @@ impl Run<'_> {
                 break;
             }
             self.stacks.join(&mut threads)?;
+        }
+        if self.text.is_some() {
+            self.drop_repeats(&mut threads)?;
+            self.put_text(&mut threads);
         }
         Ok(threads)
     }
@@ -256,7 +276,12 @@ impl Run<'_> {
             None => SetId::EMPTY,
         };
         let mut threads = self.stacks.entries(spelled).to_vec();
-        for thread in self.stacks.entries(configuration).to_vec() {
+        self.take_text(&mut threads);
+        let mut before = self.stacks.entries(configuration).to_vec();
+        if self.text.is_none() {
+            self.take_text(&mut before);
+        }
+        for thread in before {
             if !offers_tokens(thread) {
                 continue;
             }
@@ -269,11 +294,12 @@ impl Run<'_> {
                 }
             }
         }
+        self.put_text(&mut threads);
         self.stacks.configuration(&mut threads)
     }
 
     /// Adds what one thread becomes after one byte.
-    fn step_thread(&mut self, thread: Entry, byte: u8, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+    pub(crate) fn step_thread(&mut self, thread: Entry, byte: u8, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(());
         }
@@ -385,6 +411,8 @@ impl Run<'_> {
                     let tally = self.counted(object, old.tally, met);
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
                 }
+                Register::FirstElement => self.begin_element(ItemsState::default()),
+                Register::NextElement => self.begin_element(self.stacks.items(thread.register)),
                 Register::Element { counts } => self.one_more_element(fork, thread.register, counts),
             };
             if let Some(absorbed) = self.machine.absorbed(frame) {

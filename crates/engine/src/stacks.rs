@@ -67,6 +67,8 @@ pub struct ItemsState {
     pub counts: u32,
     /// The values seen, where no two may be equal, as a list of texts; 0 for none.
     pub seen: u32,
+    /// The text before the element under way, where no two may be equal.
+    pub start: u32,
 }
 
 /// A list cell: an element and the list before it. Texts are lists of bytes, `seen` is a list of texts.
@@ -365,6 +367,17 @@ impl Stacks {
     pub fn text(&self, text: u32) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.list(text).map(|byte| byte as u8).collect();
         bytes.reverse();
+        bytes
+    }
+
+    /// The bytes of a text behind an earlier one, last first.
+    pub fn since(&self, mut text: u32, earlier: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while text != earlier && text != NIL {
+            let cell = self.cells.values[text as usize];
+            bytes.push(cell.last as u8);
+            text = cell.before;
+        }
         bytes
     }
 

@@ -168,3 +168,74 @@ fn share(mask: u32, needs: &[u64], rooms: &[Option<u64>]) -> (u64, bool) {
 fn masks(alternatives: &[Element], is_alive: impl Fn(NodeId) -> bool) -> BTreeSet<u32> {
     alternatives.iter().filter(|element| is_alive(element.value)).map(|element| element.counts).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stencilm_regex::ExprId;
+
+    use super::*;
+    use crate::grammar::ArraySurface;
+
+    /// Longest array that the slow twin tries; bounds are so small that no longer one is needed.
+    const LONGEST: u32 = 9;
+
+    /// By trying all ways to go on.
+    fn can_complete_slowly(items: &Items, place: u32, counts: &[u32]) -> bool {
+        let within = |count: u32, min: u32, max: Option<u32>| count >= min && max.is_none_or(|max| count <= max);
+        let counted = counts.iter().zip(&items.contains).all(|(&count, &(min, max))| within(count, min, max));
+        if counted && within(place, items.min, items.max) {
+            return true;
+        }
+        if place >= LONGEST.min(items.max.unwrap_or(LONGEST)) {
+            return false;
+        }
+        items.at(place as usize).iter().any(|element| {
+            let more = |(index, &count): (usize, &u32)| count + (element.counts >> index & 1);
+            let after: Vec<u32> = counts.iter().enumerate().map(more).collect();
+            can_complete_slowly(items, place + 1, &after)
+        })
+    }
+
+    fn bounds(least: u32, more: u32) -> impl Strategy<Value = (u32, Option<u32>)> {
+        (0..=least, prop::option::of(0..=more)).prop_map(|(min, more)| (min, more.map(|more| min + more)))
+    }
+
+    fn arrays() -> impl Strategy<Value = Items> {
+        let place = || prop::collection::vec(0..8u32, 0..4);
+        let elements = |counts: Vec<u32>, known: u32| -> Box<[Element]> {
+            counts.into_iter().map(|counts| Element { value: NodeId(0), counts: counts & known }).collect()
+        };
+        let parts =
+            (prop::collection::vec(place(), 0..3), place(), bounds(3, 3), prop::collection::vec(bounds(2, 2), 0..4));
+        parts.prop_map(move |(prefix, rest, (min, max), contains)| {
+            let known = (1 << contains.len()) - 1;
+            let surface =
+                ArraySurface { empty: ExprId::EMPTY, open: ExprId::EMPTY, item: ExprId::EMPTY, close: ExprId::EMPTY };
+            let prefix = prefix.into_iter().map(|place| elements(place, known)).collect();
+            Items { prefix, rest: elements(rest, known), min, max, contains, unique: false, surface }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 10 } else { 400 }))]
+
+        #[test]
+        fn what_can_be_completed_is_what_trying_finds(items in arrays(), steps in prop::collection::vec(0..4usize, 0..4)) {
+            let mut counts = vec![0; items.contains.len()];
+            let mut place = 0;
+            for step in std::iter::once(None).chain(steps.into_iter().map(Some)) {
+                if let Some(step) = step {
+                    let Some(element) = items.at(place as usize).get(step) else { break };
+                    let Some(after) = items.counted(&counts, element.counts) else { break };
+                    if items.max.is_some_and(|max| place >= max) {
+                        break;
+                    }
+                    (place, counts) = (place + 1, after);
+                }
+                let fast = items.can_complete(place, &counts, |_| true);
+                prop_assert_eq!(fast, can_complete_slowly(&items, place, &counts), "{:?} at {} with {:?}", items, place, counts);
+            }
+        }
+    }
+}

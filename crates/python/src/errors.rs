@@ -52,6 +52,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
             | EngineError::StacksFull(_)
             | EngineError::StacksTooCostly(_)
             | EngineError::CapturesTooCostly(_)
+            | EngineError::UniqueTooCostly(_)
             | EngineError::TooManyWays(_),
         ) => "LimitExceeded",
         _ => "MatcherError",
@@ -62,9 +63,11 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
 /// An error of joining a grammar and a vocabulary.
 pub fn compiling(py: Python<'_>, error: EngineError) -> PyErr {
     match error {
-        EngineError::UnknownToken { .. } | EngineError::TokenOutOfRange { .. } | EngineError::NoTokenLeft => {
-            raise(py, "Unsatisfiable", &error.to_string(), None)
-        }
+        EngineError::UnknownToken { .. }
+        | EngineError::TokenOutOfRange { .. }
+        | EngineError::NoTokenLeft
+        | EngineError::TooFewValues(_) => raise(py, "Unsatisfiable", &error.to_string(), None),
+        EngineError::NotRun(_) => raise(py, "UnsupportedFeature", &error.to_string(), None),
         _ => matcher(py, &MatcherError::Engine(error)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stencilm_engine::{GrammarMatcher, Status, Vocabulary};
+use stencilm_engine::{EngineError, GrammarMatcher, Status, Vocabulary};
 use stencilm_grammar::Grammar;
 
 use crate::common::matcher;
@@ -169,5 +169,130 @@ fn counts_far_from_their_bounds_share_masks() {
         }
         let (early, late) = (held[100], held[299]);
         assert!(late < early + 20_000, "{grammar}: {early} bytes, then {late}");
+    }
+}
+
+#[test]
+fn elements_differ_as_values() {
+    let string = r#"string ::= "\"" ([^"\\] | "\\u00" [0-9a-f]{2})* "\"" "#;
+    check(
+        &format!("root ::= %array {{ unique; rest: string; }} {string}"),
+        &[r#"["a","b"]"#, "[]", r#"["a","A",""]"#, r#"[ "a" , "aa" ]"#],
+        &[r#"["a","a"]"#, r#"["a","\u0061"]"#, r#"["","b",""]"#, r#"[ "a" , "a" ]"#],
+    );
+    let number = r#"number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" "-"? [0-9]+)?"#;
+    check(
+        &format!("root ::= %array {{ unique; rest: number | \"null\"; }} {number}"),
+        &["[1,2]", "[1,10,1.5,100]", "[0,null,0.5]", "[12,1.2]"],
+        &["[1,1.0]", "[10,1e1]", "[0,-0]", "[0,0e7]", "[null,null]", "[120,12e1]"],
+    );
+    let object = r#"%object { order = any; optional "a": [0-9]; optional "b": [0-9]; }"#;
+    check(
+        &format!("root ::= %array {{ unique; rest: {object}; }}"),
+        &[r#"[{"a":1},{"b":1}]"#, r#"[{},{"a":1},{"a":2}]"#, r#"[{"a":1,"b":2},{"a":2,"b":1}]"#],
+        &["[{},{}]", r#"[{"a":1,"b":2},{"b":2,"a":1}]"#, r#"[{"a":1},{ "a" : 1 }]"#],
+    );
+    // An array within is unique on its own, and its elements count for nothing outside.
+    check(
+        "root ::= %array { unique; rest: %array { unique; rest: [0-9]; }; }",
+        &["[[1,2],[2,1],[1]]"],
+        &["[[1,1]]", "[[1,2],[1,2]]"],
+    );
+}
+
+#[test]
+fn nothing_is_begun_that_could_only_be_a_repeat() {
+    let three = r#"root ::= %array { unique; rest: "\"ab\"" | "\"ac\"" | "12"; count {0,5}; }"#;
+    dies_at(three, r#"["ab","ab""#, 8);
+    dies_at(three, r#"["ab","ac","a"#, 11);
+    dies_at(three, r#"["ab",12,"ac","#, 13);
+    let number = r#"root ::= %array { unique; rest: "0" ("e" [0-9]+)? | "7" ("." "0"+)?; }"#;
+    dies_at(number, "[0,0", 3);
+    dies_at(number, "[7,7", 3);
+    dies_at(number, "[0,7,", 4);
+    let closed = r#"root ::= %array { unique; rest: %object { member "k": "1" | "23"; }; count {2,}; }"#;
+    dies_at(closed, r#"[{"k":1},{"k":1"#, 14);
+    dies_at(closed, r#"[{"k":23},{"k":1},"#, 17);
+    check(closed, &[r#"[{"k":23},{"k":1}]"#], &[r#"[{"k":1}]"#]);
+}
+
+#[test]
+fn completions_of_unique_elements_are_new() {
+    for (grammar, begin) in [
+        (r#"root ::= %array { unique; count {4,}; rest: [0-9]+; }"#, "[0,"),
+        (r#"root ::= %array { unique; count {3,}; rest: %object { member "k": [0-9]; }; }"#, r#"[{"k":0},"#),
+        (r#"root ::= %array { unique; count {3,3}; rest: "true" | "false" | "null"; }"#, "[true"),
+        (r#"root ::= %array { unique; count {3,}; rest: "\"" [a-b]{0,1} "\""; }"#, r#"["a""#),
+    ] {
+        let mut matcher = read(grammar);
+        assert_eq!(matcher.accept_bytes(begin.as_bytes()), Ok(true), "{grammar}");
+        let found = matcher.shortest_completion(1_000).expect("it can be completed");
+        assert_eq!(matcher.accept_bytes(&found), Ok(true), "{grammar}");
+        assert!(matcher.is_completed(), "{grammar}: {}", String::from_utf8_lossy(&found));
+        // Taking back forgets the elements, too.
+        matcher.rollback(1).expect("it was accepted");
+        assert_eq!(matcher.accept_bytes(&found), Ok(true), "{grammar}");
+    }
+}
+
+#[test]
+fn too_few_values_are_refused() {
+    let compiled = |text: &str| {
+        let grammar = Grammar::from_ebnf(text, "root").expect("it has texts but for what differs");
+        stencilm_engine::CompiledGrammar::new(Arc::new(grammar), bytes_as_tokens()).map(|_| ())
+    };
+    let few = compiled(r#"root ::= %array { unique; count {4,}; rest: "1" | "2" | "1.0" | "3"; }"#);
+    assert_eq!(few, Err(EngineError::TooFewValues(4)));
+    assert_eq!(compiled(r#"root ::= %array { unique; count {3,}; rest: "1" | "2" | "1.0" | "3"; }"#), Ok(()));
+    let undecided = compiled(r#"root ::= %array { unique; place: "1"; rest: "1" | "2"; }"#);
+    assert!(matches!(undecided, Err(EngineError::NotRun(_))), "{undecided:?}");
+    let tokens = compiled("root ::= %array { unique; rest: <[1]>; }");
+    assert!(matches!(tokens, Err(EngineError::NotRun(_))), "{tokens:?}");
+}
+
+/// In a large vocabulary the tokens within a string are told from the elements seen.
+#[test]
+fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
+    let mut tokens: Vec<Option<Vec<u8>>> = (0x20..0x7fu8).map(|byte| Some(vec![byte])).collect();
+    for text in
+        ["\",", "\"]", "\",\"", "b\",\"", "c\"}]", "\\u0061", "\\u00", "61", "abc\"", "\"abc\"", "\"},{\"k\":\"ab"]
+    {
+        tokens.push(Some(text.as_bytes().to_vec()));
+    }
+    for first in b'a'..=b'r' {
+        for second in b'a'..=b'r' {
+            tokens.extend((b'a'..=b'r').map(|third| Some(vec![first, second, third])));
+        }
+    }
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, tokens.len(), &[], &[]).expect("a vocabulary"));
+    let string = r#"string ::= "\"" ([a-z] | "\\u00" [0-9a-f]{2}){0,6} "\"" "#;
+    let arrays = [
+        (
+            "string",
+            vec!["[\"abc\",\"", "[\"abc\",\"a", "[\"abcdef\",\"abc", "[\"a\",\"b\",\"ab", "[\"abc\",\"\\u0061b"],
+        ),
+        (
+            r#"%object { member "k": string; optional "n": "1" | "2"; }"#,
+            vec![r#"[{"k":"abc"},{"k":"ab"#, r#"[{"k":"a","n":1},{"k":"a","n":"#, r#"[{"k":"abcabc"},{"k":"abc"#],
+        ),
+    ];
+    for (element, texts) in arrays {
+        let grammar = format!("root ::= %array {{ unique; rest: {element}; }} {string}");
+        let grammar = Grammar::from_ebnf(&grammar, "root").expect("a grammar");
+        let fresh = matcher(grammar, vocabulary.clone());
+        for text in texts {
+            let mut matcher = fresh.fork();
+            assert_eq!(matcher.accept_bytes(text.as_bytes()), Ok(true), "{text}");
+            let mut mask = vec![0; vocabulary.mask_words()];
+            matcher.fill_mask(&mut mask).expect("within the limits");
+            let naive = stencilm_engine::naive::mask(&matcher).expect("within the limits");
+            let differs =
+                |token: &usize| mask[token / 32] >> (token % 32) & 1 != naive.words()[token / 32] >> (token % 32) & 1;
+            let wrong: Vec<String> = (0..tokens.len())
+                .filter(differs)
+                .map(|token| String::from_utf8_lossy(tokens[token].as_deref().unwrap_or_default()).into_owned())
+                .collect();
+            assert!(wrong.is_empty(), "{text}: {wrong:?}");
+        }
     }
 }

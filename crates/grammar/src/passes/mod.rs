@@ -10,8 +10,8 @@ mod rebuild;
 pub use inline::inline_renames;
 pub use join::join_lexemes;
 pub use name_shared::name_shared;
-pub(crate) use rebuild::{children, expressions};
-pub use rebuild::{drop_unreachable, share_equal};
+pub(crate) use rebuild::expressions;
+pub use rebuild::{children, drop_unreachable, share_equal};
 
 use crate::grammar::Grammar;
 

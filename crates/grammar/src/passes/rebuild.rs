@@ -77,7 +77,7 @@ impl Draft {
 }
 
 /// All nodes directly below a node, rules not followed.
-pub(crate) fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
+pub fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
     match node {
         Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) => Vec::new(),
         Node::Sequence(parts) | Node::Choice(parts) => parts.to_vec(),
