@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     )
     from stencilm.candidates import Literal, Pattern
     from stencilm.compiler import CompiledGrammar, GrammarCompiler
+    from stencilm.custom_generate import CustomGenerate
+    from stencilm.endpoints.anthropic import from_anthropic
+    from stencilm.endpoints.api_model import ApiModel
+    from stencilm.endpoints.capabilities import Capabilities, Prices
+    from stencilm.endpoints.openai import from_openai
     from stencilm.errors import (
         BatchError,
         GrammarSyntaxError,
@@ -48,14 +53,18 @@ if TYPE_CHECKING:
     )
     from stencilm.model import Model, from_transformers, load
     from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
+    from stencilm.processor import LogitsProcessor
     from stencilm.tokenizers import TokenizerInfo, VocabType
 __all__ = [
+    "ApiModel",
     "BatchError",
     "BatchGrammarMatcher",
     "Budget",
+    "Capabilities",
     "Choice",
     "CompiledGrammar",
     "Correction",
+    "CustomGenerate",
     "Ebnf",
     "Finding",
     "Generation",
@@ -71,10 +80,12 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Literal",
+    "LogitsProcessor",
     "MatcherError",
     "Model",
     "ModelError",
     "Pattern",
+    "Prices",
     "Regex",
     "Report",
     "StencilError",
@@ -92,6 +103,8 @@ __all__ = [
     "apply_token_bitmask_inplace",
     "bitmask_dtype",
     "choose_candidate",
+    "from_anthropic",
+    "from_openai",
     "from_transformers",
     "get_bitmask_shape",
     "guide",
@@ -113,6 +126,11 @@ _NAMES = {
     ),
     "candidates": ("Literal", "Pattern"),
     "compiler": ("CompiledGrammar", "GrammarCompiler"),
+    "custom_generate": ("CustomGenerate",),
+    "endpoints.anthropic": ("from_anthropic",),
+    "endpoints.api_model": ("ApiModel",),
+    "endpoints.capabilities": ("Capabilities", "Prices"),
+    "endpoints.openai": ("from_openai",),
     "errors": (
         "BatchError",
         "GrammarSyntaxError",
@@ -134,6 +152,7 @@ _NAMES = {
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),
     "output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
+    "processor": ("LogitsProcessor",),
     "tokenizers": ("TokenizerInfo", "VocabType"),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

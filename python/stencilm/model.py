@@ -6,18 +6,22 @@ grammar and a reader, the compiler a matcher, the loop a text, and the reader th
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, overload
 
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
+from stencilm.generation.batches import beam_search, decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
+from stencilm.generation.partial import MISSING, partial_value
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
 from stencilm.generation.typed import with_value
+from stencilm.grammar import JsonSchemaSource
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import load_backend, wrap_transformers
 from stencilm.models.protocol import LanguageModel, Prompt
@@ -114,9 +118,7 @@ class Model:
             top_k=top_k,
             seed=seed,
         )
-        if generation.error is not None:
-            raise generation.error
-        return generation.value
+        return _value(generation)
 
     @overload
     def generate(
@@ -191,22 +193,172 @@ class Model:
     ) -> list[Any]:
         """One value for each prompt, in order.
 
-        The prompts run one after another, so this saves compiling and typing, not forward passes.
-        Prompt number i draws with `seed + i`, so that equal prompts may differ. The first prompt
-        that fails raises, as `__call__` does.
+        A model that runs batches, such as one of transformers, writes all of them at once: each
+        forward pass takes every text that is not finished one step on. Prompt number i draws with
+        `seed + i`, so that equal prompts may differ, and equal prompts are read once. The first
+        prompt that fails raises, as `__call__` does.
         """
-        return [
-            self(
-                prompt,
-                output_type,
+        generations = self.generate_batch(
+            prompts,
+            output_type,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            seed=seed,
+        )
+        return [_value(generation) for generation in generations]
+
+    def sample(
+        self,
+        prompt: Prompt,
+        output_type: Any = str,
+        *,
+        n: int,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+    ) -> list[Any]:
+        """`n` values for one prompt, which is read once; a batch of the same prompt."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise ValueError(f"n is {n!r}, but must be at least 1")
+        return self.batch(
+            [prompt] * n,
+            output_type,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            seed=seed,
+        )
+
+    def generate_batch(
+        self,
+        prompts: Sequence[Prompt],
+        output_type: Any = str,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+    ) -> list[Generation[Any]]:
+        """`generate` for several prompts at once; the arguments are those of `batch`."""
+        output, compiled = self._prepare(output_type)
+        decodings = [
+            Decoding(
+                self.backend,
+                _new_matcher(compiled, self.tokenizer_info),
+                self.backend.encode(prompt),
+                sampling=Sampling(
+                    temperature=temperature,
+                    top_p=top_p,
+                    top_k=top_k,
+                    seed=None if seed is None else seed + number,
+                ),
                 max_tokens=max_tokens,
-                temperature=temperature,
-                top_p=top_p,
-                top_k=top_k,
-                seed=None if seed is None else seed + number,
             )
             for number, prompt in enumerate(prompts)
         ]
+        decode_batch(self.backend, decodings)
+        return [with_value(decoding.result(), output, max_tokens) for decoding in decodings]
+
+    def beam_search(
+        self,
+        prompt: Prompt,
+        output_type: Any = str,
+        *,
+        beams: int = 4,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        length_penalty: float = 1.0,
+    ) -> list[tuple[Any, float]]:
+        """The values that a beam search finds, best first, each with its log probability.
+
+        Texts that `max_tokens` cut are left out.
+
+        Args:
+            prompt: As for `__call__`.
+            output_type: As for `__call__`.
+            beams: How many prefixes are kept at each step, and the most values.
+            max_tokens: The most tokens to write.
+            length_penalty: Texts are compared by their log probability over their length to this
+                power.
+        """
+        if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
+            raise ValueError(f"beams is {beams!r}, but must be at least 1")
+        output, compiled = self._prepare(output_type)
+        found = beam_search(
+            self.backend,
+            _new_matcher(compiled, self.tokenizer_info),
+            self.backend.encode(prompt),
+            beams=beams,
+            max_tokens=max_tokens,
+            length_penalty=length_penalty,
+        )
+        decode = self.tokenizer_info.decode_str
+        return [
+            (output.parse(decode(beam.token_ids)), beam.logprob)
+            for beam in found
+            if beam.is_complete
+        ]
+
+    def stream(self, prompt: Prompt, output_type: Any = str, **options: Any) -> Iterator[Any]:
+        """Partial values while the text is written, and the whole one last.
+
+        Pydantic models and dataclasses come as instances with the attributes written so far; only
+        what is closed is checked. Bare texts come as far as they are written. Closing the iterator
+        stops the model. Options and errors are those of `__call__`.
+        """
+        output, decoding, max_tokens = self._decoding(prompt, output_type, **options)
+        is_json = isinstance(self.compile(output_type).grammar.source, JsonSchemaSource)
+        shown: Any = MISSING
+        for _ in decoding:
+            text = decoding.text.decode("utf-8", "ignore")
+            value = partial_value(output_type, text) if is_json else text
+            if value is not MISSING and repr(value) != repr(shown):
+                shown = value
+                if decoding.finish_reason is None:
+                    yield value
+        yield _value(with_value(decoding.result(), output, max_tokens))
+
+    async def agenerate(
+        self, prompt: Prompt, output_type: Any = str, **options: Any
+    ) -> Generation[Any]:
+        """`generate`, awaited: runs in a thread, and stops where the task is cancelled."""
+        output, decoding, max_tokens = self._decoding(prompt, output_type, **options)
+        async for _ in _steps(decoding):
+            pass
+        return with_value(decoding.result(), output, max_tokens)
+
+    async def astream(
+        self, prompt: Prompt, output_type: Any = str, **options: Any
+    ) -> AsyncIterator[Any]:
+        """`stream`, awaited."""
+        async for value in _steps(self.stream(prompt, output_type, **options)):
+            yield value
+
+    def _decoding(
+        self,
+        prompt: Prompt,
+        output_type: Any,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        top_k: int | None = None,
+        seed: int | None = None,
+    ) -> tuple[Output, Decoding, int]:
+        output, compiled = self._prepare(output_type)
+        decoding = Decoding(
+            self.backend,
+            _new_matcher(compiled, self.tokenizer_info),
+            self.backend.encode(prompt),
+            sampling=Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed),
+            max_tokens=max_tokens,
+        )
+        return output, decoding, max_tokens
 
     def compile(self, output_type: Any) -> CompiledGrammar:
         """The compiled grammar of an output type, as the calls above use it."""
@@ -279,6 +431,22 @@ def load(
             "a Hugging Face hub id"
         )
     return Model(load_backend(name_or_path, device=device, dtype=dtype, options=options))
+
+
+def _value(generation: Generation[Any]) -> Any:
+    if generation.error is not None:
+        raise generation.error
+    return generation.value
+
+
+async def _steps(steps: Iterator[T]) -> AsyncIterator[T]:
+    """Each step in a thread; a cancelled task waits for the step that runs, and takes no other."""
+    end = object()
+    while True:
+        step: Any = await asyncio.shield(asyncio.to_thread(next, steps, end))
+        if step is end:
+            return
+        yield step
 
 
 def _new_matcher(compiled: CompiledGrammar, tokenizer_info: TokenizerInfo) -> GrammarMatcher:

@@ -10,7 +10,8 @@ grammar only by `TokenMatcher`; it records events and draws nothing.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -32,7 +33,7 @@ from stencilm.generation.trace import (
     Stopped,
     Trace,
 )
-from stencilm.models.protocol import LanguageModel
+from stencilm.models.protocol import LanguageModel, TokenSequence
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
 DEFAULT_MAX_TOKENS = 512
@@ -59,6 +60,13 @@ class TokenMatcher(Protocol):
 
     def is_completed(self) -> bool:
         """True when the text so far is a whole text of the grammar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A wish of a text being written: the logits behind these tokens, which were not read yet."""
+
+    token_ids: tuple[int, ...]
 
 
 class Decoding:
@@ -102,19 +110,43 @@ class Decoding:
         self._forward_passes = 0
         self._forced_tokens = 0
         self._seconds = 0.0
-        self._events = self._run()
+        self._steps = self._run()
+        self._sequence: TokenSequence | None = None
 
     def __iter__(self) -> Iterator[Event]:
         return self
 
     def __next__(self) -> Event:
+        step = self.step(None)
+        while isinstance(step, Pass):
+            start = perf_counter()
+            if self._sequence is None:
+                self._sequence = self._model.start(self._prompt_ids)
+            with self._clock.stage("model"):
+                logits = self._sequence.append(step.token_ids)
+            self._seconds += perf_counter() - start
+            step = self.step(logits)
+        return step
+
+    def step(self, logits: NDArray[np.float32] | None) -> Event | Pass:
+        """The next event, or the wish for a forward pass, to be answered with logits.
+
+        For drivers that run many texts in one pass; iterating does the passes itself. Raises
+        StopIteration at the end.
+        """
         start = perf_counter()
         try:
-            event = next(self._events)
+            step = self._steps.send(logits)
         finally:
             self._seconds += perf_counter() - start
-        self.trace.append(event)
-        return event
+        if isinstance(step, Event):
+            self.trace.append(step)
+        return step
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The tokens of the prompt."""
+        return self._prompt_ids
 
     @property
     def stats(self) -> Stats:
@@ -148,15 +180,14 @@ class Decoding:
             stats=self.stats,
         )
 
-    def _run(self) -> Iterator[Event]:
+    def _run(self) -> Generator[Event | Pass, NDArray[np.float32] | None, None]:
         tokenizer_info = self._model.tokenizer_info
         yield Prompt(
             token_ids=tuple(self._prompt_ids), text=tokenizer_info.decode_bytes(self._prompt_ids)
         )
-        sequence = self._model.start(self._prompt_ids)
         unseen: list[int] = []  # tokens that the model has not read yet, beside the prompt
         while True:
-            while forced := self._force(sequence.num_tokens + len(unseen)):
+            while forced := self._force():
                 unseen = unseen + forced
                 text = tokenizer_info.decode_bytes(forced)
                 self.token_ids += forced
@@ -167,12 +198,12 @@ class Decoding:
             if allowed == 0:
                 yield self._stop("stop")
                 return
-            limit = self._reached_limit(sequence.num_tokens + len(unseen))
+            limit = self._reached_limit()
             if limit is not None:
                 yield self._stop("length", limit=limit)
                 return
-            with self._clock.stage("model"):
-                logits = sequence.append(unseen)
+            logits = yield Pass(tuple(unseen))
+            assert logits is not None, "invariant: a wish for logits is answered with some"
             self._forward_passes += 1
             token_id, logprob = self._choose(logits, is_masked)
             with self._clock.stage("mask"):
@@ -197,23 +228,27 @@ class Decoding:
         self.finish_reason = reason
         return Stopped(reason=reason, token_id=token_id, logprob=logprob, limit=limit)
 
-    def _reached_limit(self, num_tokens: int) -> Limit | None:
+    @property
+    def _num_tokens(self) -> int:
+        return len(self._prompt_ids) + len(self.token_ids)
+
+    def _reached_limit(self) -> Limit | None:
         if len(self.token_ids) >= self._max_tokens:
             return "max_tokens"
         context_size = self._model.context_size
         # The prompt alone may be too long: then the model says so, because nothing was written.
-        if self.token_ids and context_size is not None and num_tokens > context_size:
+        if self.token_ids and context_size is not None and self._num_tokens > context_size:
             return "context"
         return None
 
-    def _force(self, num_tokens: int) -> list[int]:
+    def _force(self) -> list[int]:
         """The tokens that must come next and still fit, accepted; none where the model decides."""
         if not self._fast_forward or self._matcher is None:
             return []
         room = self._max_tokens - len(self.token_ids)
         if self._model.context_size is not None:
             # The last token of a full context predicts one more, as `_reached_limit` allows.
-            room = min(room, self._model.context_size + 1 - num_tokens)
+            room = min(room, self._model.context_size + 1 - self._num_tokens)
         if room <= 0:
             return []
         with self._clock.stage("mask"):

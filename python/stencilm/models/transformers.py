@@ -20,6 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from stencilm.errors import ModelError
+from stencilm.models.batches import TransformersBatch
 from stencilm.models.kv_cache import KeyValueCache
 from stencilm.models.protocol import Prompt
 from stencilm.models.threads import SMALL_MODEL, one_thread
@@ -28,29 +29,17 @@ from stencilm.tokenizers import TokenizerInfo
 _HUB_TIMEOUT = 10.0  # seconds
 
 
-class TransformersModel:
-    """A transformers causal language model that a decode loop can drive.
+class TransformersRunner:
+    """The forward passes of a transformers causal language model; knows no tokenizer.
 
     The model is put in evaluation mode and stays on its device; logits come back as float32 on
-    the CPU. Stop tokens are those of the tokenizer, the configuration and the generation
-    configuration together.
-
-    Args:
-        model: A causal language model of transformers.
-        tokenizer: Its tokenizer.
-        static_cache: Positions of a static key-value cache; None for one that grows.
+    the CPU.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, static_cache: int | None = None) -> None:
+    def __init__(self, model: Any, *, static_cache: int | None = None) -> None:
         if static_cache is not None and static_cache < 1:
             raise ValueError(f"static_cache is {static_cache}, but must be at least 1, or None")
         self.model = model.eval()
-        self.tokenizer = tokenizer
-        self._tokenizer_info = TokenizerInfo.from_huggingface(
-            tokenizer,
-            vocab_size=max(len(tokenizer), _logits_width(model)),
-            stop_token_ids=_stop_token_ids(model, tokenizer),
-        )
         self._static_cache = static_cache
         sizes = [size for size in (_context_size(model), static_cache) if size is not None]
         self._context_size = min(sizes, default=None)
@@ -59,16 +48,80 @@ class TransformersModel:
         num_parameters = sum(weight.numel() for weight in model.parameters())
         self._is_small = num_parameters <= SMALL_MODEL and model.device.type == "cpu"
         self._has_cache = "past_key_values" in parameters
-
-    @property
-    def tokenizer_info(self) -> TokenizerInfo:
-        """The tokenizer's vocabulary, as wide as the model's logits."""
-        return self._tokenizer_info
+        self._takes_positions = {"attention_mask", "position_ids"} <= parameters.keys()
 
     @property
     def context_size(self) -> int | None:
         """The number of positions that the model was built for, None when it names none."""
         return self._context_size
+
+    @property
+    def runs_batches(self) -> bool:
+        """Whether rows of different lengths may share a pass: a cache that can be masked."""
+        return self._has_cache and self._takes_positions and self._static_cache is None
+
+    def start_batch(self, prompts: Sequence[Sequence[int]]) -> TransformersBatch:
+        """Several sequences that are run together."""
+        return TransformersBatch(self, prompts)
+
+    def new_cache(self) -> KeyValueCache | None:
+        """An empty cache; None for a model that knows none."""
+        if not self._has_cache:
+            return None
+        return KeyValueCache(self.model.config, static_size=self._static_cache)
+
+    def forward(
+        self,
+        token_ids: Sequence[Sequence[int]],
+        cache: KeyValueCache | None,
+        rows: int,
+        **more: Any,
+    ) -> NDArray[np.float32]:
+        """Run tokens after what the cache holds: the logits of the last `rows` positions.
+
+        `token_ids` holds one list for each sequence of the batch, all of one length. The result is
+        float32, shape [batch, rows, width].
+        """
+        options: dict[str, Any] = {"logits_to_keep": rows} if self._keeps_last_logits_only else {}
+        if cache is not None:
+            options |= {"past_key_values": cache.cache, "use_cache": True}
+        device = self.model.device
+        options |= {name: torch.as_tensor(value, device=device) for name, value in more.items()}
+        threads = one_thread() if self._is_small else nullcontext()
+        with torch.no_grad(), threads:
+            input_ids = torch.tensor([list(row) for row in token_ids], device=device)
+            logits = self.model(input_ids=input_ids, **options).logits[:, -rows:]
+        if cache is not None:
+            cache.num_tokens += input_ids.shape[1]
+        # A copy: the loop writes into the rows, and a float32 CPU tensor would share its memory.
+        return np.array(logits.float().cpu().numpy(), dtype=np.float32)
+
+
+class TransformersModel(TransformersRunner):
+    """A transformers causal language model that a decode loop can drive.
+
+    Stop tokens are those of the tokenizer, the configuration and the generation configuration
+    together.
+
+    Args:
+        model: A causal language model of transformers.
+        tokenizer: Its tokenizer.
+        static_cache: Positions of a static key-value cache; None for one that grows.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, static_cache: int | None = None) -> None:
+        super().__init__(model, static_cache=static_cache)
+        self.tokenizer = tokenizer
+        self._tokenizer_info = TokenizerInfo.from_huggingface(
+            tokenizer,
+            vocab_size=max(len(tokenizer), _logits_width(model)),
+            stop_token_ids=_stop_token_ids(model, tokenizer),
+        )
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The tokenizer's vocabulary, as wide as the model's logits."""
+        return self._tokenizer_info
 
     def encode(self, prompt: Prompt) -> list[int]:
         """The tokens of a text, or of chat messages through the tokenizer's chat template."""
@@ -105,38 +158,6 @@ class TransformersModel:
                 list(messages), tokenize=False, add_generation_prompt=True
             )
         )
-
-    def new_cache(self) -> KeyValueCache | None:
-        """An empty cache; None for a model that knows none."""
-        if not self._has_cache:
-            return None
-        return KeyValueCache(self.model.config, static_size=self._static_cache)
-
-    def forward(
-        self,
-        token_ids: Sequence[Sequence[int]],
-        cache: KeyValueCache | None,
-        rows: int,
-        **more: Any,
-    ) -> NDArray[np.float32]:
-        """Run tokens after what the cache holds: the logits of the last `rows` positions.
-
-        `token_ids` holds one list for each sequence of the batch, all of one length. The result is
-        float32, shape [batch, rows, width].
-        """
-        options: dict[str, Any] = {"logits_to_keep": rows} if self._keeps_last_logits_only else {}
-        if cache is not None:
-            options |= {"past_key_values": cache.cache, "use_cache": True}
-        device = self.model.device
-        options |= {name: torch.as_tensor(value, device=device) for name, value in more.items()}
-        threads = one_thread() if self._is_small else nullcontext()
-        with torch.no_grad(), threads:
-            input_ids = torch.tensor([list(row) for row in token_ids], device=device)
-            logits = self.model(input_ids=input_ids, **options).logits[:, -rows:]
-        if cache is not None:
-            cache.num_tokens += input_ids.shape[1]
-        # A copy: the loop writes into the rows, and a float32 CPU tensor would share its memory.
-        return np.array(logits.float().cpu().numpy(), dtype=np.float32)
 
 
 class TransformersSequence:

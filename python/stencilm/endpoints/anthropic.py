@@ -1,0 +1,117 @@
+"""Anthropic's API, through the `anthropic` library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stencilm.endpoints.api_model import ApiModel, Piece
+from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
+from stencilm.endpoints.requests import Request
+from stencilm.errors import ModelError
+
+
+def from_anthropic(
+    client: Any = None,
+    model: str = "",
+    *,
+    capabilities: Capabilities | str = "anthropic",
+    prices: Prices | None = None,
+) -> ApiModel:
+    """A model behind Anthropic's API.
+
+    Args:
+        client: An `anthropic.Anthropic` or `anthropic.AsyncAnthropic`; None for one made from the
+            environment.
+        model: The name of the model.
+        capabilities: "anthropic" for models with structured outputs, "anthropic-prefill" for older
+            ones that go on with a last message of the assistant; or a `Capabilities`.
+        prices: What a million tokens cost.
+
+    Raises:
+        ModelError: The `anthropic` library is missing, or no key is found.
+        ValueError: There is no model name, or no such preset.
+    """
+    if not model:
+        raise ValueError("from_anthropic needs the name of a model: from_anthropic(client, 'name')")
+    known = capabilities_of(capabilities)
+    library = _library()
+    if client is None:
+        try:
+            client = library.Anthropic()
+        except library.AnthropicError as error:
+            raise ModelError(f"cannot make an Anthropic client: {error}") from error
+    provider = _Anthropic(client, is_async=isinstance(client, library.AsyncAnthropic))
+    return ApiModel(provider, model, capabilities=known, prices=prices)
+
+
+class _Anthropic:
+    """Calls of the messages resource."""
+
+    def __init__(self, client: Any, *, is_async: bool) -> None:
+        self._client = client
+        self.is_async = is_async
+
+    def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
+        client = self._client
+        if timeout is not None:
+            timeout = timeout / (1 + client.max_retries)
+            limit = client.timeout
+            limit = getattr(limit, "read", limit)
+            client = client.with_options(timeout=min(timeout, limit or timeout))
+        return client.messages.create(**_arguments(request), stream=stream)
+
+    def read(self, response: Any) -> Piece:
+        text = "".join(getattr(block, "text", "") for block in response.content)
+        piece = Piece(text=text, is_finished=response.stop_reason != "max_tokens")
+        return _counted(piece, response.usage)
+
+    def read_part(self, part: Any) -> Piece:
+        if part.type == "content_block_delta":
+            return Piece(text=getattr(part.delta, "text", "") or "")
+        if part.type == "message_start":
+            piece = _counted(Piece(), part.message.usage)
+            piece.output_tokens = None  # so far
+            return piece
+        if part.type == "message_delta":
+            reason = part.delta.stop_reason
+            piece = Piece(is_finished=None if reason is None else reason != "max_tokens")
+            piece.output_tokens = part.usage.output_tokens
+            return piece
+        return Piece()
+
+
+def _arguments(request: Request) -> dict[str, Any]:
+    """The arguments under the names of this API: the system's words are no message here."""
+    arguments = {name: value for name, value in request.arguments.items() if name != "messages"}
+    # Newer models draw as they like, so the library knows these names no more.
+    drawing = {name: arguments.pop(name) for name in ("temperature", "top_p") if name in arguments}
+    if drawing:
+        arguments["extra_body"] = drawing
+    stops = arguments.pop("stop", None)
+    if stops:
+        arguments["stop_sequences"] = stops
+    messages = request.arguments["messages"]
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    if system:
+        arguments["system"] = "\n\n".join(system)
+    arguments["messages"] = [message for message in messages if message["role"] != "system"]
+    return arguments
+
+
+def _counted(piece: Piece, usage: Any) -> Piece:
+    cached = getattr(usage, "cache_read_input_tokens", None) or 0
+    written = getattr(usage, "cache_creation_input_tokens", None) or 0
+    piece.prompt_tokens = usage.input_tokens + cached + written
+    piece.output_tokens = usage.output_tokens
+    piece.cached_tokens = cached
+    return piece
+
+
+def _library() -> Any:
+    try:
+        import anthropic
+    except ImportError as error:
+        raise ModelError(
+            "Anthropic's API needs the package 'anthropic': pip install 'stencilm[anthropic]'"
+        ) from error
+    return anthropic

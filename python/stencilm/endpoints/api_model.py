@@ -1,0 +1,302 @@
+"""A model behind an API: answers questions for `guide`, and gives typed values as other models do.
+
+One idea: the client library does what belongs to it, connections, timeouts and retries with
+backoff; what is left here is to send a request, read what comes while it is worth it, and count.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Protocol
+
+from stencilm.endpoints.capabilities import Capabilities, Prices
+from stencilm.endpoints.requests import Request, native_form, request_for
+from stencilm.generation.result import IncompleteOutput, InvalidOutput
+from stencilm.grammar import Grammar
+from stencilm.guiding.drafts import Answer, Ask, AskKind
+from stencilm.guiding.parsers import picked
+from stencilm.guiding.task import Budget, Guided
+from stencilm.tokenizers import TokenizerInfo
+
+
+@dataclass(slots=True, kw_only=True)
+class Piece:
+    """A part of an answer, as the provider's library gave it."""
+
+    text: str = ""
+    is_finished: bool | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int = 0
+
+
+class Provider(Protocol):
+    """How one library is called; the only part that knows its types."""
+
+    is_async: bool
+
+    def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
+        """Make the call; the library's own response, stream or awaitable of one."""
+
+    def read(self, response: Any) -> Piece:
+        """A whole response."""
+
+    def read_part(self, part: Any) -> Piece:
+        """A part of a stream."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has come of an answer so far."""
+
+    request: Request
+    ask: Ask
+    started: float = field(default_factory=perf_counter)
+    text: str = ""
+    piece: Piece = field(default_factory=Piece)
+    is_cut: bool = False
+
+    def take(self, piece: Piece) -> bool:
+        """Take one more part; False where it is no use to read on."""
+        self.text += piece.text
+        kept = self.piece
+        self.piece = Piece(
+            is_finished=kept.is_finished if piece.is_finished is None else piece.is_finished,
+            prompt_tokens=kept.prompt_tokens or piece.prompt_tokens,
+            output_tokens=piece.output_tokens or kept.output_tokens,
+            cached_tokens=piece.cached_tokens or kept.cached_tokens,
+        )
+        if piece.text and not self.request.options and not self.ask.fits(self._rest()):
+            self.is_cut = True
+        return not self.is_cut
+
+    def answer(self, prices: Prices | None, error: Exception | None = None) -> Answer:
+        """The answer, with what it cost. A stream that broke off is one that is not finished."""
+        piece = self.piece
+        text = self._rest()
+        if self.request.options:
+            text = picked(self.text, self.request.options) or ""
+        finished = False if error is not None or self.is_cut else piece.is_finished
+        cost = 0.0
+        if prices is not None:
+            cost = prices.cost(
+                piece.prompt_tokens or 0, piece.output_tokens or 0, piece.cached_tokens
+            )
+        return Answer(
+            text=text,
+            means=self.request.means,
+            is_finished=finished,
+            prompt_tokens=piece.prompt_tokens,
+            output_tokens=piece.output_tokens,
+            cached_tokens=piece.cached_tokens,
+            cost=cost,
+            seconds=perf_counter() - self.started,
+            error=None if self.text else error,
+        )
+
+    def _rest(self) -> str:
+        """The text behind the prefix: blanks that were held back may come again."""
+        held = self.request.held_back
+        return self.text[len(held) :] if held and self.text.startswith(held) else self.text
+
+
+class ApiModel:
+    """A model behind an API; made by `stencilm.from_openai` and `stencilm.from_anthropic`.
+
+    Args:
+        provider: How its library is called.
+        model: The name of the model.
+        capabilities: What the endpoint can do.
+        tokenizer_info: The model's vocabulary, which a logit bias needs.
+        prices: What its tokens cost; None where that is not to be counted.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        *,
+        capabilities: Capabilities,
+        tokenizer_info: TokenizerInfo | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self._provider = provider
+        self.model = model
+        self.capabilities = capabilities
+        self.tokenizer_info = tokenizer_info
+        self.prices = prices
+
+    @property
+    def biases_tokens(self) -> bool:
+        """Whether a few tokens may be made the only ones."""
+        return self.capabilities.logit_bias and self.tokenizer_info is not None
+
+    @property
+    def drafts_in_parts(self) -> bool:
+        """Whether it goes on with a given text, so that short drafts make sense."""
+        return self.capabilities.continuation is not None
+
+    @property
+    def reads_complaints(self) -> bool:
+        """Whether it is told what was wrong: only where it is asked in words."""
+        return self.capabilities.continuation is None
+
+    def can(self, kind: AskKind, grammar: Grammar) -> bool:
+        """Whether it answers questions of this kind about this grammar."""
+        if kind == "whole":
+            return native_form(grammar, self.capabilities) is not None
+        return kind == "draft" or self.capabilities.choice or self.biases_tokens
+
+    def answer(self, ask: Ask) -> Answer:
+        """Make the call that answers a question; an exception of the library is an answer too."""
+        if self._provider.is_async:
+            raise TypeError("the client is asynchronous: await stencilm.aguide")
+        reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
+        try:
+            response = self._call(reading)
+            if not self._streams(reading):
+                reading.take(self._provider.read(response))
+                return reading.answer(self.prices)
+            with _closing(response):
+                parts: Iterator[Any] = iter(response)
+                for part in parts:
+                    if not reading.take(self._provider.read_part(part)):
+                        break
+        except Exception as error:
+            return reading.answer(self.prices, error)
+        return reading.answer(self.prices)
+
+    async def answer_async(self, ask: Ask) -> Answer:
+        """The same, awaited; a synchronous client is called in a thread."""
+        from asyncio import to_thread
+
+        if not self._provider.is_async:
+            return await to_thread(self.answer, ask)
+        reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
+        try:
+            response = await self._call(reading)
+            if not self._streams(reading):
+                reading.take(self._provider.read(response))
+                return reading.answer(self.prices)
+            try:
+                parts: AsyncIterator[Any] = aiter(response)
+                async for part in parts:
+                    if not reading.take(self._provider.read_part(part)):
+                        break
+            finally:
+                await response.close()
+        except Exception as error:
+            return reading.answer(self.prices, error)
+        return reading.answer(self.prices)
+
+    def _streams(self, reading: _Reading) -> bool:
+        return self.capabilities.stream and reading.ask.kind != "choose"
+
+    def _call(self, reading: _Reading) -> Any:
+        stream = self._streams(reading)
+        request = reading.request
+        if stream and self.capabilities.stream_usage:
+            arguments = {**request.arguments, "stream_options": {"include_usage": True}}
+            request = replace(request, arguments=arguments)
+        return self._provider.call(request, reading.ask.timeout, stream=stream)
+
+    # Values
+
+    def __call__(self, prompt: Any, output_type: Any = str, **options: Any) -> Any:
+        """A value of `output_type`; options as those of `stencilm.guide`.
+
+        Raises:
+            IncompleteOutput: The text was cut, and no completion of bearable length exists.
+            InvalidOutput: The type's own validators refuse the text.
+        """
+        return _value(self.generate(prompt, output_type, **options), output_type)
+
+    def generate(self, prompt: Any, output_type: Any = str, **options: Any) -> Guided:
+        """The guided text of an output type; options as those of `stencilm.guide`."""
+        from stencilm.guiding.api import guide
+
+        return guide(self, output_type, prompt, **options)
+
+    async def agenerate(self, prompt: Any, output_type: Any = str, **options: Any) -> Guided:
+        """`generate`, awaited."""
+        from stencilm.guiding.api import aguide
+
+        return await aguide(self, output_type, prompt, **options)
+
+    def generate_text(self, prompt: str, grammar: Grammar, *, max_tokens: int) -> str:
+        """A short text of a grammar, for `choose_candidate`."""
+        budget = Budget(tokens=max_tokens, calls=4)
+        return self.generate(prompt, grammar, budget=budget).response
+
+    def probe(self) -> dict[str, str]:
+        """Try each declared capability with a small call: "works", or what was wrong instead."""
+        found = {}
+        yes_or_no = Grammar.from_json_schema({"type": "object", "properties": {}})
+        allowed: tuple[int, ...] = ()
+        if self.tokenizer_info is not None:
+            allowed = tuple(self.tokenizer_info.tokenize_bytes(b"7"))[:1]
+        asks = {
+            "draft": _ask(yes_or_no, "draft", prefix='{"'),
+            "native": _ask(yes_or_no, "whole") if self.can("whole", yes_or_no) else None,
+            "logit_bias": (
+                _ask(yes_or_no, "choose", allowed_tokens=allowed) if self.biases_tokens else None
+            ),
+            "choice": (
+                _ask(yes_or_no, "choose", options=("yes", "no"))
+                if self.capabilities.choice
+                else None
+            ),
+        }
+        for name, ask in asks.items():
+            if ask is None:
+                continue
+            answer = self.answer(ask)
+            found[name] = "works"
+            if answer.error is not None:
+                found[name] = f"{type(answer.error).__name__}: {answer.error}"
+            elif name == "logit_bias" and answer.text.strip() != "7":
+                found[name] = f"wrote {answer.text!r} where only '7' was allowed"
+            elif name == "choice" and not answer.text:
+                found[name] = "answered with no number"
+        return found
+
+
+def _ask(grammar: Grammar, kind: AskKind, **more: Any) -> Ask:
+    return Ask(
+        kind=kind, prompt="Write a JSON object.", max_tokens=16, grammar=grammar,
+        **({"prefix": ""} | more),
+    )  # fmt: skip
+
+
+def _value(guided: Guided, output_type: Any) -> Any:
+    from stencilm.output_types import resolve
+
+    output = resolve(output_type)
+    if not guided.is_valid and not output.accepts_cut_text:
+        raise IncompleteOutput(
+            f"the text of {output.name} was cut: {guided.reason}", text=guided.response
+        ) from guided.error
+    try:
+        return output.parse(guided.response)
+    except (ValueError, RecursionError) as error:
+        raise InvalidOutput(
+            f"{output.name} refuses the text: {error}", text=guided.response
+        ) from error
+
+
+class _closing:
+    """Closes a stream that was not read to its end, where it can be closed."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        close = getattr(self._stream, "close", None)
+        if close is not None and not inspect.iscoroutinefunction(close):
+            close()

@@ -1,0 +1,190 @@
+"""Questions as the arguments of a call; pure functions, so that a test reads what would be sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from stencilm.endpoints.capabilities import Capabilities
+from stencilm.grammar import Grammar, JsonSchemaSource
+from stencilm.guiding.drafts import Ask
+from stencilm.guiding.parsers import numbered
+
+Messages: TypeAlias = list[dict[str, Any]]
+Route: TypeAlias = Literal["chat", "completions", "messages"]
+
+MAX_OPTIONS = 9  # so that one digit, and so one token, is an answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call.
+
+    Attributes:
+        route: Which resource of the client.
+        means: What the call is called in traces.
+        arguments: The arguments of the call.
+        held_back: Blanks at the end of the prefix that were not sent; an answer may begin with
+            them.
+        options: What may be chosen, where the answer is a number.
+        is_rest: The answer goes on behind the prefix; else it may be the whole text.
+    """
+
+    route: Route
+    means: str
+    arguments: dict[str, Any]
+    held_back: str = ""
+    options: tuple[str, ...] = field(default=())
+    is_rest: bool = True
+
+
+def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] | None:
+    """The grammar as an argument that the endpoint understands; None where there is none."""
+    schema = schema_of(grammar)
+    for native in capabilities.native:
+        if native == "structured_outputs":
+            body = {"grammar": str(grammar)} if schema is None else {"json": schema}
+            return {"extra_body": {"structured_outputs": body}}
+        if native == "guided_grammar":
+            body = {"grammar": str(grammar)} if schema is None else {"json_schema": schema}
+            return {"extra_body": body}
+        if schema is None:
+            continue
+        if native == "json_schema":
+            described = {"name": "output", "schema": schema, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": described}}
+        if native == "output_config":
+            return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+    return None
+
+
+def schema_of(grammar: Grammar) -> Any:
+    """The JSON Schema that a grammar was made from, if it is an object; else None."""
+    source = grammar.source
+    schema = json.loads(source.text) if isinstance(source, JsonSchemaSource) else None
+    return schema if isinstance(schema, dict) else None
+
+
+def request_for(ask: Ask, model: str, capabilities: Capabilities) -> Request:
+    """The call that answers a question with the best means that the endpoint has."""
+    if ask.kind == "whole":
+        return _chat(ask, model, capabilities, messages_of(ask.prompt), "native", is_rest=False,
+                     more=native_form(ask.grammar, capabilities) or {})  # fmt: skip
+    if ask.kind == "choose":
+        if ask.allowed_tokens and capabilities.logit_bias:
+            bias = {str(token_id): capabilities.bias for token_id in ask.allowed_tokens}
+            return _going_on(ask, model, capabilities, "logit_bias", {"logit_bias": bias}, limit=1)
+        return _choosing(ask, model, capabilities)
+    means = capabilities.continuation or ("re-ask" if ask.complaint else "instruct")
+    return _going_on(ask, model, capabilities, means, {}, limit=ask.max_tokens)
+
+
+def messages_of(prompt: Any) -> Messages:
+    """A prompt as chat messages."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return [dict(message) for message in prompt]
+
+
+def _going_on(
+    ask: Ask, model: str, capabilities: Capabilities, means: str, more: dict[str, Any], limit: int
+) -> Request:
+    """Go on with the prefix; in the way of the endpoint, or by asking for it in words."""
+    how = capabilities.continuation
+    messages = messages_of(ask.prompt)
+    if how == "completion" and isinstance(ask.prompt, str) and "logit_bias" not in more:
+        arguments = _arguments(ask, model, capabilities, limit) | {
+            "prompt": f"{ask.prompt}{ask.prefix}"
+        }
+        arguments["max_tokens"] = arguments.pop(capabilities.max_tokens)
+        return Request(route="completions", means=means, arguments=arguments | more)
+    if not ask.prefix:
+        if ask.complaint and how is None:
+            messages = [*messages, {"role": "user", "content": _complaint(ask)}]
+        return _chat(ask, model, capabilities, messages, means, more=more, limit=limit)
+    if how is None or how == "completion":
+        messages += [
+            {"role": "assistant", "content": ask.prefix},
+            {"role": "user", "content": _wish(ask)},
+        ]
+        return _chat(ask, model, capabilities, messages, means, more=more, limit=limit,
+                     is_rest="logit_bias" in more)  # fmt: skip
+    # Neither templates nor older models of Anthropic keep blanks at the end of a message.
+    sent = ask.prefix.rstrip()
+    last: dict[str, Any] = {"role": "assistant", "content": sent}
+    if how == "prefix":
+        last["prefix"] = True
+    if how == "continue_final_message":
+        more = more | {
+            "extra_body": {"continue_final_message": True, "add_generation_prompt": False}
+        }
+    messages = [*messages, last] if sent else messages
+    return _chat(ask, model, capabilities, messages, means, more=more, limit=limit,
+                 held_back=ask.prefix[len(sent) :])  # fmt: skip
+
+
+def _choosing(ask: Ask, model: str, capabilities: Capabilities) -> Request:
+    options = ask.options[:MAX_OPTIONS]
+    question = (
+        f"A text begins with:\n{ask.prefix}\n\nWhich of these comes next in it?\n"
+        f"{numbered(options)}\nAnswer with the number only."
+    )
+    if capabilities.continuation == "completion" and isinstance(ask.prompt, str):
+        arguments = _arguments(ask, model, capabilities, 1) | {
+            "prompt": f"{ask.prompt}\n\n{question}\nThe number is "
+        }
+        arguments["max_tokens"] = arguments.pop(capabilities.max_tokens)
+        return Request(route="completions", means="choice", arguments=arguments, options=options)
+    messages = [*messages_of(ask.prompt), {"role": "user", "content": question}]
+    return _chat(ask, model, capabilities, messages, "choice", limit=1, options=options)
+
+
+def _chat(
+    ask: Ask,
+    model: str,
+    capabilities: Capabilities,
+    messages: Messages,
+    means: str,
+    *,
+    more: dict[str, Any] | None = None,
+    limit: int | None = None,
+    held_back: str = "",
+    options: Sequence[str] = (),
+    is_rest: bool = True,
+) -> Request:
+    arguments = _arguments(ask, model, capabilities, limit or ask.max_tokens)
+    return Request(
+        route="chat",
+        means=means,
+        arguments=arguments | {"messages": messages} | (more or {}),
+        held_back=held_back,
+        options=tuple(options),
+        is_rest=is_rest,
+    )
+
+
+def _arguments(ask: Ask, model: str, capabilities: Capabilities, limit: int) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"model": model, capabilities.max_tokens: limit}
+    if capabilities.temperature:
+        arguments["temperature"] = ask.temperature
+        if ask.top_p < 1:
+            arguments["top_p"] = ask.top_p
+    if capabilities.seed and ask.seed is not None:
+        arguments["seed"] = ask.seed
+    if ask.stop and ask.kind != "choose":
+        arguments["stop"] = list(ask.stop)[:4]
+    return arguments
+
+
+def _wish(ask: Ask) -> str:
+    wish = (
+        "Your answer was cut off. Continue it from exactly where it stops, and write nothing but "
+        "the rest."
+    )
+    return f"{_complaint(ask)} {wish}" if ask.complaint else wish
+
+
+def _complaint(ask: Ask) -> str:
+    return f"{ask.complaint} Write only the text itself, with nothing before or behind it."

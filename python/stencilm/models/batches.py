@@ -1,0 +1,73 @@
+"""Several sequences of a transformers model in one forward pass.
+
+One idea: rows are as long as they like. What a pass lacks in a row is filled from the left with
+tokens that the attention mask hides, and positions are counted by the tokens that are seen; so rows
+may have prompts of different lengths and take different numbers of tokens in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.errors import ModelError
+
+if TYPE_CHECKING:
+    from stencilm.models.transformers import TransformersRunner
+
+
+class TransformersBatch:
+    """Rows of tokens with one key-value cache."""
+
+    def __init__(self, model: TransformersRunner, prompts: Sequence[Sequence[int]]) -> None:
+        self._model = model
+        self._cache = model.new_cache()
+        self._unread = [list(prompt) for prompt in prompts]
+        self._lengths = np.zeros(len(self._unread), dtype=np.int64)
+        self._seen = np.zeros((len(self._unread), 0), dtype=np.int64)
+        if not all(self._unread):
+            raise ModelError("a sequence is empty: give the model a token to go on from")
+
+    @property
+    def num_tokens(self) -> list[int]:
+        """How many tokens each row holds."""
+        pairs = zip(self._lengths, self._unread, strict=True)
+        return [int(length) + len(unread) for length, unread in pairs]
+
+    def append(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Add tokens to each row, at least one that was not read yet: float32, [rows, width].
+
+        Raises ModelError, with nothing changed, where a row would outgrow the model's context.
+        """
+        added = [old + list(new) for old, new in zip(self._unread, token_ids, strict=True)]
+        limit = self._model.context_size
+        longest = max(int(n) + len(new) for n, new in zip(self._lengths, added, strict=True))
+        if limit is not None and longest > limit:
+            raise ModelError(
+                f"a sequence would hold {longest} tokens, but the model reads at most {limit}: "
+                "shorten the prompt"
+            )
+        width = max(map(len, added))
+        input_ids = np.zeros((len(added), width), dtype=np.int64)
+        seen = np.zeros_like(input_ids)
+        for row, new in enumerate(added):
+            input_ids[row, width - len(new) :] = new
+            seen[row, width - len(new) :] = 1
+        self._seen = np.concatenate([self._seen, seen], axis=1)
+        positions = np.maximum(np.cumsum(self._seen, axis=1)[:, -width:] - 1, 0)
+        more: dict[str, Any] = {"attention_mask": self._seen, "position_ids": positions}
+        logits = self._model.forward(input_ids.tolist(), self._cache, 1, **more)[:, 0]
+        self._lengths += seen.sum(axis=1)
+        self._unread = [[] for _ in added]
+        return logits
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Make row i what row `rows[i]` was: drops, repeats and reorders rows."""
+        if self._cache is not None and self._cache.num_tokens:
+            self._cache.select(rows)
+        self._seen = self._seen[list(rows)]
+        self._lengths = self._lengths[list(rows)]
+        self._unread = [list(self._unread[row]) for row in rows]

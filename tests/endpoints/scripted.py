@@ -1,0 +1,151 @@
+"""A local HTTP endpoint that answers as a script says: texts, streams, errors, silence."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+class Fault(Exception):
+    """What goes wrong: an HTTP status, "cut" streams, "silence"."""
+
+
+def openai_chunk(text: str, reason: str | None, *, chat: bool) -> dict[str, Any]:
+    choice: dict[str, Any] = {"index": 0, "finish_reason": reason}
+    choice |= {"delta": {"content": text}} if chat else {"text": text}
+    kind = "chat.completion.chunk" if chat else "text_completion"
+    return {"id": "x", "object": kind, "created": 1, "model": "m", "choices": [choice]}
+
+
+class Script:
+    """Answers of a server in turn, and the requests that it got."""
+
+    def __init__(self, answer: Callable[[dict[str, Any], int], Any]) -> None:
+        self.answer = answer
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+
+
+def handler(script: Script) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.0"
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            script.requests.append((self.path, body))
+            try:
+                answer = script.answer(body, len(script.requests))
+            except Fault as fault:
+                self.fail(str(fault))
+                return
+            try:
+                if self.path.endswith("/messages"):
+                    self.anthropic(body, answer)
+                elif body.get("stream"):
+                    self.stream(answer)
+                else:
+                    self.whole(answer)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+
+        def fail(self, fault: str) -> None:
+            if fault == "silence":
+                time.sleep(3)
+                return
+            self.send_response(int(fault))
+            self.send_header("retry-after-ms", "5")
+            self.end_headers()
+            self.wfile.write(b'{"error": {"message": "no"}}')
+
+        def whole(self, answer: Any) -> None:
+            text, reason = answer if isinstance(answer, tuple) else (answer, "stop")
+            chat = "chat" in self.path
+            choice = openai_chunk(text, reason, chat=chat)
+            if chat:
+                choice["choices"][0]["message"] = {
+                    **choice["choices"][0].pop("delta"), "role": "assistant",
+                }  # fmt: skip
+            self.reply({**choice, "usage": USAGE})
+
+        def reply(self, value: Any) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(value).encode())
+
+        def stream(self, answer: Any) -> None:
+            text, reason = answer if isinstance(answer, tuple) else (answer, "stop")
+            chat = "chat" in self.path
+            self.begin_stream()
+            if reason == "endless":
+                while True:
+                    self.event(openai_chunk(text, None, chat=chat))
+            for start in range(0, len(text), 7):
+                self.event(openai_chunk(text[start : start + 7], None, chat=chat))
+            if reason == "cut":
+                return
+            self.event(openai_chunk("", reason, chat=chat))
+            self.event({**openai_chunk("", None, chat=chat), "choices": [], "usage": USAGE})
+            self.wfile.write(b"data: [DONE]\n\n")
+
+        def begin_stream(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+
+        def event(self, value: Any, name: str | None = None) -> None:
+            head = f"event: {name}\n" if name else ""
+            self.wfile.write(f"{head}data: {json.dumps(value)}\n\n".encode())
+            self.wfile.flush()
+
+        def anthropic(self, body: dict[str, Any], answer: Any) -> None:
+            text, reason = answer if isinstance(answer, tuple) else (answer, "end_turn")
+            usage = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 3}
+            message = {
+                "id": "x", "type": "message", "role": "assistant", "model": "m", "usage": usage,
+                "content": [{"type": "text", "text": text}], "stop_reason": reason,
+                "stop_sequence": None,
+            }  # fmt: skip
+            if not body.get("stream"):
+                self.reply(message)
+                return
+            self.begin_stream()
+            start = message | {"content": [], "stop_reason": None}
+            self.event({"type": "message_start", "message": start}, "message_start")
+            block = {"type": "content_block_start", "index": 0}
+            block["content_block"] = {"type": "text", "text": ""}
+            self.event(block, "content_block_start")
+            delta = {"type": "text_delta", "text": text}
+            part = {"type": "content_block_delta", "index": 0, "delta": delta}
+            self.event(part, "content_block_delta")
+            end = {"type": "message_delta", "usage": {"output_tokens": 5}}
+            end["delta"] = {"stop_reason": reason, "stop_sequence": None}
+            self.event(end, "message_delta")
+            self.event({"type": "message_stop"}, "message_stop")
+
+    return Handler
+
+
+@contextmanager
+def served(answer: Callable[[dict[str, Any], int], Any]) -> Iterator[tuple[str, Script]]:
+    """The address of a server with this script, for as long as the body runs."""
+    script = Script(answer)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(script))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", script
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

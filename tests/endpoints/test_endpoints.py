@@ -1,0 +1,366 @@
+"""Models behind an API: the ladder rung by rung, faults, accounting; all scripted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import stencilm
+from endpoints.scripted import Fault, Script, served
+from stencilm import Budget, Capabilities, Grammar, Prices
+from stencilm.generation.trace import Called
+
+openai = pytest.importorskip("openai")
+
+SCHEMA = stencilm.JsonSchema(
+    {
+        "type": "object",
+        "properties": {"size": {"enum": ["small", "large"]}, "n": {"type": "integer"}},
+        "required": ["size", "n"],
+        "additionalProperties": False,
+    }
+)
+WHOLE = '{"size": "small", "n": 7}'
+SQL = Grammar.from_ebnf(
+    'root ::= "SELECT a WHERE b " ("LIKE" | "IN" | "BETWEEN") blanks [0-9]+ ";"\nblanks ::= " "+'
+)
+BYTES = stencilm.TokenizerInfo(
+    [bytes([byte]) for byte in range(256)] + [b"</s>"], stop_token_ids=[256]
+)
+
+Answers = Callable[[dict[str, Any], int], Any]
+
+
+@contextmanager
+def endpoint(
+    answer: Answers, capabilities: Any = "compatible", **options: Any
+) -> Iterator[tuple[Any, Script]]:
+    """An `ApiModel` whose endpoint answers as the script says."""
+    retries = options.pop("max_retries", 0)
+    with served(answer) as (address, script):
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=retries)
+        yield (
+            stencilm.from_openai(client, "m", capabilities=capabilities, **options),
+            script,
+        )
+
+
+def means(result: stencilm.Guided) -> list[str]:
+    return [event.means for event in result.trace if isinstance(event, Called)]
+
+
+def always(text: Any) -> Answers:
+    return lambda body, number: text
+
+
+# The ladder
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "grammar", "expected"),
+    [
+        ("openai", SCHEMA, lambda body: body["response_format"]["json_schema"]["strict"]),
+        ("vllm", SCHEMA, lambda body: "size" in str(body["structured_outputs"]["json"])),
+        ("vllm", SQL, lambda body: "::=" in body["structured_outputs"]["grammar"]),
+        ("llama.cpp", SQL, lambda body: "::=" in body["grammar"]),
+    ],
+)
+def test_a_native_constraint_comes_first(capabilities: str, grammar: Any, expected: Any) -> None:
+    text = WHOLE if grammar is SCHEMA else "SELECT a WHERE b IN 1;"
+    with endpoint(always(text), capabilities) as (model, script):
+        result = stencilm.guide(model, grammar, "p")
+    assert (result.response, result.status, means(result)) == (text, "valid", ["native"])
+    assert expected(script.requests[0][1])
+    assert result.num_grammar_corrections == 0
+
+
+def test_what_is_refused_natively_is_drafted() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        if "response_format" in body:
+            raise Fault("400")
+        return WHOLE
+
+    with endpoint(answer, "openai") as (model, _):
+        result = stencilm.guide(model, SCHEMA, "p")
+    assert (result.response, means(result)) == (WHOLE, ["native", "instruct"])
+
+
+def test_a_native_answer_is_not_taken_on_trust() -> None:
+    with endpoint(lambda body, number: WHOLE.replace("small", "tiny"), "openai") as (model, _):
+        result = stencilm.guide(model, SCHEMA, "p", budget=Budget(calls=9))
+    assert result.is_valid and result.num_grammar_corrections > 0
+    assert SCHEMA_FITS(result.response)
+
+
+def SCHEMA_FITS(text: str) -> bool:
+    from stencilm.guiding.parsers import as_grammar
+    from stencilm.guiding.texts import byte_matcher
+
+    return byte_matcher(as_grammar(SCHEMA)).longest_valid_prefix(text).status == "complete"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "route", "check"),
+    [
+        ("transformers", "/v1/completions", lambda b: b["prompt"] == 'p{"size": '),
+        (
+            Capabilities(continuation="continue_final_message"),
+            "/v1/chat/completions",
+            lambda b: (
+                b["continue_final_message"] is True
+                and b["add_generation_prompt"] is False
+                and b["messages"][-1] == {"role": "assistant", "content": '{"size":'}
+            ),
+        ),
+        (
+            "deepseek",
+            "/v1/chat/completions",
+            lambda b: (
+                b["messages"][-1] == {"role": "assistant", "content": '{"size":', "prefix": True}
+            ),
+        ),
+    ],
+)
+def test_a_given_text_is_gone_on_with(capabilities: Any, route: str, check: Any) -> None:
+    parts = ['{"size": ', '"small"', ', "n": 7}']
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return parts[number - 1], "length" if number < 3 else "stop"
+
+    with endpoint(answer, capabilities) as (model, script):
+        result = stencilm.guide(model, SCHEMA, "p", token_lookahead=5)
+    assert (result.response, result.status) == (WHOLE, "valid")
+    assert result.num_grammar_corrections == 0
+    assert [path for path, _ in script.requests] == [route] * 3
+    assert check(script.requests[1][1])
+    assert all(5 in body.values() for _, body in script.requests)
+
+
+def test_few_allowed_tokens_are_biased() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        if "logit_bias" in body:
+            assert body["max_tokens"] == 1
+            assert {chr(int(token)) for token in body["logit_bias"]} == {"L", "I", "B", " "}
+            assert set(body["logit_bias"].values()) == {100}
+            return "I", "length"
+        if number == 1:
+            return "SELECT a WHERE b EQUALS 1;"
+        return "N 1;"
+
+    capabilities = Capabilities(continuation="continue_final_message", logit_bias=True)
+    with endpoint(answer, capabilities, tokenizer_info=BYTES) as (model, _):
+        grammar = Grammar.from_ebnf(str(SQL).replace('"SELECT a WHERE b "', '"SELECT a WHERE b " '))
+        result = stencilm.guide(model, SQL, "p")
+        del grammar
+    assert result.is_valid
+    assert result.response.startswith("SELECT a WHERE b I")
+    assert "logit_bias" in means(result)
+
+
+def test_a_choice_is_asked_for_by_number() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        last = body["messages"][-1]["content"]
+        if "Answer with the number only" in last:
+            assert "1. BETWEEN\n2. IN\n3. LIKE" in last
+            assert body["max_tokens"] == 1
+            return "3"
+        return "SELECT a WHERE b EQUALS 1;" if number == 1 else " 1;"
+
+    with endpoint(answer) as (model, _):
+        result = stencilm.guide(model, SQL, "p")
+    assert result.response == "SELECT a WHERE b LIKE 1;"
+    assert means(result) == ["instruct", "choice", "re-ask"]
+    assert result.correction_log[0].means == "choice"
+
+
+def test_a_chooser_model_comes_before_the_endpoint() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return "SELECT a WHERE b EQUALS 1;" if number == 1 else " 1;"
+
+    with endpoint(answer) as (model, _):
+        result = stencilm.guide(model, SQL, "p", target_model=lambda prompt: "IN")
+    assert result.response == "SELECT a WHERE b IN 1;"
+    assert result.correction_log[0].means == "chooser"
+
+
+def test_an_endpoint_is_told_what_was_wrong() -> None:
+    digits = Grammar.from_regex("[0-9]{3,9}")
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        if number == 1:
+            return "many"
+        assert "broke the format" in body["messages"][-1]["content"]
+        return "1234"
+
+    with endpoint(answer, Capabilities(choice=False)) as (model, _):
+        result = stencilm.guide(model, digits, "How many?")
+    assert (result.response, means(result)) == ("1234", ["instruct", "re-ask"])
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "retries"),
+    [
+        ((lambda body, number: fault("429") if number < 3 else WHOLE), "valid", 2),
+        ((lambda body, number: fault("500") if number < 3 else WHOLE), "valid", 2),
+        ((lambda body, number: fault("500")), "closed", 0),
+        ((lambda body, number: fault("429")), "closed", 1),
+        ((lambda body, number: fault("silence") if number == 1 else WHOLE), "valid", 0),
+        (always(""), None, 0),
+        (always((WHOLE, "cut")), "valid", 0),
+        ((lambda body, number: (WHOLE[:9], "cut") if number == 1 else WHOLE), "valid", 0),
+        (always(("x" * 40, "endless")), None, 0),
+        (always(('{"size": "small", "n": 1' + "1" * 40, "endless")), None, 0),
+        (always(("[" * 40, "stop")), None, 0),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_faults_are_bounded_and_end_well(
+    answer: Answers, status: Any, retries: int, stream: bool
+) -> None:
+    if not stream and "endless" in str(answer({}, 1) if retries == 0 and status is None else ""):
+        return  # an answer that is not a stream has an end
+    capabilities = Capabilities(stream=stream, choice=False)
+    budget = Budget(calls=8, tokens=400, seconds=1.5 if "silence" not in str(status) else 9)
+    with endpoint(answer, capabilities, max_retries=retries) as (model, script):
+        result = stencilm.guide(model, SCHEMA, "p", budget=budget, max_grammar_corrections=6)
+    assert SCHEMA_FITS(result.response) and result.is_valid
+    assert status is None or result.status in (status, "closed")
+    assert result.usage.calls <= 8
+    assert len(script.requests) <= 8 * (1 + retries)
+    if result.error is not None:
+        assert isinstance(result.error, openai.OpenAIError)
+
+
+def fault(kind: str) -> Any:
+    raise Fault(kind)
+
+
+def test_a_dead_stream_is_not_read_to_its_end() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        if number == 1:
+            return '{"size": "small", "n":', "length"
+        return ("}" * 70, "endless") if number == 2 else "7}"
+
+    with endpoint(answer, "transformers") as (model, _):
+        result = stencilm.guide(model, SCHEMA, "p", token_lookahead=300)
+    assert result.is_valid
+
+
+# Accounting
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_tokens_and_money_are_those_of_the_endpoint(stream: bool) -> None:
+    capabilities = Capabilities(stream=stream, stream_usage=True)
+    prices = Prices(prompt=1_000_000, output=2_000_000)
+    with endpoint(always(WHOLE), capabilities, prices=prices) as (model, script):
+        result = stencilm.guide(model, SCHEMA, "p")
+    usage = result.usage
+    assert (usage.calls, usage.prompt_tokens, usage.output_tokens) == (1, 10, 5)
+    assert usage.cost == 10 + 2 * 5
+    assert not usage.is_estimate
+    assert ("stream_options" in script.requests[0][1]) is stream
+
+
+def test_a_budget_of_money_is_kept() -> None:
+    prices = Prices(prompt=1_000_000, output=0)
+    with endpoint(always("1"), "transformers", prices=prices) as (model, _):
+        result = stencilm.guide(
+            model, Grammar.from_regex("[0-9]{50,99};"), "p", budget=Budget(cost=25)
+        )
+    assert (result.usage.calls, result.status) == (3, "closed")
+    assert "budget of 25" in result.reason
+
+
+# Values, asyncio, other libraries
+
+
+def test_values_are_typed() -> None:
+    with endpoint(always("17"), "transformers") as (model, _):
+        assert model("How many?", int) == 17
+        assert model.generate("How many?", int).response == "17"
+        messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "How many?"}]
+        assert model(messages, int) == 17
+    with endpoint(always("b")) as (model, _):
+        assert stencilm.choose_candidate(["a", "b"], "which? ", model) == "b"
+
+
+def test_asynchronous_clients_are_awaited() -> None:
+    async def main(address: str) -> Any:
+        client = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        model = stencilm.from_openai(client, "m", capabilities="compatible")
+        with pytest.raises(TypeError, match="asynchronous"):
+            stencilm.guide(model, SCHEMA, "p")
+        results = await asyncio.gather(*[model.agenerate("p", SCHEMA) for _ in range(3)])
+        await client.close()
+        return results
+
+    with served(always(WHOLE)) as (address, _):
+        assert [result.response for result in asyncio.run(main(address))] == [WHOLE] * 3
+    with endpoint(always(WHOLE)) as (model, _):
+        assert asyncio.run(model.agenerate("p", SCHEMA)).response == WHOLE
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_anthropic(stream: bool) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    capabilities = Capabilities(native=("output_config",), stream=stream)
+    prompt = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "p"}]
+    with served(always(WHOLE)) as (address, script):
+        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+        model = stencilm.from_anthropic(client, "m", capabilities=capabilities)
+        result = stencilm.guide(model, SCHEMA, prompt, stop_at=["@@"])
+    body = script.requests[0][1]
+    assert (result.response, means(result)) == (WHOLE, ["native"])
+    assert body["output_config"]["format"]["type"] == "json_schema"
+    assert (body["system"], body["stop_sequences"]) == ("Be brief.", ["@@"])
+    assert [message["role"] for message in body["messages"]] == ["user"]
+    usage = result.usage
+    assert (usage.prompt_tokens, usage.output_tokens, usage.cached_tokens) == (10, 5, 3)
+
+
+def test_older_models_of_anthropic_are_prefilled_without_blanks() -> None:
+    anthropic = pytest.importorskip("anthropic")
+    parts = ['{"size": "small", ', ' "n": 7}']
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return parts[number - 1], "max_tokens" if number == 1 else "end_turn"
+
+    with served(answer) as (address, script):
+        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+        model = stencilm.from_anthropic(client, "m", capabilities="anthropic-prefill")
+        result = stencilm.guide(model, SCHEMA, "p")
+    assert result.response == WHOLE
+    assert script.requests[1][1]["messages"][-1] == {
+        "role": "assistant",
+        "content": '{"size": "small",',
+    }
+
+
+def test_capabilities_can_be_tried() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        if "response_format" in body:
+            raise Fault("400")
+        return "7" if "logit_bias" in body else "1"
+
+    with endpoint(answer, "openai", tokenizer_info=BYTES) as (model, _):
+        found = model.probe()
+    assert found["draft"] == found["choice"] == found["logit_bias"] == "works"
+    assert found["native"].startswith("BadRequestError")
+
+
+def test_what_is_missing_is_named(monkeypatch: Any) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(stencilm.ModelError, match="OPENAI_API_KEY"):
+        stencilm.from_openai(None, "m")
+    with pytest.raises(ValueError, match="name of a model"):
+        stencilm.from_openai(None, "")
+    with pytest.raises(ValueError, match="capabilities is 'gemini', but must be"):
+        stencilm.from_openai(None, "m", capabilities="gemini")

@@ -1,0 +1,130 @@
+"""A real OpenAI-compatible endpoint: transformers' own server with the embedded model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+import stencilm
+from stencilm import Budget, Capabilities, Grammar
+from stencilm.endpoints.capabilities import PRESETS
+from stencilm.generation.trace import Called
+
+for _package in ("accelerate", "fastapi", "uvicorn", "torch", "transformers"):
+    pytest.importorskip(_package)
+
+openai = pytest.importorskip("openai")
+
+TEMPLATE = (
+    "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}{% endif %}"
+)
+PERSON = stencilm.JsonSchema(
+    {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 20},
+            "age": {"type": "integer", "minimum": 0, "maximum": 120},
+        },
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    }
+)
+COLOUR = Grammar.from_ebnf('root ::= "The colour is " ("red" | "green" | "blue") "."')
+BUDGET = Budget(calls=25, tokens=600, seconds=60)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: Any) -> Iterator[tuple[str, Path]]:
+    """The address of the server, and the folder that names the model."""
+    from transformers.cli.serve import Serve
+
+    folder = tmp_path_factory.mktemp("served") / "tiny"
+    shutil.copytree(Path(stencilm.__file__).parent / "tiny", folder)
+    settings = folder / "tokenizer_config.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"chat_template": TEMPLATE}))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    serve = Serve(
+        force_model=str(folder), host="127.0.0.1", port=port, device="cpu", dtype="float32",
+        non_blocking=True, log_level="error", reasoning="auto",
+    )  # fmt: skip
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(600):
+        try:
+            urlopen(f"{address}/health", timeout=1).read()
+            break
+        except OSError:
+            time.sleep(0.1)
+    else:
+        pytest.fail("the server does not answer")
+    yield f"{address}/v1", folder
+    serve.server.should_exit = True
+    serve._thread.join(30)
+
+
+def model(server: tuple[str, Path], capabilities: Capabilities) -> Any:
+    address, folder = server
+    client = openai.OpenAI(base_url=address, api_key="none", max_retries=1, timeout=60)
+    info = stencilm.load("tiny").tokenizer_info
+    return stencilm.from_openai(client, str(folder), capabilities=capabilities, tokenizer_info=info)
+
+
+SERVED = PRESETS["transformers"]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        (replace(SERVED, logit_bias=False, choice=False), "completion"),
+        (replace(SERVED, logit_bias=False, choice=False, stream=False), "completion"),
+        (replace(SERVED, logit_bias=False), "completion"),
+        (SERVED, "completion"),
+        (Capabilities(), "instruct"),
+        (Capabilities(choice=False), "instruct"),
+        (Capabilities(logit_bias=True, bias=100.0, choice=False), "instruct"),
+    ],
+)
+@pytest.mark.parametrize("grammar", [PERSON, COLOUR])
+def test_every_rung_gives_valid_text_within_its_budget(
+    server: tuple[str, Path], capabilities: Capabilities, expected: str, grammar: Any
+) -> None:
+    drafter = model(server, capabilities)
+    result = stencilm.guide(
+        drafter, grammar, "Describe a person as JSON.\n", budget=BUDGET, max_grammar_corrections=8
+    )
+    means = [event.means for event in result.trace if isinstance(event, Called)]
+    assert expected in means
+    assert not result.error, result.error
+    assert result.is_valid and result.usage.calls <= BUDGET.calls
+    if grammar is PERSON:
+        person = json.loads(result.response)
+        assert set(person) == {"name", "age"} and 0 <= person["age"] <= 120
+    else:
+        assert result.response in [f"The colour is {c}." for c in ("red", "green", "blue")]
+
+
+def test_declared_capabilities_are_there(server: tuple[str, Path]) -> None:
+    found = model(server, SERVED).probe()
+    assert found.pop("choice") in ("works", "answered with no number")  # a very small model
+    assert found == {"draft": "works", "logit_bias": "works"}
+
+
+def test_the_served_model_drafts_what_the_local_one_does(server: tuple[str, Path]) -> None:
+    local = stencilm.load("tiny")
+    prompt = "Describe a person as JSON.\n"
+    served = stencilm.guide(model(server, SERVED), PERSON, prompt)
+    assert (
+        json.loads(served.response)["name"]
+        == json.loads(stencilm.guide(local, PERSON, prompt, token_healing=False).response)["name"]
+    )

@@ -1,0 +1,263 @@
+"""Beyond one greedy text: batches, samples, beams, streams, asyncio, and transformers' generate."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import BaseModel, Field
+
+import stencilm
+from generation.small_models import byte_tokenizer, random_llama, random_mistral, torch
+from stencilm.generation.partial import MISSING, partial_value
+
+PATTERN = "(ab|ba|[0-9]{2}){2,6}!"
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=9)
+    tags: list[str] = Field(max_length=2)
+    age: int = Field(ge=0, le=99)
+
+
+@pytest.fixture(scope="module")
+def model() -> stencilm.Model:
+    return stencilm.from_transformers(random_llama(), byte_tokenizer())
+
+
+PROMPTS = ["a", "hello there", "x", "[1, 2"]
+
+
+@pytest.mark.parametrize("make", [random_llama, random_mistral])
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "seed": 3}])
+def test_a_batch_writes_what_each_prompt_does_alone(make: Any, options: Any) -> None:
+    model = stencilm.from_transformers(make(), byte_tokenizer())
+    grammar = stencilm.Regex(PATTERN)
+    seed = options.get("seed")
+    alone = [
+        model.generate(
+            prompt, grammar, **options | ({} if seed is None else {"seed": seed + number})
+        )
+        for number, prompt in enumerate(PROMPTS)
+    ]
+    together = model.generate_batch(PROMPTS, grammar, **options)
+    assert [g.text for g in together] == [g.text for g in alone]
+    assert [g.stats.forward_passes for g in together] == [g.stats.forward_passes for g in alone]
+    assert model.batch(PROMPTS, grammar, **options) == [g.value for g in alone]
+
+
+def test_a_batch_shares_forward_passes(model: stencilm.Model, monkeypatch: Any) -> None:
+    backend: Any = model.backend
+    run: list[tuple[int, int]] = []
+    forward = backend.forward
+
+    def counted(token_ids: Any, *more: Any, **options: Any) -> Any:
+        run.append((len(token_ids), len(token_ids[0])))
+        return forward(token_ids, *more, **options)
+
+    monkeypatch.setattr(backend, "forward", counted)
+    texts = model.batch(PROMPTS, stencilm.Regex("[a-z]{3}|[0-9]{9}"))
+    assert run[0] == (4, len("hello there"))
+    assert len(run) <= max(map(len, texts)) + 1
+    run.clear()
+    model.sample("hello", stencilm.Regex("[a-z]{3}"), n=5, seed=1)
+    assert run[0] == (1, 5) and {rows for rows, _ in run[1:]} == {5}
+
+
+def test_samples_differ_and_repeat_with_their_seed(model: stencilm.Model) -> None:
+    grammar = stencilm.Regex("[a-z]{6}")
+    values = model.sample("x", grammar, n=4, seed=1)
+    assert len(set(values)) == 4
+    assert values == model.sample("x", grammar, n=4, seed=1)
+    assert values[2] == model("x", grammar, temperature=1.0, seed=3)
+    with pytest.raises(ValueError, match="n is 0"):
+        model.sample("x", grammar, n=0)
+
+
+def test_beams_find_the_most_probable_texts(model: stencilm.Model) -> None:
+    """The slow twin scores every text of a small grammar."""
+    grammar = stencilm.Regex("[abc][abc][abc]")
+    found = model.beam_search("x", grammar, beams=27, length_penalty=0)
+    assert len(found) == 27 and len({text for text, _ in found}) == 27
+    backend: Any = model.backend
+    prompt = backend.encode("x")
+
+    def score(text: str) -> float:
+        total, ids = 0.0, list(prompt)
+        for token in text.encode():
+            token_id = model.tokenizer_info.decoded_vocab.index(bytes([token]))
+            row = backend.start(ids).append([]).astype(np.float64)
+            row = row[: model.tokenizer_info.vocab_size]
+            total += row[token_id] - np.log(np.exp(row - row.max()).sum()) - row.max()
+            ids.append(token_id)
+        return total
+
+    for text, logprob in found:
+        assert logprob == pytest.approx(score(text), abs=1e-3)
+    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+    assert [text for text, _ in model.beam_search("x", grammar, beams=1)] == [model("x", grammar)]
+    with pytest.raises(ValueError, match="beams is 0"):
+        model.beam_search("x", grammar, beams=0)
+
+
+# Streams
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", MISSING),
+        ("{", {}),
+        ('{"na', {}),
+        ('{"name": "An', {"name": "An"}),
+        ('{"name": "Ann", "tags": [', {"name": "Ann", "tags": []}),
+        ('{"name": "Ann", "tags": ["a", "b', {"name": "Ann", "tags": ["a", "b"]}),
+        ('{"name": "Ann", "tags": ["a"], "age": 4', {"name": "Ann", "tags": ["a"]}),
+        ('{"name": "Ann", "tags": [], "age": 42}', {"name": "Ann", "tags": [], "age": 42}),
+    ],
+)
+def test_partial_values(text: str, shown: Any) -> None:
+    value = partial_value(Person, text)
+    assert value is MISSING if shown is MISSING else isinstance(value, Person)
+    if shown is not MISSING:
+        assert value.__dict__ == shown
+
+
+def test_partial_values_of_other_types() -> None:
+    @dataclasses.dataclass
+    class Point:
+        x: int
+        y: int
+
+    assert partial_value(list[int], "[1, 2, 3") == [1, 2]
+    assert vars(partial_value(Point, '{"x": 1, "y": 2')) == {"x": 1}
+    assert partial_value(Point, '{"x": 1, "y": 2}') == Point(1, 2)
+    assert partial_value(Any, '{"a": [1, {"b": "c') == {"a": [1, {"b": "c"}]}
+
+
+def test_a_stream_ends_with_the_value() -> None:
+    model = stencilm.load("tiny")
+    prompt = "Describe a person as JSON.\n"
+    values = list(model.stream(prompt, Person))
+    assert values[-1] == model(prompt, Person)
+    assert len(values) > 3 and all(isinstance(value, Person) for value in values)
+    names = [value.name for value in values if hasattr(value, "name")]
+    assert all(values[-1].name.startswith(name) for name in names)
+    texts = list(model.stream("Is it? ", stencilm.Regex("[a-z]{4}")))
+    assert texts[-1].startswith(texts[0]) and len(texts[-1]) == 4
+
+
+def test_asyncio() -> None:
+    model = stencilm.load("tiny")
+    prompt = "Describe a person as JSON.\n"
+
+    async def main() -> None:
+        generation, other = await asyncio.gather(
+            model.agenerate(prompt, Person), model.agenerate(prompt, Person)
+        )
+        assert generation.value == other.value == model(prompt, Person)
+        values = [value async for value in model.astream(prompt, Person)]
+        assert values[-1] == generation.value
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_task_stops_the_model(model: stencilm.Model, monkeypatch: Any) -> None:
+    backend: Any = model.backend
+    passes = []
+    forward = backend.forward
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        passes.append(1)
+        return forward(*arguments, **options)
+
+    monkeypatch.setattr(backend, "forward", counted)
+
+    async def main() -> int:
+        task = asyncio.create_task(model.agenerate("x", stencilm.Regex("[ab]{50}"), max_tokens=50))
+        while len(passes) < 3:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.1)
+        stopped_at = len(passes)
+        await asyncio.sleep(0.1)
+        assert len(passes) == stopped_at
+        return stopped_at
+
+    assert asyncio.run(main()) < 50
+
+
+# transformers' own loops
+
+
+def generated(model: stencilm.Model, **options: Any) -> list[str]:
+    """What `generate` of transformers writes behind left-padded prompts."""
+    backend: Any = model.backend
+    tokenizer = backend.tokenizer
+    tokenizer.pad_token, tokenizer.padding_side = "</s>", "left"
+    inputs = tokenizer(PROMPTS, return_tensors="pt", padding=True)
+    ids = backend.model.generate(
+        **inputs, max_new_tokens=30, eos_token_id=257, pad_token_id=257, **options
+    )
+    return [
+        tokenizer.decode(row, skip_special_tokens=True)
+        for row in ids[:, inputs["input_ids"].shape[1] :]
+    ]
+
+
+def test_the_logits_processor_keeps_every_row_within_its_grammar(model: stencilm.Model) -> None:
+    compiled = model.compile(stencilm.Regex(PATTERN))
+    processor = stencilm.LogitsProcessor(compiled)
+    greedy = generated(model, logits_processor=[processor], do_sample=False)
+    assert greedy == model.batch(PROMPTS, stencilm.Regex(PATTERN))
+    matches = stencilm.GrammarMatcher(compiled).longest_valid_prefix
+    for options in (
+        {"do_sample": True, "num_return_sequences": 3},
+        {"do_sample": False, "num_beams": 4, "num_return_sequences": 4},
+        {"do_sample": True, "num_beams": 3},
+        {"do_sample": False},
+    ):
+        torch.manual_seed(0)
+        texts = generated(model, logits_processor=[processor], **options)
+        assert len(texts) == 4 * int(options.get("num_return_sequences", 1))
+        assert {matches(text).status for text in texts} == {"complete"}, options
+
+
+def test_each_prompt_may_have_its_own_grammar(model: stencilm.Model) -> None:
+    patterns = ["a{3}", "[0-9]{2}", "(x|y)!", "b"]
+    compiled = [model.compile(stencilm.Regex(pattern)) for pattern in patterns]
+    for options in (
+        {"logits_processor": [stencilm.LogitsProcessor(compiled)], "num_beams": 2},
+        {"custom_generate": stencilm.CustomGenerate(compiled)},
+    ):
+        texts = generated(model, do_sample=False, **options)
+        for one, text in zip(compiled, texts, strict=True):
+            verdict = stencilm.GrammarMatcher(one).longest_valid_prefix(text)
+            assert verdict.status == "complete", options
+
+
+def test_custom_generate_writes_the_same_in_fewer_passes(model: stencilm.Model) -> None:
+    pattern = 'name="[a-c]{3}" value="[0-9]{2}"'
+    compiled = model.compile(stencilm.Regex(pattern))
+    custom = stencilm.CustomGenerate(compiled)
+    texts = generated(model, custom_generate=custom, do_sample=False)
+    assert texts == generated(
+        model, logits_processor=[stencilm.LogitsProcessor(compiled)], do_sample=False
+    )
+    assert custom.forward_passes <= 6 < min(map(len, texts))
+    torch.manual_seed(1)
+    sampled = generated(model, custom_generate=custom, do_sample=True, temperature=2.0)
+    assert sampled != texts
+    with pytest.raises(ValueError, match="LogitsProcessor"):
+        generated(model, custom_generate=custom, num_beams=2)
+
+
+def test_processors_take_grammars_only() -> None:
+    for kind in (stencilm.LogitsProcessor, stencilm.CustomGenerate):
+        with pytest.raises(TypeError, match="CompiledGrammar"):
+            kind("a")  # type: ignore[arg-type]
