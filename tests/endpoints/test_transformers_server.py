@@ -40,7 +40,7 @@ PERSON = stencilm.JsonSchema(
     }
 )
 COLOUR = Grammar.from_ebnf('root ::= "The colour is " ("red" | "green" | "blue") "."')
-BUDGET = Budget(calls=25, tokens=600, seconds=60)
+BUDGET = Budget(calls=6, tokens=120, seconds=400)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def server(tmp_path_factory: Any) -> Iterator[tuple[str, Path]]:
 
 def model(server: tuple[str, Path], capabilities: Capabilities) -> Any:
     address, folder = server
-    client = openai.OpenAI(base_url=address, api_key="none", max_retries=1, timeout=60)
+    client = openai.OpenAI(base_url=address, api_key="none", max_retries=1, timeout=300)
     info = stencilm.load("tiny").tokenizer_info
     return stencilm.from_openai(client, str(folder), capabilities=capabilities, tokenizer_info=info)
 

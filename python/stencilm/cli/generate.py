@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.guided import chosen_strategy, generate_guided, live_printer, write_html
 from stencilm.cli.inputs import read_prompt, read_schema, read_type
 from stencilm.cli.view import progress, trace_lines
 
@@ -32,8 +33,20 @@ def generate(
         str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", help="tiny (embedded), a folder, or a hub id.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help="tiny (embedded), a folder, a hub id, or openai:NAME or anthropic:NAME.",
+        ),
     ] = "tiny",
+    strategy: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|mask|guide",
+            help="Mask each token, or draft freely and correct; auto masks where it can.",
+        ),
+    ] = "auto",
     max_tokens: Annotated[int, typer.Option(help="The most tokens to write.")] = 512,
     temperature: Annotated[float, typer.Option(help="0 takes the most probable token.")] = 0.0,
     top_p: Annotated[float, typer.Option(help="Keep tokens up to this total probability.")] = 1.0,
@@ -46,6 +59,12 @@ def generate(
     trace: Annotated[
         bool, typer.Option("--trace", help="Show each token: in the JSON, or on standard error.")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Show the text in colours while it is written.")
+    ] = False,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw what happened to an HTML file.")
+    ] = None,
 ) -> int:
     """Write one text that fits a schema, a type or a regular expression; free text without one.
 
@@ -55,12 +74,29 @@ def generate(
         raise Failure("--schema - and --prompt - cannot both read standard input", USAGE)
     output_type = _output_type(schema, type_name, regex)
     _check_options(max_tokens, temperature, top_p, top_k, seed)
+    strategy = chosen_strategy(strategy, model)
+    if strategy == "guide" and top_k is not None:
+        raise Failure("--top-k needs --strategy mask", USAGE)
     _quiet_loading()
     from stencilm.model import load
     from stencilm.output_types import resolve
 
     resolve(output_type).grammar()  # refuse a bad input before a model is loaded for it
     prompt_text = read_prompt(prompt)
+    if strategy == "guide":
+        return generate_guided(
+            model,
+            prompt_text,
+            output_type,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+            live=live,
+            as_json=as_json,
+            trace=trace,
+            html=html,
+        )
     loaded = load(model)
     with progress(max_tokens) as show:
         generation = loaded.generate(
@@ -71,8 +107,9 @@ def generate(
             top_p=top_p,
             top_k=top_k,
             seed=seed,
-            on_event=show,
+            on_event=(live_printer(live) if live else None) or show,
         )
+    write_html(html, generation.trace)
     if as_json:
         value = None if generation.error else loaded.dump(generation.value, output_type)
         print(json.dumps(generation.to_json(value=value, trace=trace), ensure_ascii=False))

@@ -1,0 +1,200 @@
+"""How fast a JSON object of exactly n string pairs is written: four ways, passes counted.
+
+`python -m bench.guide` runs the embedded model, `--shape smollm-135m` a model of that shape with
+random weights, for the cost of a token. Each way writes the same grammar behind the same prompt:
+
+* naive: plain sampling, its mask made anew each step by trying every token (`accept_token`);
+* mask: masked decoding, one forward pass for each token;
+* mask + forced: the same, with forced text read without passes;
+* guide: drafted freely, corrected, with forced text and guesses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import stencilm
+from bench import records
+from stencilm.generation.loop import Decoding
+
+SIZES = (10, 20, 30, 40)
+WAYS = ("naive", "mask", "mask + forced", "guide")
+PROMPT = "Here is a JSON object, with {n} keys, using only string values:\n\n```json\n"
+
+
+def grammar(n: int) -> stencilm.Grammar:
+    """Objects of n string pairs, one to a line, as models write them."""
+    pair = r'"\"" [a-zA-Z0-9_ ]{1,16} "\": \"" [a-zA-Z0-9_ .-]{0,24} "\""'
+    return stencilm.Grammar.from_ebnf(
+        f'root ::= "{{\\n  " pair (",\\n  " pair){{{n - 1}}} "\\n}}"\npair ::= {pair}'
+    )
+
+
+def backend(shape: str) -> Any:
+    if shape == "tiny":
+        return stencilm.load("tiny")
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    folder = Path(stencilm.__file__).parent / "tiny"
+    config = LlamaConfig(
+        vocab_size=49_152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
+        num_attention_heads=9, num_key_value_heads=3, max_position_embeddings=2048,
+        tie_word_embeddings=True, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    return stencilm.from_transformers(
+        LlamaForCausalLM(config), AutoTokenizer.from_pretrained(str(folder))
+    )
+
+
+def naive(model: Any, compiled: Any, prompt_ids: list[int], limit: int) -> tuple[int, int]:
+    """Tokens and passes; the mask tries every token on the matcher and takes it back."""
+    matcher = stencilm.GrammarMatcher(compiled)
+    sequence = model.backend.start(prompt_ids)
+    unread: list[int] = []
+    for count in range(limit):
+        row = sequence.append(unread)
+        for token_id in range(model.tokenizer_info.vocab_size):
+            if matcher.accept_token(token_id):
+                matcher.rollback(1)
+            else:
+                row[token_id] = -np.inf
+        token_id = int(row.argmax())
+        assert matcher.accept_token(token_id)
+        if matcher.is_terminated():
+            return count, count + 1
+        unread = [token_id]
+    return limit, limit
+
+
+def run(way: str, model: Any, n: int, limit: int) -> dict[str, float]:
+    compiled = stencilm.GrammarCompiler(model.tokenizer_info).compile_grammar(grammar(n))
+    prompt = PROMPT.format(n=n)
+    prompt_ids = model.backend.encode(prompt)
+    start = perf_counter()
+    if way == "naive":
+        tokens, passes = naive(model, compiled, prompt_ids, limit)
+    elif way == "guide":
+        result = stencilm.guide(
+            model, grammar(n), prompt, token_healing=False, max_grammar_corrections=10_000,
+            budget=stencilm.Budget(tokens=limit),
+        )  # fmt: skip
+        assert result.is_valid
+        passes = result.usage.calls
+        # What stands, in the tokens that it was read and written in.
+        tokens = sum(
+            len(getattr(event, "token_ids", ())) or int(event.kind in ("sampled", "corrected"))
+            for event in result.trace
+            if event.kind in ("sampled", "corrected", "forced")
+        )
+    else:
+        decoding = Decoding(
+            model.backend, stencilm.GrammarMatcher(compiled), prompt_ids, max_tokens=limit,
+            fast_forward=way != "mask",
+        )  # fmt: skip
+        for _ in decoding:
+            pass
+        tokens, passes = len(decoding.token_ids), decoding.stats.forward_passes
+    seconds = perf_counter() - start
+    return {"tokens": tokens, "passes": passes, "tokens/s": tokens / seconds}
+
+
+def measure(shape: str, rounds: int, limit: int) -> dict[str, dict[str, list[float]]]:
+    """Medians of some rounds, the ways taking turns; with the least and the greatest rate."""
+    model = backend(shape)
+    run("mask", model, SIZES[0], 30)  # warm up
+    found: dict[str, dict[str, list[float]]] = {way: {} for way in WAYS}
+    for n in SIZES:
+        taken: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+        for _ in range(rounds):
+            for way in WAYS:
+                taken[way].append(run(way, model, n, limit))
+        for way, runs in taken.items():
+            rates = sorted(one["tokens/s"] for one in runs)
+            found[way][str(n)] = [
+                runs[0]["tokens"], runs[0]["passes"],
+                round(rates[len(rates) // 2], 1), round(rates[0], 1), round(rates[-1], 1),
+            ]  # fmt: skip
+    return found
+
+
+def table(found: dict[str, dict[str, list[float]]]) -> str:
+    lines = ["| pairs | way | tokens | passes | tokens/s | to mask |", "|--:|---|--:|--:|--:|--:|"]
+    for n in map(str, SIZES):
+        for way in WAYS:
+            tokens, passes, rate, *_ = found[way][n]
+            ratio = rate / found["mask"][n][2]
+            lines.append(f"| {n} | {way} | {tokens} | {passes} | {rate:,.0f} | {ratio:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+COLOURS = {"naive": "#8a8f98", "mask": "#3b7dd8", "mask + forced": "#c27a12", "guide": "#2a9d54"}
+
+
+def plot(found: dict[str, dict[str, list[float]]], title: str) -> str:
+    """Tokens per second over the number of pairs, as SVG that reads on light and dark."""
+    highest = max(cell[2] for cells in found.values() for cell in cells.values()) * 1.1
+    x = {str(n): 70 + 430 * place / (len(SIZES) - 1) for place, n in enumerate(SIZES)}
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" font-family="sans-serif" '
+        'font-size="12" fill="#808790">',
+        f'<text x="70" y="20" font-size="14">{title}</text>',
+        '<text x="285" y="312" text-anchor="middle">string pairs</text>',
+    ]
+    for step in range(5):
+        value = highest * step / 4
+        y = 280 - 240 * step / 4
+        parts.append(
+            f'<path d="M70 {y:.0f}H500" stroke="#808790" stroke-opacity=".3"/>'
+            f'<text x="62" y="{y + 4:.0f}" text-anchor="end">{value:,.0f}</text>'
+        )
+    for n, place in x.items():
+        parts.append(f'<text x="{place:.0f}" y="296" text-anchor="middle">{n}</text>')
+    for way, cells in found.items():
+        points = " ".join(f"{x[n]:.0f},{280 - 240 * cells[n][2] / highest:.1f}" for n in x)
+        last = 280 - 240 * cells[str(SIZES[-1])][2] / highest
+        parts.append(
+            f'<polyline points="{points}" fill="none" stroke="{COLOURS[way]}" stroke-width="2.5"/>'
+            f'<text x="508" y="{last + 4:.0f}" fill="{COLOURS[way]}">{way}</text>'
+        )
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.guide", description=__doc__)
+    parser.add_argument("--shape", choices=["tiny", "smollm-135m"], default="tiny")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=900, help="the most tokens of one text")
+    parser.add_argument("--record", action="store_true", help="keep table, numbers and plot")
+    options = parser.parse_args()
+    found = measure(options.shape, options.rounds, options.limit)
+    print(table(found))
+    if options.record:
+        name = f"guide-{options.shape}"
+        kept = {
+            "case": name,
+            "command": f"python -m bench.guide --shape {options.shape} --rounds {options.rounds} "
+            f"--limit {options.limit}",
+            "machine": records.machine(),
+            "numbers (tokens, passes, tokens/s: median, least, greatest)": found,
+        }
+        text = json.dumps(kept, indent=1) + "\n"
+        (records.FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+        facts = kept["machine"]
+        head = f"# String pairs, {options.shape}\n\n`{kept['command']}`; {facts['processor']}, "
+        head += f"{facts['cores']} cores, Python {facts['python']}, commit {facts['commit']}.\n\n"
+        (records.FOLDER / f"{name}.md").write_text(head + table(found), encoding="utf-8")
+        docs = Path(__file__).resolve().parent.parent / "docs"
+        drawing = plot(found, f"Tokens per second, {options.shape}")
+        (docs / f"{name}.svg").write_text(drawing, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""`stencilm generate --strategy guide`: the same text, drafted freely and corrected."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.view import trace_lines
+from stencilm.generation.trace import Event, Trace
+
+STRATEGIES = ("auto", "mask", "guide")
+_ENDPOINTS = ("openai:", "anthropic:")
+
+
+def is_endpoint(model: str) -> bool:
+    """Whether the name is that of a model behind an API."""
+    return model.startswith(_ENDPOINTS)
+
+
+def chosen_strategy(strategy: str, model: str) -> str:
+    """`auto` masks where the logits are at hand, and guides where they are not."""
+    if strategy not in STRATEGIES:
+        raise Failure(
+            f"--strategy is {strategy!r}, but must be one of {', '.join(STRATEGIES)}", USAGE
+        )
+    if strategy == "mask" and is_endpoint(model):
+        raise Failure(f"{model} shows no logits to mask: use --strategy guide", USAGE)
+    if strategy == "auto":
+        return "guide" if is_endpoint(model) else "mask"
+    return strategy
+
+
+def live_printer(wanted: bool) -> Callable[[Event], None] | None:
+    """Shows the text in colours while it is written, where that is wanted or somebody watches."""
+    if not wanted and not sys.stderr.isatty():
+        return None
+    from stencilm.views.terminal import printer
+
+    return printer()
+
+
+def write_html(path: str | None, trace: Trace) -> None:
+    """Draw a trace to a file."""
+    if path is not None:
+        from pathlib import Path
+
+        from stencilm.views.html import page
+
+        Path(path).write_text(page(trace), encoding="utf-8")
+
+
+def generate_guided(
+    model: str,
+    prompt: str,
+    output_type: Any,
+    *,
+    max_tokens: int,
+    temperature: float,
+    top_p: float,
+    seed: int | None,
+    live: bool,
+    as_json: bool,
+    trace: bool,
+    html: str | None,
+) -> int:
+    """Run `guide`, and print the text; 1 where it could not be completed."""
+    from stencilm.guiding.api import guide
+    from stencilm.guiding.task import Budget
+    from stencilm.model import load
+    from stencilm.output_types import resolve
+
+    loaded = _endpoint(model) if is_endpoint(model) else load(model)
+    guided = guide(
+        loaded,
+        output_type,
+        prompt,
+        temperature=temperature,
+        top_p=top_p,
+        seed=seed,
+        max_grammar_corrections=max_tokens,
+        budget=Budget(tokens=max_tokens),
+        on_event=live_printer(live),
+    )
+    write_html(html, guided.trace)
+    if as_json:
+        output = resolve(output_type)
+        value = output.dump(output.parse(guided.response)) if guided.is_valid else None
+        record = guided.to_json(trace=trace) | {"value": value}
+        print(json.dumps(record, ensure_ascii=False))
+    elif trace:
+        for line in trace_lines(guided.trace):
+            print(line, file=sys.stderr)
+    if not guided.is_valid:
+        raise Failure(f"the text was cut: {guided.reason}")
+    if not as_json:
+        print(guided.response)
+    return 0
+
+
+def _endpoint(model: str) -> Any:
+    provider, _, name = model.partition(":")
+    if provider == "openai":
+        from stencilm.endpoints.openai import from_openai
+
+        return from_openai(None, name)
+    from stencilm.endpoints.anthropic import from_anthropic
+
+    return from_anthropic(None, name)

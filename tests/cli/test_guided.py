@@ -1,0 +1,60 @@
+"""`stencilm generate --strategy`: guided texts on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("transformers")
+
+from stencilm.cli import main
+
+DIGITS = ["generate", "-p", "Number: ", "--regex", "[0-9]{3}"]
+
+
+def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_guide_prints_a_valid_text_and_draws_it(capsys: Any, tmp_path: Path) -> None:
+    html = tmp_path / "trace.html"
+    code, out, err = run(capsys, *DIGITS, "--strategy", "guide", "--live", "--html", str(html))
+    assert code == 0 and len(out) == 4 and out.strip().isdigit()
+    assert "valid: " in err
+    assert "stencilm-text" in html.read_text(encoding="utf-8")
+
+
+def test_the_strategies_agree_and_report(capsys: Any, tmp_path: Path) -> None:
+    html = tmp_path / "trace.html"
+    masked = run(capsys, *DIGITS, "--strategy", "mask", "--live", "--html", str(html))
+    assert (masked[0], len(masked[1])) == (0, 4) and masked[1].strip() in masked[2]
+    assert html.is_file()
+    assert run(capsys, *DIGITS) == run(capsys, *DIGITS, "--strategy", "auto")
+    code, out, _ = run(capsys, *DIGITS, "--strategy", "guide", "--json", "--trace")
+    record = json.loads(out)
+    assert code == 0 and record["status"] == "valid"
+    assert record["value"] == record["response"]
+    assert record["usage"]["calls"] >= 1 and record["trace"][0]["event"] == "prompt"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "word"),
+    [
+        (["--strategy", "hope"], 2, "must be one of auto, mask, guide"),
+        (["--strategy", "guide", "--top-k", "3"], 2, "--top-k needs --strategy mask"),
+        (["--strategy", "mask", "-m", "openai:gpt"], 2, "shows no logits"),
+        (["-m", "openai:gpt"], 1, "OPENAI_API_KEY"),
+    ],
+)
+def test_refusals(options: list[str], code: int, word: str, capsys: Any, monkeypatch: Any) -> None:
+    if "openai:gpt" in options:
+        pytest.importorskip("openai")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found, _, err = run(capsys, *DIGITS, *options)
+    assert (found, word in err) == (code, True), err
