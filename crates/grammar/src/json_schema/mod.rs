@@ -4,7 +4,8 @@
 //! [`parse`] (text → [`document`]) → [`keywords`] (values → typed [`schema`], by the tables of [`vocabulary`], with
 //! [`refs`]) → [`normal`] (alternatives, `oneOf` checked by [`overlap`]) →
 //! [`merge`] (constraints by type) → [`lower`] (rules and nodes), which spells leaves through [`strings`], [`numbers`],
-//! [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`]. When nothing can match, [`explain`] says why.
+//! [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`].
+//! When nothing can match, [`explain`] says why.
 
 mod canonical;
 mod common;
