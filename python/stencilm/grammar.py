@@ -114,7 +114,7 @@ class Grammar:
                 numbers for now.
             on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
                 in `report`.
-            documents: Other schemas that a `$ref` may name, each under its URI; refused for now
+            documents: Other schemas that a `$ref` may name, each under its URI; nothing is fetched
                 unless empty. Nothing is ever fetched.
 
         Raises:

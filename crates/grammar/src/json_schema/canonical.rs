@@ -330,7 +330,7 @@ mod tests {
 
     fn of(text: &str) -> String {
         let from_text = canonical_json(text.as_bytes());
-        if let Ok(document) = parse(text, 100_000) {
+        if let Ok(document) = parse(text, &[], 100_000) {
             assert_eq!(from_text, canonical(&document, document.root()), "{text}");
         }
         assert_eq!(canonical_json(&from_text), from_text, "{text}");

@@ -113,16 +113,39 @@ pub(super) struct Slot<'t> {
     pub(super) parent: Option<(JsonId, u32)>,
 }
 
-/// A parsed JSON text. What the text spells plainly is not copied.
+/// Parsed JSON texts: a schema, and the documents that it may refer to. What a text spells plainly is not copied.
 pub(super) struct Document<'t> {
-    /// By id; the outermost value is the last.
+    /// By id, one text after the other; the outermost value of each is its last.
     pub(super) slots: Vec<Slot<'t>>,
+    /// The outermost values with the URIs they were given under; that of the schema itself is the first, without one.
+    pub(super) roots: Vec<(JsonId, &'t str)>,
 }
 
 impl<'t> Document<'t> {
-    /// The outermost value.
+    /// The outermost value of the schema itself.
     pub(super) fn root(&self) -> JsonId {
-        JsonId(self.slots.len() as u32 - 1)
+        self.roots[0].0
+    }
+
+    /// Which of the texts a value stands in, as a position in the list of roots.
+    pub(super) fn text_of(&self, id: JsonId) -> usize {
+        self.roots.partition_point(|&(root, _)| root < id)
+    }
+
+    /// The key that the value stands under; empty where it stands under none.
+    pub(super) fn key(&self, id: JsonId) -> &str {
+        match self.slots[id.0 as usize].parent {
+            Some((parent, index)) => match self.get(parent) {
+                Json::Object(entries) => &entries.list[index as usize].0,
+                _ => "",
+            },
+            None => "",
+        }
+    }
+
+    /// The string, or else the key that the value stands under.
+    pub(super) fn name(&self, id: JsonId) -> &str {
+        if let Json::String(text) = self.get(id) { text } else { self.key(id) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -147,9 +170,9 @@ impl<'t> Document<'t> {
         items.iter().filter_map(|&item| if let Json::String(text) = self.get(item) { Some(&**text) } else { None })
     }
 
-    /// Where the value starts in the text: sorts places in reading order.
-    pub(super) fn offset(&self, id: JsonId) -> u32 {
-        self.slots[id.0 as usize].offset
+    /// Where the value starts: sorts places in reading order.
+    pub(super) fn position(&self, id: JsonId) -> (usize, u32) {
+        (self.text_of(id), self.slots[id.0 as usize].offset)
     }
 
     /// The ids of everything inside the value, itself last: children before parents.
@@ -178,6 +201,7 @@ impl<'t> Document<'t> {
             at = step.0;
         }
         text.reserve(12 * steps.len() + 1);
+        text.push_str(self.roots[self.text_of(id)].1);
         text.push('#');
         for &(parent, index) in steps.iter().rev() {
             text.push('/');

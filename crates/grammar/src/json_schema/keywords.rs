@@ -1,49 +1,120 @@
 //! JSON values to typed schemas: checks the value of every keyword and sorts keywords into enforced, annotation, refused.
 //!
-//! One table of keywords for all drafts (JSON Schema Core and Validation 2020-12; drafts 4 to 7 where they differ and
-//! `$schema` names them). Schemas are read from a list of work, outermost first, never by recursion.
+//! One table of keywords for all drafts (JSON Schema Core and Validation 2020-12; older drafts where they differ and
+//! `$schema` names them); those that hold other schemas are read in [`super::applicators`]. Schemas are read from a list
+//! of work, outermost first, never by recursion.
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
 use stencilm_regex::Decimal;
 
+use super::applicators::Applied;
 use super::document::{Document, Json, JsonId, quoted};
-use super::refs::{RefProblem, Refs};
+use super::refs::Refs;
 use super::schema::{Fate, Format, Keyword, Refusal, Schema, SchemaId, Schemas, Types};
-use super::vocabulary::{ANNOTATIONS, Draft, REFUSED, draft_of};
+use super::scopes::Scopes;
+use super::vocabulary::{ANNOTATIONS, Draft, draft_of};
 use crate::error::{ErrorKind, GrammarError};
+
+/// Most schemas read, each counted once for every dynamic scope.
+const MAX_SCHEMAS: usize = 1_000_000;
 
 /// Reads every schema that can be reached from the root.
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] for a value that its keyword does not allow, [`ErrorKind::Limit`] for an absurd number.
 pub(super) fn read<'t>(document: &'t Document<'t>) -> Result<Schemas<'t>, GrammarError> {
-    let draft = draft_of(document);
-    let refs = Refs::new(document, if draft == Draft::D4 { "id" } else { "$id" });
-    let mut by_value = vec![Schemas::NONE; document.len()];
-    let mut list = Vec::new();
-    let mut work = vec![document.root()];
-    while let Some(id) = work.pop() {
-        let slot = &mut by_value[id.0 as usize];
-        if *slot == Schemas::NONE {
-            let mut reader =
-                Reader { document, refs: &refs, draft, at: id, schema: Schema::default(), inner: &mut work };
-            reader.schema()?;
-            *slot = list.len() as u32;
-            list.push(reader.schema);
+    let main = draft_of(document, document.root()).unwrap_or(Draft::Unnamed);
+    let drafts = document.roots.iter().map(|&(root, _)| draft_of(document, root).unwrap_or(main)).collect();
+    let refs = Refs::new(document, drafts);
+    let mut reading = Reading::default();
+    reading.read(document, &refs)?;
+    if reading.is_dynamic {
+        let scopes = Scopes::new(refs.resources());
+        if scopes.outermost() > 0 {
+            reading = Reading { scopes, ..Reading::default() };
+            reading.read(document, &refs)?;
         }
     }
-    Ok(Schemas { document, draft, by_value, list })
+    let Reading { scopes, by_value, by_scope, list, root, .. } = reading;
+    let root = root.unwrap_or(SchemaId { value: document.root(), scope: 0 });
+    Ok(Schemas { document, refs, scopes, root, by_value, by_scope, list })
 }
 
-struct Reader<'t, 'r> {
-    document: &'t Document<'t>,
-    refs: &'r Refs,
-    draft: Draft,
-    at: JsonId,
-    schema: Schema<'t>,
+/// What was read so far.
+#[derive(Default)]
+struct Reading<'t> {
+    scopes: Scopes<'t>,
+    root: Option<SchemaId>,
+    by_value: Vec<u32>,
+    by_scope: FxHashMap<SchemaId, u32>,
+    list: Vec<Schema<'t>>,
+    /// Whether a reference may mean one schema or another.
+    is_dynamic: bool,
+}
+
+impl<'t> Reading<'t> {
+    fn read(&mut self, document: &'t Document<'t>, refs: &Refs<'t>) -> Result<(), GrammarError> {
+        self.by_value = vec![Schemas::NONE; document.len()];
+        let scope = self.scopes.outermost();
+        let scope = self.scopes.enter(scope, document.root());
+        let root = SchemaId { value: document.root(), scope };
+        self.root = Some(root);
+        let mut work = vec![root];
+        while let Some(id) = work.pop() {
+            let position = self.list.len() as u32;
+            let is_new = match id.scope {
+                0 => {
+                    let slot = &mut self.by_value[id.value.0 as usize];
+                    let is_new = *slot == Schemas::NONE;
+                    if is_new {
+                        *slot = position;
+                    }
+                    is_new
+                }
+                _ => *self.by_scope.entry(id).or_insert(position) == position,
+            };
+            if !is_new {
+                continue;
+            }
+            if self.list.len() == MAX_SCHEMAS {
+                let message =
+                    format!("dynamic references make more than {MAX_SCHEMAS} schemas of this one; use $ref instead");
+                return Err(GrammarError::new(ErrorKind::Limit, document.pointer(id.value), message));
+            }
+            let mut reader = Reader {
+                document,
+                refs,
+                scopes: &mut self.scopes,
+                draft: refs.draft(id.value),
+                id,
+                at: id.value,
+                schema: Schema::default(),
+                inner: &mut work,
+                is_dynamic: false,
+            };
+            reader.schema()?;
+            let Reader { schema, is_dynamic, .. } = reader;
+            self.is_dynamic |= is_dynamic;
+            self.list.push(schema);
+        }
+        Ok(())
+    }
+}
+
+/// One schema while it is read.
+pub(super) struct Reader<'t, 'r> {
+    pub(super) document: &'t Document<'t>,
+    pub(super) refs: &'r Refs<'t>,
+    pub(super) scopes: &'r mut Scopes<'t>,
+    pub(super) draft: Draft,
+    pub(super) id: SchemaId,
+    pub(super) at: JsonId,
+    pub(super) schema: Schema<'t>,
     /// Schemas found inside, still to be read.
-    inner: &'r mut Vec<JsonId>,
+    pub(super) inner: &'r mut Vec<SchemaId>,
+    pub(super) is_dynamic: bool,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -97,10 +168,6 @@ impl<'t> Reader<'t, '_> {
                 let Some(format) = self.format(value)? else { return Ok(()) };
                 Keyword::Format(format)
             }
-            "properties" => {
-                self.schema_map(name, value)?;
-                Keyword::Properties(value)
-            }
             "required" => match self.document.get(value) {
                 // Draft 3 had a boolean here; the meaning of `true` was another one.
                 Json::Array(names) => {
@@ -109,82 +176,34 @@ impl<'t> Reader<'t, '_> {
                 }
                 _ => return Err(self.wrong(name, value, "a list of keys")),
             },
-            "additionalProperties" => match self.additional_properties(value) {
-                Some(keyword) => keyword,
-                None => return Ok(()),
-            },
-            "items" => match self.document.get(value) {
-                Json::Array(_) if self.draft != Draft::D2020 => Keyword::PrefixItems(self.schema_list(name, value)?),
-                Json::Array(_) => {
-                    return Err(self.wrong(name, value, "a schema; in 2020-12 a list goes in prefixItems"));
-                }
-                _ => Keyword::Items(self.inner(value)),
-            },
-            "prefixItems" => Keyword::PrefixItems(self.schema_list(name, value)?),
-            "additionalItems" => {
-                let items = self.document.entries(self.at).and_then(|entries| entries.get("items"));
-                if !items.is_some_and(|&items| matches!(self.document.get(items), Json::Array(_))) {
-                    self.annotate(name, "has no force without a list in items");
+            "minProperties" => Keyword::MinProperties(self.least(name, value)?),
+            "maxProperties" => Keyword::MaxProperties(self.greatest(name, value)?),
+            "uniqueItems" => match self.document.get(value) {
+                Json::Bool(true) => Keyword::UniqueItems,
+                Json::Bool(false) => {
+                    self.enforce(name);
                     return Ok(());
                 }
-                Keyword::Items(self.inner(value))
-            }
-            "allOf" => Keyword::AllOf(self.branches(name, value)?),
-            "anyOf" => Keyword::AnyOf(self.branches(name, value)?),
-            "oneOf" => Keyword::OneOf(self.branches(name, value)?),
-            "$ref" => match self.reference(value)? {
-                Some(keyword) => keyword,
-                None => return Ok(()),
+                _ => return Err(self.wrong(name, value, "a boolean")),
             },
-            _ => return self.other(name, value),
+            _ => match self.applicator(name, value)? {
+                Applied::Keyword(keyword) => keyword,
+                Applied::Done => return Ok(()),
+                Applied::Other => {
+                    self.other(name);
+                    return Ok(());
+                }
+            },
         };
         self.enforce(name);
         self.schema.keywords.push(keyword);
         Ok(())
     }
 
-    /// Keywords without force, without support, or unknown.
-    fn other(&mut self, name: &'t str, value: JsonId) -> Result<(), GrammarError> {
-        let has = |name: &str| self.document.entries(self.at).is_some_and(|entries| entries.contains_key(name));
-        let json = self.document.get(value);
-        let orphan = match name {
-            "then" | "else" if !has("if") => Some("has no force without if"),
-            "if" if !has("then") && !has("else") => Some("has no force without then or else"),
-            "minContains" | "maxContains" if !has("contains") => Some("has no force without contains"),
-            _ => None,
-        };
-        let vacuous = match (name, json) {
-            ("uniqueItems", Json::Bool(false)) => true,
-            ("unevaluatedProperties" | "unevaluatedItems" | "propertyNames", Json::Bool(true)) => true,
-            ("not", Json::Bool(false)) => true,
-            ("patternProperties" | "dependentRequired" | "dependentSchemas" | "dependencies", Json::Object(map)) => {
-                map.is_empty()
-            }
-            ("minProperties", Json::Number(text)) => Decimal::parse(text).is_some_and(|least| least.is_zero()),
-            _ => false,
-        };
-        if vacuous {
-            self.enforce(name);
-        } else if let Some(note) = orphan {
-            self.annotate(name, note);
-        } else if name == "uniqueItems" {
-            if !matches!(json, Json::Bool(_)) {
-                return Err(self.wrong(name, value, "a boolean"));
-            }
-            self.refuse(name, "comparing elements is not supported; leave it out and check afterwards");
-        } else if name == "patternProperties" {
-            self.refuse(name, "keys by pattern are not supported; name the keys in properties");
-        } else if matches!(name, "then" | "else" | "minContains" | "maxContains") {
-            // Part of `if` or `contains`, which is refused; not dropped without a word when that is relaxed.
-            self.refuse(name, "it belongs to a keyword that is not supported");
-        } else if let Some((_, way_out)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-            self.refuse(name, *way_out);
-        } else if ANNOTATIONS.contains(&name) || (name == "id" && self.draft == Draft::D4) {
-            self.annotate(name, "");
-        } else {
-            self.annotate(name, "unknown keyword");
-        }
-        Ok(())
+    /// Keywords without force, or unknown.
+    fn other(&mut self, name: &'t str) {
+        let is_known = ANNOTATIONS.contains(&name) || (name == "id" && self.draft == Draft::D4);
+        self.annotate(name, if is_known { "" } else { "unknown keyword" });
     }
 
     fn types(&self, value: JsonId) -> Result<Types, GrammarError> {
@@ -257,7 +276,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    fn least(&self, name: &str, value: JsonId) -> Result<u32, GrammarError> {
+    pub(super) fn least(&self, name: &str, value: JsonId) -> Result<u32, GrammarError> {
         self.count(name, value)?.and_then(|count| u32::try_from(count).ok()).ok_or_else(|| {
             let message = format!("{name} {} is above {}; use a smaller one", self.document.show(value), u32::MAX);
             GrammarError::new(ErrorKind::Limit, self.place(), message)
@@ -265,7 +284,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// An upper count; `u32::MAX` stands for no limit, since no text is that long.
-    fn greatest(&self, name: &str, value: JsonId) -> Result<u32, GrammarError> {
+    pub(super) fn greatest(&self, name: &str, value: JsonId) -> Result<u32, GrammarError> {
         Ok(self.count(name, value)?.map_or(u32::MAX, |count| u32::try_from(count).unwrap_or(u32::MAX)))
     }
 
@@ -280,90 +299,34 @@ impl<'t> Reader<'t, '_> {
         Ok(None)
     }
 
-    fn check_names(&self, keyword: &str, names: &[JsonId]) -> Result<(), GrammarError> {
+    pub(super) fn check_names(&self, keyword: &str, names: &[JsonId]) -> Result<(), GrammarError> {
         match names.iter().find(|&&id| !matches!(self.document.get(id), Json::String(_))) {
             Some(&id) => Err(self.wrong(keyword, id, "a key")),
             None => Ok(()),
         }
     }
 
-    fn additional_properties(&mut self, value: JsonId) -> Option<Keyword> {
-        let patterns = self.document.entries(self.at).and_then(|entries| entries.get("patternProperties"));
-        let has_patterns =
-            patterns.and_then(|&patterns| self.document.entries(patterns)).is_some_and(|map| !map.is_empty());
-        if has_patterns {
-            // Kept without the patterns, it would forbid what the schema allows.
-            self.refuse("additionalProperties", "its meaning depends on patternProperties, which is not supported");
-            return None;
-        }
-        Some(Keyword::AdditionalProperties(self.inner(value)))
-    }
-
-    fn inner(&mut self, value: JsonId) -> SchemaId {
-        self.inner.push(value);
-        SchemaId(value)
-    }
-
-    fn schema_list(&mut self, name: &str, value: JsonId) -> Result<Box<[SchemaId]>, GrammarError> {
-        match self.document.get(value) {
-            Json::Array(items) => Ok(items.iter().map(|&item| self.inner(item)).collect()),
-            _ => Err(self.wrong(name, value, "a list of schemas")),
-        }
-    }
-
-    fn branches(&mut self, name: &str, value: JsonId) -> Result<Box<[SchemaId]>, GrammarError> {
-        let branches = self.schema_list(name, value)?;
-        if branches.is_empty() {
-            return Err(self.wrong(name, value, "a list of at least one schema"));
-        }
-        Ok(branches)
-    }
-
-    fn schema_map(&mut self, name: &str, value: JsonId) -> Result<(), GrammarError> {
-        match self.document.get(value) {
-            Json::Object(entries) => {
-                self.inner.extend(entries.values());
-                Ok(())
-            }
-            _ => Err(self.wrong(name, value, "an object of schemas")),
-        }
-    }
-
-    fn reference(&mut self, value: JsonId) -> Result<Option<Keyword>, GrammarError> {
-        let Json::String(reference) = self.document.get(value) else {
-            return Err(self.wrong("$ref", value, "a string"));
-        };
-        match self.refs.resolve(self.document, self.at, reference) {
-            Ok(target) => Ok(Some(Keyword::Ref(self.inner(target)))),
-            Err(RefProblem::Unsupported(reason)) => {
-                self.refuse("$ref", format!("{}: {reason}", quoted(reference)));
-                Ok(None)
-            }
-            Err(RefProblem::Invalid(reason)) => Err(self.invalid(format!("$ref {}: {reason}", quoted(reference)))),
-        }
-    }
-
-    fn enforce(&mut self, keyword: &'t str) {
+    pub(super) fn enforce(&mut self, keyword: &'t str) {
         self.schema.fates.push(Fate { enforced: true, keyword, note: "".into() });
     }
 
-    fn annotate(&mut self, keyword: &'t str, note: impl Into<Cow<'static, str>>) {
+    pub(super) fn annotate(&mut self, keyword: &'t str, note: impl Into<Cow<'static, str>>) {
         self.schema.fates.push(Fate { enforced: false, keyword, note: note.into() });
     }
 
-    fn refuse(&mut self, keyword: &'t str, reason: impl Into<Cow<'static, str>>) {
+    pub(super) fn refuse(&mut self, keyword: &'t str, reason: impl Into<Cow<'static, str>>) {
         self.schema.refusals.push(Refusal { keyword, reason: reason.into() });
     }
 
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         self.document.pointer(self.at)
     }
 
-    fn invalid(&self, message: impl Into<String>) -> GrammarError {
+    pub(super) fn invalid(&self, message: impl Into<String>) -> GrammarError {
         GrammarError::new(ErrorKind::Syntax, self.place(), message)
     }
 
-    fn wrong(&self, keyword: &str, value: JsonId, wanted: &str) -> GrammarError {
+    pub(super) fn wrong(&self, keyword: &str, value: JsonId, wanted: &str) -> GrammarError {
         self.invalid(format!("{keyword} is {}; it must be {wanted}", self.document.show(value)))
     }
 }

@@ -8,21 +8,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, Limits};
 
 use super::JsonSchemaOptions;
+use super::atoms::Term;
 use super::common::common_exprs;
 use super::document::{Json, JsonId};
-use super::explain::{Branch, Need, Reasons, What};
+use super::explain::{Branch, Reasons};
 use super::merge::{Clash, Merged, merge};
-use super::normal::{Conjunction, Normal};
+use super::normal::Normal;
 use super::schema::{self, SchemaId, Schemas, Types};
 use super::strings::Strings;
 use super::surface::{MAX_INDENT_DEPTH, Surfaces};
 use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{FreeMembers, Grammar, KnownMember, Members, Node, NodeId, RuleId, Surface};
+use crate::grammar::{Grammar, Node, NodeId, RuleId};
 use crate::report::{Fate, Finding, KeptReport};
-
-/// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
-const ELEMENTS_PER_RULE: usize = 16;
 
 /// A rule whose body is still to be built.
 struct Task<'a> {
@@ -58,7 +56,7 @@ pub(super) struct Lowering<'a> {
     pub(super) relaxed: Vec<(SchemaId, Finding)>,
     pub(super) reasons: Reasons,
     /// Nodes of values, by depth.
-    values: Vec<FxHashMap<Conjunction, NodeId>>,
+    values: Vec<FxHashMap<Box<[Term]>, NodeId>>,
     lexemes: FxHashMap<ExprId, NodeId>,
     work: Vec<Task<'a>>,
     admitted: usize,
@@ -69,7 +67,7 @@ impl<'a> Lowering<'a> {
         Ok(Lowering {
             schemas,
             options,
-            normal: Normal::new(schemas),
+            normal: Normal::new(schemas, options.strict_mode, options.relax),
             builder: GrammarBuilder::default(),
             strings: Strings::new(options.spelling),
             surfaces: Surfaces::new(options)?,
@@ -89,7 +87,7 @@ impl<'a> Lowering<'a> {
         self.builder.limit_exprs(self.options.max_exprs);
         // About as many expressions as there are letters in keys.
         self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
-        let root = self.value(&[self.schemas.root()], 0)?;
+        let root = self.value(&[Term::Holds(self.schemas.root)], 0)?;
         while let Some(task) = self.work.pop() {
             self.define(task)?;
         }
@@ -106,22 +104,24 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The node of a value for which all these schemas hold, `depth` containers deep.
-    pub(super) fn value(&mut self, all: &[SchemaId], depth: u32) -> Result<NodeId, GrammarError> {
+    /// The node of a value for which all these terms hold, `depth` containers deep.
+    pub(super) fn value(&mut self, all: &[Term], depth: u32) -> Result<NodeId, GrammarError> {
         let depth = if self.surfaces.depends_on_depth() { depth } else { 0 };
         if let Some(&known) = self.values.get(depth as usize).and_then(|values| values.get(all)) {
             return Ok(known);
         }
-        let at = all.first().copied().unwrap_or(self.schemas.root());
+        let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         let alternatives = self.normal.alternatives(all)?;
         self.admit()?;
-        self.check_overlaps()?;
         let mut scalars = Vec::new();
         let mut texts = Vec::new();
         let mut containers = Vec::new();
         let mut branches = Vec::new();
         for alternative in alternatives.iter() {
-            let mut merged = merge(self.schemas, alternative, self.options.strict_mode);
+            let mut merged = merge(&self.normal, alternative);
+            for (at, keyword, reason) in std::mem::take(&mut merged.refused) {
+                self.relax(at, keyword, reason)?;
+            }
             if !merged.clashes.is_empty() {
                 branches.push(Branch::Impossible(std::mem::take(&mut merged.clashes)));
             }
@@ -165,7 +165,7 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
-    fn remember(&mut self, all: &[SchemaId], depth: u32, node: NodeId) {
+    fn remember(&mut self, all: &[Term], depth: u32, node: NodeId) {
         let depth = depth as usize;
         if self.values.len() <= depth {
             self.values.resize_with(depth + 1, FxHashMap::default);
@@ -174,7 +174,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// What may stand where an indented text is as deep as it gets: unconstrained values stop nesting there.
-    fn cut_at_depth(&mut self, all: &[SchemaId], at: SchemaId, scalars: &mut Vec<ExprId>) -> Result<(), GrammarError> {
+    fn cut_at_depth(&mut self, all: &[Term], at: SchemaId, scalars: &mut Vec<ExprId>) -> Result<(), GrammarError> {
         if !all.is_empty() {
             let message = format!(
                 "indent: this schema is recursive or nested more than {MAX_INDENT_DEPTH} deep, and every level is \
@@ -237,7 +237,7 @@ impl<'a> Lowering<'a> {
             let (way, branch) = match container {
                 Container::Value(value) => (self.literal(value, depth)?, Branch::Possible),
                 Container::Array(merged) => self.array(&merged, at, depth)?,
-                Container::Object(merged) => self.object(&merged, depth)?,
+                Container::Object(merged) => self.object(&merged, at, depth)?,
             };
             ways.push(way);
             branches.push(branch);
@@ -246,113 +246,6 @@ impl<'a> Lowering<'a> {
         self.builder.define_rule(rule, body);
         self.reasons.add(node, at, branches);
         Ok(())
-    }
-
-    fn array(&mut self, merged: &Merged, at: SchemaId, depth: u32) -> Result<(NodeId, Branch), GrammarError> {
-        let surface = self.surfaces.array(&mut self.builder.exprs, depth);
-        let min = merged.min_items;
-        let closed = merged.closed_items.then_some(merged.prefix.len() as u32);
-        let max = match (merged.max_items, closed) {
-            (Some(max), Some(closed)) => Some(max.min(closed)),
-            (max, closed) => max.or(closed),
-        };
-        let mut ways = Vec::new();
-        let mut needs = Vec::new();
-        if min == 0 {
-            ways.push(self.lexeme(surface.empty));
-        }
-        if max != Some(0) {
-            let mut prefix = Vec::with_capacity(merged.prefix.len());
-            for all in merged.prefix.iter().take(max.map_or(usize::MAX, |max| max as usize)) {
-                prefix.push(self.value(all, depth + 1)?);
-            }
-            let has_rest = max.is_none_or(|max| max as usize > prefix.len());
-            let rest = if has_rest { Some(self.value(&merged.rest, depth + 1)?) } else { None };
-            for (place, &node) in prefix.iter().enumerate().take(min as usize) {
-                needs.push(Need { node, at, what: What::Element(place) });
-            }
-            if let Some(node) = rest.filter(|_| min as usize > prefix.len()) {
-                needs.push(Need { node, at, what: What::Element(prefix.len()) });
-            }
-            ways.push(self.elements(&surface, &prefix, rest, min, max));
-        }
-        let branch = if min == 0 {
-            Branch::Possible
-        } else if max.is_some_and(|max| max < min) {
-            let message = format!("minItems {min} asks for more elements than strict mode leaves");
-            Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }])
-        } else {
-            Branch::Needs(needs)
-        };
-        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
-        Ok((node, branch))
-    }
-
-    /// An array with at least one element: the bracket, elements one by one, then a counted run of equal ones.
-    fn elements(
-        &mut self,
-        surface: &Surface,
-        prefix: &[NodeId],
-        rest: Option<NodeId>,
-        min: u32,
-        max: Option<u32>,
-    ) -> NodeId {
-        let open = self.lexeme(surface.open);
-        let separator = self.lexeme(surface.item);
-        let close = self.lexeme(surface.close);
-        let first_is_rest = prefix.is_empty();
-        let nothing = self.builder.sequence(&[]);
-        let read = prefix.len().max(1) as u32;
-        // What follows the last element of the prefix, then backwards: what follows each one before it.
-        let mut tail = match rest {
-            Some(rest) if max.is_none_or(|max| max > read) => {
-                let more = self.builder.sequence(&[separator, rest]);
-                self.builder.repeat(more, min.saturating_sub(read), max.map(|max| max - read))
-            }
-            _ => nothing,
-        };
-        for (place, &element) in prefix.iter().enumerate().skip(1).rev() {
-            let more = self.builder.sequence(&[separator, element, tail]);
-            tail = if place as u32 >= min { self.builder.choice(&[nothing, more]) } else { more };
-            if place % ELEMENTS_PER_RULE == 0 {
-                let rule = self.builder.declare_rule("tuple");
-                self.builder.define_rule(rule, tail);
-                tail = self.builder.node(Node::Rule(rule));
-            }
-        }
-        let first = match (first_is_rest, rest) {
-            (true, Some(rest)) => rest,
-            _ => prefix.first().copied().unwrap_or(nothing),
-        };
-        self.builder.sequence(&[open, first, tail, close])
-    }
-
-    fn object(&mut self, merged: &Merged, depth: u32) -> Result<(NodeId, Branch), GrammarError> {
-        let surface = self.surfaces.object(&mut self.builder.exprs, depth);
-        let mut known = Vec::with_capacity(merged.known.len());
-        let mut needs = Vec::new();
-        for (&name, member) in &merged.known {
-            let value = self.value(&member.value, depth + 1)?;
-            if let Some(at) = member.required {
-                needs.push(Need { node: value, at, what: What::Required(name.into()) });
-            }
-            let key = self.strings.literals(&mut self.builder.exprs, &[name]);
-            known.push(KnownMember { name: name.into(), key, value, required: member.required.is_some() });
-        }
-        let forbidden = merged.closed || merged.free.iter().any(|&id| self.schemas.get(id).never);
-        let free = if forbidden {
-            Vec::new()
-        } else {
-            let names: Vec<&str> = merged.known.keys().copied().collect();
-            let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
-            let mut taken: Box<[Box<str>]> = names.into_iter().map(Box::from).collect();
-            taken.sort_unstable();
-            vec![FreeMembers { key, taken, value: self.value(&merged.free, depth + 1)?, some: None }]
-        };
-        let ordered = if self.options.any_order { 0 } else { known.len() };
-        let members = Members { known, ordered, free, min: 0, max: None, surface };
-        let branch = if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) };
-        Ok((self.builder.object(members), branch))
     }
 
     /// Refuses, or notes as relaxed, what the schemas used since the last call ask for and is not supported.
@@ -380,8 +273,8 @@ impl<'a> Lowering<'a> {
     fn report(&mut self) -> KeptReport {
         let document = &self.schemas.document;
         // Schemas that start at the same place of the text do not exist: each has a value of its own.
-        self.normal.used.sort_by_key(|id| document.offset(id.0));
-        self.relaxed.sort_by_key(|(id, _)| document.offset(id.0));
+        self.normal.used.sort_by_key(|id| document.position(id.value));
+        self.relaxed.sort_by_key(|(id, _)| document.position(id.value));
         self.relaxed.dedup_by(|(_, a), (_, b)| a == b);
         let gone: FxHashSet<(&str, &str)> =
             self.relaxed.iter().map(|(_, finding)| (&*finding.place, &*finding.keyword)).collect();
@@ -391,10 +284,10 @@ impl<'a> Lowering<'a> {
             if fates.is_empty() {
                 continue;
             }
-            let place = report.text(|text| document.write_pointer(id.0, text));
+            let place = report.text(|text| document.write_pointer(id.value, text));
             for schema::Fate { enforced, keyword, note } in fates {
                 let fate = if *enforced { Fate::Enforced } else { Fate::Annotation };
-                let is_gone = || gone.contains(&(&*document.pointer(id.0), *keyword));
+                let is_gone = || gone.contains(&(&*document.pointer(id.value), *keyword));
                 if gone.is_empty() || !*enforced || !is_gone() {
                     report.add(fate, keyword, &place, note);
                 }

@@ -4,13 +4,16 @@
 //! What no value can satisfy at once is a clash: it takes a type away and keeps the sentence that says why. A conjunction
 //! without types left matches nothing.
 
+use std::rc::Rc;
+
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Decimal, End};
 
+use super::atoms::{Atom, Term};
 use super::canonical::canonical;
 use super::document::{Json, JsonId};
-use super::normal::Conjunction;
+use super::normal::Normal;
 use super::schema::{Format, Keyword, SchemaId, Schemas, Types};
 
 /// Two constraints that exclude each other.
@@ -27,13 +30,57 @@ pub(super) struct From<T> {
     pub(super) at: SchemaId,
 }
 
+/// A constraint that must hold, or must not.
+#[derive(Clone, Debug)]
+pub(super) struct Signed<T> {
+    pub(super) value: T,
+    pub(super) fails: bool,
+    pub(super) at: SchemaId,
+}
+
 /// A member whose key some schema names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// All schemas for its value.
-    pub(super) value: Vec<SchemaId>,
+    /// All that is asked of its value.
+    pub(super) value: Vec<Term>,
     /// The schema that requires it.
     pub(super) required: Option<SchemaId>,
+    /// The schema that forbids it.
+    pub(super) forbidden: Option<SchemaId>,
+    /// Whether `properties` or `required` name it, which gives it a place in the order of members.
+    pub(super) is_declared: bool,
+}
+
+/// Which keys of an object.
+#[derive(Clone, Debug)]
+pub(super) enum Keys {
+    /// Those that the pattern matches under which this schema stands.
+    Match(JsonId),
+    /// Those that neither `properties` nor `patternProperties` of these schemas speak of.
+    Outside(Rc<[SchemaId]>),
+    /// Those that are, as strings, no instances.
+    Fail(SchemaId),
+}
+
+/// What is asked of members by their keys.
+#[derive(Clone, Debug)]
+pub(super) struct KeyRule {
+    pub(super) keys: Keys,
+    /// What their values must be; for a rule that some member must follow, `None` where any value does.
+    pub(super) value: Option<Term>,
+    pub(super) at: SchemaId,
+}
+
+/// How many elements must match.
+#[derive(Clone, Debug)]
+pub(super) struct Contains {
+    /// What an element must be to count.
+    pub(super) terms: Vec<Term>,
+    /// The first place that counts.
+    pub(super) from: usize,
+    pub(super) min: u32,
+    pub(super) max: Option<u32>,
+    pub(super) at: SchemaId,
 }
 
 /// All constraints of one conjunction.
@@ -42,27 +89,41 @@ pub(super) struct Merged<'a> {
     pub(super) types: Types,
     /// The only values, when there is an `enum` or `const`.
     pub(super) values: Option<From<Vec<JsonId>>>,
+    /// Values that are no arrays and no objects, and excluded.
+    pub(super) excluded: Vec<From<JsonId>>,
     pub(super) lower: Option<From<End>>,
     pub(super) upper: Option<From<End>>,
-    /// The value is a multiple of all of these.
-    pub(super) multiple_of: Vec<From<Decimal>>,
+    /// What it is a multiple of, and what not.
+    pub(super) multiple_of: Vec<Signed<Decimal>>,
     pub(super) min_length: u32,
     pub(super) max_length: Option<u32>,
-    pub(super) patterns: Vec<From<JsonId>>,
-    pub(super) formats: Vec<From<Format>>,
+    pub(super) patterns: Vec<Signed<JsonId>>,
+    pub(super) formats: Vec<Signed<Format>>,
     pub(super) min_items: u32,
     pub(super) max_items: Option<u32>,
-    /// The schemas of the first elements.
-    pub(super) prefix: Vec<Vec<SchemaId>>,
-    /// The schemas of all further elements.
-    pub(super) rest: Vec<SchemaId>,
+    /// What is asked of the first elements.
+    pub(super) prefix: Vec<Vec<Term>>,
+    /// What is asked of all further elements.
+    pub(super) rest: Vec<Term>,
+    pub(super) contains: Vec<Contains>,
+    pub(super) unique: Option<SchemaId>,
     /// Whether strict mode forbids further elements.
     pub(super) closed_items: bool,
     pub(super) known: IndexMap<&'a str, Known, rustc_hash::FxBuildHasher>,
-    /// The schemas of members that nothing names.
-    pub(super) free: Vec<SchemaId>,
-    /// Whether strict mode forbids such members.
+    /// What is asked of the values of members that nothing names.
+    pub(super) free: Vec<Term>,
+    /// What is asked of members by patterns of their keys: where there is one, `known` and `free` do not say it all.
+    pub(super) rules: Vec<KeyRule>,
+    /// What at least one member must be.
+    pub(super) some: Vec<KeyRule>,
+    /// What is asked of all keys.
+    pub(super) names: Vec<Term>,
+    pub(super) min_members: u32,
+    pub(super) max_members: Option<u32>,
+    /// Whether strict mode forbids members that nothing names.
     pub(super) closed: bool,
+    /// Keywords that cannot be enforced as they stand here, and why.
+    pub(super) refused: Vec<(SchemaId, &'static str, &'static str)>,
     pub(super) clashes: Vec<Clash>,
 }
 
@@ -72,23 +133,25 @@ impl Merged<'_> {
         self.types.is_empty() || self.values.as_ref().is_some_and(|values| values.value.is_empty())
     }
 
-    /// Whether a string is constrained beyond its length.
-    pub(super) fn has_text_constraints(&self) -> bool {
-        !self.patterns.is_empty() || !self.formats.is_empty()
-    }
-
-    /// The schemas for the element at a place.
-    pub(super) fn element(&self, place: usize) -> &[SchemaId] {
+    /// What is asked of the element at a place.
+    pub(super) fn element(&self, place: usize) -> &[Term] {
         self.prefix.get(place).unwrap_or(&self.rest)
     }
 }
 
 /// The constraints of a conjunction.
-pub(super) fn merge<'a>(schemas: &'a Schemas<'a>, all: &Conjunction, strict: bool) -> Merged<'a> {
-    let mut merger =
-        Merger { schemas, merged: unconstrained(), types_at: None, min_length_at: None, min_items_at: None };
-    for &id in all.iter() {
-        merger.add_own(id);
+pub(super) fn merge<'a>(normal: &Normal<'a>, all: &[Atom]) -> Merged<'a> {
+    let mut merger = Merger {
+        schemas: normal.schemas,
+        normal,
+        merged: unconstrained(),
+        types_at: None,
+        min_length_at: None,
+        min_items_at: None,
+        min_members_at: None,
+    };
+    for &atom in all {
+        merger.add_atom(atom);
     }
     if merger.merged.types.meets(Types::ARRAY) {
         merger.add_elements(all);
@@ -96,7 +159,7 @@ pub(super) fn merge<'a>(schemas: &'a Schemas<'a>, all: &Conjunction, strict: boo
     if merger.merged.types.meets(Types::OBJECT) {
         merger.add_members(all);
     }
-    if strict {
+    if normal.strict {
         merger.close(all);
     }
     merger.find_clashes(all);
@@ -107,6 +170,7 @@ fn unconstrained<'a>() -> Merged<'a> {
     Merged {
         types: Types::ALL,
         values: None,
+        excluded: Vec::new(),
         lower: None,
         upper: None,
         multiple_of: Vec::new(),
@@ -118,24 +182,73 @@ fn unconstrained<'a>() -> Merged<'a> {
         max_items: None,
         prefix: Vec::new(),
         rest: Vec::new(),
+        contains: Vec::new(),
+        unique: None,
         closed_items: false,
         known: IndexMap::default(),
         free: Vec::new(),
+        rules: Vec::new(),
+        some: Vec::new(),
+        names: Vec::new(),
+        min_members: 0,
+        max_members: None,
         closed: false,
+        refused: Vec::new(),
         clashes: Vec::new(),
     }
 }
 
-struct Merger<'a> {
-    schemas: &'a Schemas<'a>,
-    merged: Merged<'a>,
+pub(super) struct Merger<'a, 'n> {
+    pub(super) schemas: &'a Schemas<'a>,
+    pub(super) normal: &'n Normal<'a>,
+    pub(super) merged: Merged<'a>,
     /// Where the bounds come from, for messages.
     types_at: Option<SchemaId>,
     min_length_at: Option<SchemaId>,
-    min_items_at: Option<SchemaId>,
+    pub(super) min_items_at: Option<SchemaId>,
+    pub(super) min_members_at: Option<SchemaId>,
 }
 
-impl<'a> Merger<'a> {
+impl<'a> Merger<'a, '_> {
+    /// What an atom says by itself, without looking at the others.
+    fn add_atom(&mut self, atom: Atom) {
+        match atom {
+            Atom::Own(id) => self.add_own(id),
+            Atom::Never(id) => {
+                self.rule_out(Types::ALL, id, "this schema allows every value, so none fails it".into());
+            }
+            Atom::Broken { schema, keyword, part } => {
+                let schemas = self.schemas;
+                let keyword = &schemas.get(schema).keywords[keyword as usize];
+                self.exclude_types(atom.types(schemas), schema);
+                self.add_broken(schema, keyword, part);
+            }
+            Atom::MemberFails { schema, .. } | Atom::Has { at: schema, .. } => {
+                self.exclude_types(Types::OBJECT, schema);
+            }
+            Atom::Unevaluated { schema, broken: true, .. } => self.exclude_types(atom.types(self.schemas), schema),
+            Atom::Differs { value, .. } => {
+                let types = atom.types(self.schemas);
+                self.merged.types = self.merged.types.and(types);
+                if !matches!(self.schemas.document.get(value), Json::Array(_) | Json::Object(_)) {
+                    let at = self.normal.schemas.root;
+                    self.merged.excluded.push(From { value, at });
+                }
+            }
+            Atom::Lacks { .. } | Atom::Seen(_) | Atom::Unevaluated { .. } => {}
+        }
+    }
+
+    /// Keeps the types that a keyword can fail for.
+    fn exclude_types(&mut self, types: Types, at: SchemaId) {
+        let before = self.merged.types;
+        if before.and(types).is_empty() && !before.is_empty() {
+            let message = format!("only values of the type {types} fail what is negated here, and no others are left");
+            self.rule_out(Types::ALL, at, message);
+        }
+        self.merged.types = before.and(types);
+    }
+
     /// What a schema says by itself, without looking at the others.
     fn add_own(&mut self, id: SchemaId) {
         let schema = self.schemas.get(id);
@@ -143,39 +256,109 @@ impl<'a> Merger<'a> {
             self.rule_out(Types::ALL, id, "the schema false allows no value".into());
         }
         for keyword in &schema.keywords {
-            let merged = &mut self.merged;
             match keyword {
                 Keyword::Type(types) => self.add_types(id, *types),
                 Keyword::Values(values) => self.add_values(id, values),
                 Keyword::Minimum { bound, exclusive } => {
-                    let end = End { value: bound.clone(), exclusive: *exclusive };
-                    let tighter = |old: &End| (&end.value, end.exclusive) > (&old.value, old.exclusive);
-                    if merged.lower.as_ref().is_none_or(|old| tighter(&old.value)) {
-                        merged.lower = Some(From { value: end, at: id });
-                    }
+                    self.add_lower(id, End { value: bound.clone(), exclusive: *exclusive });
                 }
                 Keyword::Maximum { bound, exclusive } => {
-                    let end = End { value: bound.clone(), exclusive: *exclusive };
-                    let tighter = |old: &End| (&end.value, !end.exclusive) < (&old.value, !old.exclusive);
-                    if merged.upper.as_ref().is_none_or(|old| tighter(&old.value)) {
-                        merged.upper = Some(From { value: end, at: id });
-                    }
+                    self.add_upper(id, End { value: bound.clone(), exclusive: *exclusive });
                 }
-                Keyword::MultipleOf(step) => merged.multiple_of.push(From { value: step.clone(), at: id }),
-                Keyword::MinLength(min) if *min > merged.min_length => {
-                    merged.min_length = *min;
-                    self.min_length_at = Some(id);
+                Keyword::MultipleOf(step) => {
+                    self.merged.multiple_of.push(Signed { value: step.clone(), fails: false, at: id });
                 }
-                Keyword::MaxLength(max) => merged.max_length = tighter_max(merged.max_length, *max),
-                Keyword::MinItems(min) if *min > merged.min_items => {
-                    merged.min_items = *min;
-                    self.min_items_at = Some(id);
+                Keyword::MinLength(min) => self.add_min_length(id, *min),
+                Keyword::MaxLength(max) => self.merged.max_length = tighter_max(self.merged.max_length, *max),
+                Keyword::Pattern(pattern) => {
+                    self.merged.patterns.push(Signed { value: *pattern, fails: false, at: id });
                 }
-                Keyword::MaxItems(max) => merged.max_items = tighter_max(merged.max_items, *max),
-                Keyword::Pattern(pattern) => merged.patterns.push(From { value: *pattern, at: id }),
-                Keyword::Format(format) => merged.formats.push(From { value: *format, at: id }),
+                Keyword::Format(format) => self.merged.formats.push(Signed { value: *format, fails: false, at: id }),
+                Keyword::MinItems(min) => self.add_min_items(id, *min),
+                Keyword::MaxItems(max) => self.merged.max_items = tighter_max(self.merged.max_items, *max),
+                Keyword::UniqueItems => self.merged.unique = Some(id),
+                Keyword::MinProperties(min) => self.add_min_members(id, *min),
+                Keyword::MaxProperties(max) => self.merged.max_members = tighter_max(self.merged.max_members, *max),
                 _ => {}
             }
+        }
+    }
+
+    /// What follows where a keyword of a schema does not hold; of the parts, those that are no members or elements.
+    fn add_broken(&mut self, id: SchemaId, keyword: &'a Keyword, part: u32) {
+        let merged = &mut self.merged;
+        match keyword {
+            Keyword::Values(values) => {
+                let document = self.schemas.document;
+                let scalars =
+                    values.iter().filter(|&&value| !matches!(document.get(value), Json::Array(_) | Json::Object(_)));
+                merged.excluded.extend(scalars.map(|&value| From { value, at: id }));
+            }
+            Keyword::Minimum { bound, exclusive } => {
+                self.add_upper(id, End { value: bound.clone(), exclusive: !exclusive });
+            }
+            Keyword::Maximum { bound, exclusive } => {
+                self.add_lower(id, End { value: bound.clone(), exclusive: !exclusive });
+            }
+            Keyword::MultipleOf(step) => merged.multiple_of.push(Signed { value: step.clone(), fails: true, at: id }),
+            Keyword::MinLength(min) => merged.max_length = tighter_max(merged.max_length, min.saturating_sub(1)),
+            Keyword::MaxLength(u32::MAX) => self.no_longer(Types::STRING, id, "maxLength"),
+            Keyword::MaxLength(max) => self.add_min_length(id, max + 1),
+            Keyword::Pattern(pattern) => merged.patterns.push(Signed { value: *pattern, fails: true, at: id }),
+            Keyword::Format(format) => merged.formats.push(Signed { value: *format, fails: true, at: id }),
+            Keyword::MinItems(min) => merged.max_items = tighter_max(merged.max_items, min.saturating_sub(1)),
+            Keyword::MaxItems(u32::MAX) => self.no_longer(Types::ARRAY, id, "maxItems"),
+            Keyword::MaxItems(max) => self.add_min_items(id, max + 1),
+            Keyword::PrefixItems(_) => self.add_min_items(id, part + 1),
+            Keyword::UniqueItems => merged.refused.push((
+                id,
+                "uniqueItems",
+                "that two elements are equal cannot be asked for; leave it out of what is negated",
+            )),
+            Keyword::MinProperties(min) => merged.max_members = tighter_max(merged.max_members, min.saturating_sub(1)),
+            Keyword::MaxProperties(u32::MAX) => self.no_longer(Types::OBJECT, id, "maxProperties"),
+            Keyword::MaxProperties(max) => self.add_min_members(id, max + 1),
+            _ => {}
+        }
+    }
+
+    /// A limit beyond counting is negated.
+    fn no_longer(&mut self, types: Types, at: SchemaId, keyword: &str) {
+        self.rule_out(types, at, format!("no value is above a {keyword} of 2^32 or more"));
+    }
+
+    fn add_lower(&mut self, at: SchemaId, end: End) {
+        let tighter = |old: &End| (&end.value, end.exclusive) > (&old.value, old.exclusive);
+        if self.merged.lower.as_ref().is_none_or(|old| tighter(&old.value)) {
+            self.merged.lower = Some(From { value: end, at });
+        }
+    }
+
+    fn add_upper(&mut self, at: SchemaId, end: End) {
+        let tighter = |old: &End| (&end.value, !end.exclusive) < (&old.value, !old.exclusive);
+        if self.merged.upper.as_ref().is_none_or(|old| tighter(&old.value)) {
+            self.merged.upper = Some(From { value: end, at });
+        }
+    }
+
+    fn add_min_length(&mut self, at: SchemaId, min: u32) {
+        if min > self.merged.min_length {
+            self.merged.min_length = min;
+            self.min_length_at = Some(at);
+        }
+    }
+
+    pub(super) fn add_min_items(&mut self, at: SchemaId, min: u32) {
+        if min > self.merged.min_items {
+            self.merged.min_items = min;
+            self.min_items_at = Some(at);
+        }
+    }
+
+    pub(super) fn add_min_members(&mut self, at: SchemaId, min: u32) {
+        if min > self.merged.min_members {
+            self.merged.min_members = min;
+            self.min_members_at = Some(at);
         }
     }
 
@@ -215,80 +398,7 @@ impl<'a> Merger<'a> {
         self.merged.values = Some(From { value: kept, at: id });
     }
 
-    fn add_elements(&mut self, all: &Conjunction) {
-        let lists: Vec<(&[SchemaId], Option<SchemaId>)> = all
-            .iter()
-            .map(|&id| {
-                let mut list: (&[SchemaId], Option<SchemaId>) = (&[], None);
-                for keyword in &self.schemas.get(id).keywords {
-                    match keyword {
-                        Keyword::PrefixItems(prefix) => list.0 = prefix,
-                        Keyword::Items(rest) => list.1 = Some(*rest),
-                        _ => {}
-                    }
-                }
-                list
-            })
-            .collect();
-        let longest = lists.iter().map(|(prefix, _)| prefix.len()).max().unwrap_or(0);
-        let at = |place: usize| {
-            lists.iter().filter_map(|(prefix, rest)| prefix.get(place).copied().or(*rest)).fold(Vec::new(), with)
-        };
-        self.merged.prefix = (0..longest).map(at).collect();
-        self.merged.rest = at(usize::MAX);
-    }
-
-    fn add_members(&mut self, all: &Conjunction) {
-        let document = &self.schemas.document;
-        let mut shapes = Vec::with_capacity(all.len());
-        for &id in all.iter() {
-            let (mut properties, mut additional) = (None, None);
-            for keyword in &self.schemas.get(id).keywords {
-                match keyword {
-                    Keyword::Properties(map) => properties = document.entries(*map),
-                    Keyword::AdditionalProperties(schema) => additional = Some(*schema),
-                    _ => {}
-                }
-            }
-            for name in properties.into_iter().flat_map(|entries| entries.keys()) {
-                self.merged.known.entry(name).or_default();
-            }
-            shapes.push((properties, additional));
-        }
-        for &id in all.iter() {
-            for keyword in &self.schemas.get(id).keywords {
-                let Keyword::Required(names) = keyword else { continue };
-                for name in document.strings(*names) {
-                    self.merged.known.entry(name).or_default().required.get_or_insert(id);
-                }
-            }
-        }
-        for (name, known) in &mut self.merged.known {
-            known.value = shapes
-                .iter()
-                .filter_map(|(properties, additional)| {
-                    properties.and_then(|entries| entries.get(name)).map(|&value| SchemaId(value)).or(*additional)
-                })
-                .fold(Vec::new(), with);
-        }
-        self.merged.free = shapes.iter().filter_map(|(_, additional)| *additional).fold(Vec::new(), with);
-    }
-
-    /// Strict mode: members and elements that no schema speaks of are forbidden.
-    fn close(&mut self, all: &Conjunction) {
-        let says =
-            |wanted: fn(&Keyword) -> bool| all.iter().any(|&id| self.schemas.get(id).keywords.iter().any(wanted));
-        let about_objects = says(|keyword| match keyword {
-            Keyword::Properties(_) | Keyword::Required(_) => true,
-            Keyword::Type(types) => types.meets(Types::OBJECT),
-            _ => false,
-        });
-        self.merged.closed = about_objects && self.merged.free.is_empty();
-        self.merged.closed_items =
-            says(|keyword| matches!(keyword, Keyword::PrefixItems(_))) && self.merged.rest.is_empty();
-    }
-
-    fn find_clashes(&mut self, all: &Conjunction) {
+    fn find_clashes(&mut self, all: &[Atom]) {
         let merged = &self.merged;
         if let (Some(low), Some(high)) = (&merged.lower, &merged.upper) {
             let empty = low.value.value > high.value.value
@@ -312,7 +422,7 @@ impl<'a> Merger<'a> {
                 self.rule_out(Types::NUMBER, at, message);
             }
         }
-        let holder = |found: Option<SchemaId>| found.or(all.first().copied());
+        let holder = |found: Option<SchemaId>| found.or(all.iter().find_map(|atom| atom.at()));
         let merged = &self.merged;
         if let Some(max) = merged.max_length.filter(|max| *max < merged.min_length) {
             let message = format!("minLength {} is above maxLength {max}, so no string fits", merged.min_length);
@@ -327,6 +437,12 @@ impl<'a> Merger<'a> {
                 self.rule_out(Types::ARRAY, at, message);
             }
         }
+        if self.merged.types.meets(Types::ARRAY) {
+            self.find_element_clashes();
+        }
+        if self.merged.types.meets(Types::OBJECT) {
+            self.find_member_clashes();
+        }
         self.drop_values();
     }
 
@@ -336,14 +452,25 @@ impl<'a> Merger<'a> {
         let (at, before) = (values.at, values.value.len());
         let document = &self.schemas.document;
         let types = self.merged.types;
-        let kept: Vec<JsonId> =
-            values.value.iter().copied().filter(|&value| types.meets(type_of(document.get(value)))).collect();
+        let excluded: FxHashSet<Vec<u8>> =
+            self.merged.excluded.iter().map(|excluded| canonical(document, excluded.value)).collect();
+        let is_excluded = |value| !excluded.is_empty() && excluded.contains(&canonical(document, value));
+        let kept: Vec<JsonId> = (values.value.iter().copied())
+            .filter(|&value| types.meets(type_of(document.get(value))) && !is_excluded(value))
+            .collect();
         if kept.is_empty() && before > 0 && !types.is_empty() {
             let shown = document.show(values.value[0]);
             let more = if before > 1 { format!(" and {} others", before - 1) } else { String::new() };
             let asked =
                 self.types_at.map_or(String::new(), |other| format!(" that {} asks for", self.schemas.place(other)));
-            let message = format!("the value {shown}{more} is not of the type {types}{asked}");
+            let is_typed = types.meets(type_of(document.get(values.value[0])));
+            let message = match self.merged.excluded.first().filter(|_| is_typed) {
+                Some(excluded) => {
+                    let place = self.schemas.place(excluded.at);
+                    format!("the value {shown}{more} is among those that are excluded at {place}")
+                }
+                None => format!("the value {shown}{more} is not of the type {types}{asked}"),
+            };
             self.rule_out(Types::NONE, at, message);
         }
         if kept.len() < before {
@@ -352,11 +479,11 @@ impl<'a> Merger<'a> {
     }
 
     /// Where a constraint stands, unless it is the place the message names anyway.
-    fn elsewhere(&self, at: SchemaId, here: SchemaId) -> String {
+    pub(super) fn elsewhere(&self, at: SchemaId, here: SchemaId) -> String {
         if at == here { String::new() } else { format!(" (in {})", self.schemas.place(at)) }
     }
 
-    fn rule_out(&mut self, types: Types, at: SchemaId, message: String) {
+    pub(super) fn rule_out(&mut self, types: Types, at: SchemaId, message: String) {
         self.merged.types = self.merged.types.without(types);
         self.merged.clashes.push(Clash { place: self.schemas.place(at), message });
     }
@@ -385,7 +512,8 @@ fn tighter_max(old: Option<u32>, new: u32) -> Option<u32> {
     Some(old.map_or(new, |old| old.min(new))).filter(|max| *max < u32::MAX)
 }
 
-fn with(mut all: Vec<SchemaId>, one: SchemaId) -> Vec<SchemaId> {
+/// A term more, unless it is among them.
+pub(super) fn with(mut all: Vec<Term>, one: Term) -> Vec<Term> {
     if !all.contains(&one) {
         all.push(one);
     }

@@ -1,34 +1,47 @@
 //! JSON Schema to a grammar of the JSON texts of its instances (JSON Schema 2020-12), exactly or not at all.
 //!
 //! Every stage is a file and a function from value to value:
-//! [`parse`] (text → [`document`]) → [`keywords`] (values → typed [`schema`], by the tables of [`vocabulary`], with
-//! [`refs`]) → [`normal`] (alternatives, `oneOf` checked by [`overlap`]) →
-//! [`merge`] (constraints by type) → [`lower`] (rules and nodes), which spells leaves through [`strings`], [`numbers`],
-//! [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`].
-//! When nothing can match, [`explain`] says why.
+//! [`parse`] (texts → [`document`]) → [`keywords`] and [`applicators`] (values → typed [`schema`], by the tables of
+//! [`vocabulary`], with [`refs`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`]; less of them by
+//! [`overlap`] and [`implied`]) → [`merge`] (constraints by type, with [`members`] and [`elements`]) → [`lower`] (rules and nodes,
+//! with [`objects`], [`keys`] and [`arrays`]), which spells leaves through [`strings`], [`numbers`], [`intervals`], [`formats`]
+//! and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`]. When nothing can match,
+//! [`explain`] says why.
 
+mod applicators;
+mod arrays;
+mod atoms;
 mod canonical;
 mod common;
 mod document;
+mod elements;
 mod explain;
 mod formats;
+mod implied;
 mod intervals;
+mod keys;
 mod keywords;
 mod lengths;
 mod literal;
 mod lower;
+mod members;
 mod merge;
+mod negation;
 mod normal;
 mod numbers;
+mod objects;
 mod overlap;
 mod parse;
 mod refs;
 mod scalars;
 mod schema;
+mod scopes;
 mod strings;
 mod surface;
+mod uri;
 mod validate;
 mod vocabulary;
+mod words;
 
 pub use canonical::canonical_json;
 pub use common::common_exprs;
@@ -36,7 +49,7 @@ pub use common::common_exprs;
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::builder::MAX_EXPRS;
-use crate::error::{ErrorKind, GrammarError};
+use crate::error::GrammarError;
 use crate::grammar::Grammar;
 
 /// Which JSON texts of a valid value belong to the grammar.
@@ -69,7 +82,7 @@ pub struct JsonSchemaOptions {
     pub spelling: Spelling,
     /// Whether what is not supported is left out and reported, where that only allows more.
     pub relax: bool,
-    /// Schemas that `$ref` may reach, by URI. Not supported yet.
+    /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
     pub documents: Vec<(String, String)>,
     /// Longest schema, in bytes.
     pub max_bytes: usize,
@@ -101,11 +114,7 @@ impl Default for JsonSchemaOptions {
 /// [`ErrorKind::Syntax`] when the schema is malformed, [`ErrorKind::Unsupported`] when it cannot be enforced exactly,
 /// [`ErrorKind::Unsatisfiable`] when it has no instance, [`ErrorKind::Limit`] when it is too large.
 pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
-    if let Some((uri, _)) = options.documents.first() {
-        let message = format!("other documents ({uri:?}) are not supported yet; copy what is needed into $defs");
-        return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
-    }
-    let document = parse::parse(schema, options.max_bytes)?;
+    let document = parse::parse(schema, &options.documents, options.max_bytes)?;
     let schemas = keywords::read(&document)?;
     lower::Lowering::new(&schemas, options)?.grammar()
 }

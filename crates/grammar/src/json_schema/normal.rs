@@ -1,149 +1,484 @@
 //! Normal form: every schema as a disjunction of conjunctions, as far as one value is concerned.
 //!
-//! `$ref`, `allOf`, `anyOf` and `oneOf` speak of the same value as the schema they stand in. Multiplying them out leaves
-//! alternatives, each a list of schemas whose own keywords must all hold. What a schema says of the values inside
-//! stays untouched: those are lists of schemas again, normalised when they are reached. The walk has its own stack
-//! and every schema is normalised once.
+//! References, `allOf`, `anyOf`, `oneOf`, `not`, `if` and dependencies speak of the same value as the schema they stand in.
+//! Multiplying them out leaves alternatives, each a list of atoms that must all hold. What a schema says of the values
+//! inside stays untouched: those are lists of terms, normalised when they are reached. The walk has its own stack, and
+//! every goal is normalised once.
 
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::schema::{Keyword, SchemaId, Schemas};
+use super::atoms::{Atom, Term};
+use super::document::JsonId;
+use super::elements::evaluated;
+use super::negation::{Factor, Piece, Plan, Way};
+use super::schema::{Keyword, SchemaId, Schemas, Types};
 use crate::error::{ErrorKind, GrammarError};
 
 /// Most alternatives of one value.
-const MAX_ALTERNATIVES: usize = 50_000;
-/// Most schemas in the alternatives of one product, all counted: bounds the time to multiply out.
+pub(super) const MAX_ALTERNATIVES: usize = 50_000;
+/// Most atoms in the alternatives of one product, all counted: bounds the time to multiply out.
 const MAX_PRODUCT: usize = 1_000_000;
+/// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
+const MANY: usize = 12;
+/// Most conjunctions looked at closely for one schema: bounds the time to multiply out.
+const MAX_LOOKS: usize = 10_000;
+/// From so many alternatives of a product on, it is looked whether the choice is needed at all.
+const FEW_WAYS: usize = 4;
+/// Up to so many alternatives, those that another one contains are dropped.
+const FEW: usize = 64;
 
-/// Schemas that must all hold, in the order of the text. None at all: any value.
-pub(super) type Conjunction = Rc<[SchemaId]>;
+/// Atoms that must all hold, in the order of the text. None at all: any value.
+pub(super) type Conjunction = Rc<[Atom]>;
 /// Conjunctions of which any may hold.
 pub(super) type Alternatives = Rc<[Conjunction]>;
 
-enum Step {
-    Enter(SchemaId),
-    Leave(SchemaId),
+/// What counts beside whether a schema holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Mode {
+    /// Nothing.
+    Plain,
+    /// Alternatives may allow more, and need no look at whether branches exclude each other.
+    Loose,
+    /// Also which annotations there are at least.
+    Tracked,
+    /// Also which annotations there are exactly.
+    Exact,
+    /// What looks like a schema is a value, and the goal is to be another one.
+    Differs,
 }
+
+impl Mode {
+    pub(super) fn is_tracked(self) -> bool {
+        matches!(self, Mode::Tracked | Mode::Exact)
+    }
+
+    /// No annotations come out of what must fail.
+    pub(super) fn inside_not(self) -> Mode {
+        if self == Mode::Loose { Mode::Loose } else { Mode::Plain }
+    }
+}
+
+/// That a schema holds, or fails.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Goal {
+    pub(super) schema: SchemaId,
+    pub(super) fails: bool,
+    pub(super) mode: Mode,
+}
+
+impl Goal {
+    /// Another value than this one.
+    pub(super) fn differs(value: JsonId) -> Goal {
+        Goal { schema: SchemaId { value, scope: 0 }, fails: true, mode: Mode::Differs }
+    }
+}
+
+/// For every branch of a `oneOf` the other ones that may hold together with it.
+pub(super) type Overlaps = Vec<Box<[u32]>>;
 
 /// The normal forms found so far.
 pub(super) struct Normal<'a> {
     pub(super) schemas: &'a Schemas<'a>,
-    known: FxHashMap<SchemaId, Alternatives>,
+    pub(super) strict: bool,
+    pub(super) relax: bool,
+    known: FxHashMap<Goal, Alternatives>,
+    /// By schema and place of the keyword.
+    pub(super) overlaps: FxHashMap<(SchemaId, u32), Overlaps>,
     /// Schemas in the order of first use, for the report.
     pub(super) used: Vec<SchemaId>,
-    /// Schemas with `oneOf` whose branches are still to be checked for overlap.
-    pub(super) unchecked: Vec<SchemaId>,
+    is_used: FxHashSet<SchemaId>,
+    /// Lists of schemas whose annotations count together.
+    seen: Vec<Rc<[SchemaId]>>,
+    /// Lists of terms of which any must hold.
+    any: Vec<Rc<[Term]>>,
+    /// Conjunctions looked at closely.
+    looks: usize,
 }
 
 impl<'a> Normal<'a> {
-    pub(super) fn new(schemas: &'a Schemas<'a>) -> Normal<'a> {
-        Normal { schemas, known: FxHashMap::default(), used: Vec::new(), unchecked: Vec::new() }
+    pub(super) fn new(schemas: &'a Schemas<'a>, strict: bool, relax: bool) -> Normal<'a> {
+        Normal {
+            schemas,
+            strict,
+            relax,
+            known: FxHashMap::default(),
+            overlaps: FxHashMap::default(),
+            used: Vec::new(),
+            is_used: FxHashSet::default(),
+            seen: Vec::new(),
+            any: Vec::new(),
+            looks: 0,
+        }
     }
 
-    /// The alternatives of a value for which all these schemas must hold.
+    /// The alternatives of a value of which all these terms must hold.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`] for a cycle of references that never reaches a value, [`ErrorKind::Limit`] when there
     /// are too many alternatives.
-    pub(super) fn alternatives(&mut self, all: &[SchemaId]) -> Result<Alternatives, GrammarError> {
+    pub(super) fn alternatives(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
+        self.alternatives_in(all, Mode::Plain)
+    }
+
+    /// The same in a mode.
+    pub(super) fn alternatives_in(&mut self, all: &[Term], mode: Mode) -> Result<Alternatives, GrammarError> {
         let mut factors = Vec::with_capacity(all.len());
-        for &id in all {
-            factors.push(self.of(id)?);
+        for &term in all {
+            factors.push(self.of_term(term, mode)?);
         }
         match factors.as_slice() {
             [one] => Ok(one.clone()),
-            factors => self.product(all.first().copied(), factors),
+            factors => {
+                let at = all.iter().find_map(|term| self.schema_of(*term));
+                self.product(at.unwrap_or(self.schemas.root), factors, mode)
+            }
         }
     }
 
-    /// The alternatives of one schema.
-    pub(super) fn of(&mut self, root: SchemaId) -> Result<Alternatives, GrammarError> {
+    fn of_term(&mut self, term: Term, mode: Mode) -> Result<Alternatives, GrammarError> {
+        match (self.goal_of(term), term) {
+            (Some(goal), _) if goal.mode == Mode::Differs => self.of(goal),
+            (Some(goal), _) => self.of(Goal { mode, ..goal }),
+            (None, Term::Any(list)) => {
+                let mut sum = Vec::new();
+                for &term in self.any[list as usize].clone().iter() {
+                    if let Some(goal) = self.goal_of(term) {
+                        sum.extend(self.of(Goal { mode, ..goal })?.iter().cloned());
+                    }
+                }
+                Ok(sum.into())
+            }
+            (None, _) => Ok([].into()),
+        }
+    }
+
+    /// The schema that a term speaks of.
+    pub(super) fn schema_of(&self, term: Term) -> Option<SchemaId> {
+        match term {
+            Term::Holds(schema) | Term::Fails(schema) => Some(schema),
+            Term::Any(list) => self.any[list as usize].iter().find_map(|&term| match term {
+                Term::Holds(schema) | Term::Fails(schema) => Some(schema),
+                _ => None,
+            }),
+            Term::Differs(_) => None,
+        }
+    }
+
+    /// The schemas of a list of those whose annotations count.
+    pub(super) fn seen(&self, list: u32) -> &Rc<[SchemaId]> {
+        &self.seen[list as usize]
+    }
+
+    /// The term for any of some terms; `None` where the list has not been made known.
+    pub(super) fn known_any(&self, terms: &[Term]) -> Option<Term> {
+        match *terms {
+            [only] => Some(only),
+            _ => self.any.iter().position(|known| **known == *terms).map(|position| Term::Any(position as u32)),
+        }
+    }
+
+    /// The alternatives of one goal.
+    pub(super) fn of(&mut self, root: Goal) -> Result<Alternatives, GrammarError> {
         if let Some(known) = self.known.get(&root) {
             return Ok(known.clone());
         }
-        if !self.schemas.get(root).keywords.iter().any(Keyword::applies_in_place) {
-            // Nothing to multiply out, as in most schemas.
-            self.used.push(root);
-            let alternatives: Alternatives = [self.own(root)].into();
-            self.known.insert(root, alternatives.clone());
-            return Ok(alternatives);
+        if root.mode == Mode::Plain && !root.fails {
+            let schema = self.schemas.get(root.schema);
+            if !schema.keywords.iter().any(|keyword| keyword.applies_in_place() || keyword.is_unevaluated()) {
+                // Nothing to multiply out, as in most schemas.
+                self.enter(root);
+                let own: Conjunction = if schema.constrains() { [Atom::Own(root.schema)].into() } else { [].into() };
+                let alternatives: Alternatives = [own].into();
+                self.known.insert(root, alternatives.clone());
+                return Ok(alternatives);
+            }
         }
-        // `entered` holds what is being normalised, outermost first: meeting one of them again is a cycle.
-        let mut work = vec![Step::Enter(root)];
-        let mut entered: Vec<SchemaId> = Vec::new();
-        let mut inside: FxHashSet<SchemaId> = FxHashSet::default();
-        while let Some(step) = work.pop() {
-            let id = match step {
-                Step::Leave(id) => {
-                    let alternatives = self.combine(id)?;
-                    self.known.insert(id, alternatives);
-                    entered.pop();
-                    inside.remove(&id);
-                    continue;
-                }
-                Step::Enter(id) if self.known.contains_key(&id) => continue,
-                Step::Enter(id) => id,
-            };
-            if !inside.insert(id) {
-                return Err(self.cycle(&entered, id));
+        // What is being normalised, outermost first, with goals still to come between; meeting one of the former again
+        // is a cycle.
+        let mut work = vec![root];
+        let mut inside: FxHashSet<Goal> = FxHashSet::default();
+        while let Some(&goal) = work.last() {
+            if self.known.contains_key(&goal) {
+                work.pop();
+                continue;
             }
-            entered.push(id);
-            self.used.push(id);
-            work.push(Step::Leave(id));
-            for keyword in self.schemas.get(id).keywords.iter().rev() {
-                match keyword {
-                    Keyword::Ref(target) => work.push(Step::Enter(*target)),
-                    Keyword::AllOf(parts) | Keyword::AnyOf(parts) => {
-                        work.extend(parts.iter().rev().map(|&part| Step::Enter(part)));
-                    }
-                    Keyword::OneOf(parts) => {
-                        self.unchecked.push(id);
-                        work.extend(parts.iter().rev().map(|&part| Step::Enter(part)));
-                    }
-                    _ => {}
-                }
+            if inside.insert(goal) {
+                self.enter(goal);
             }
+            let missing = self.missing(goal)?;
+            if missing.is_empty() {
+                let alternatives = self.combine(goal)?;
+                self.known.insert(goal, alternatives);
+                inside.remove(&goal);
+                work.pop();
+                continue;
+            }
+            if let Some(&again) = missing.iter().find(|goal| inside.contains(goal)) {
+                let entered: Vec<Goal> = work.iter().copied().filter(|goal| inside.contains(goal)).collect();
+                return Err(self.cycle(&entered, again));
+            }
+            work.extend(missing.into_iter().rev());
         }
         Ok(self.known[&root].clone())
     }
 
-    /// What a schema says itself, beside combining others.
-    pub(super) fn own(&self, id: SchemaId) -> Conjunction {
-        if self.schemas.get(id).constrains() { [id].into() } else { [].into() }
+    fn enter(&mut self, goal: Goal) {
+        if goal.mode != Mode::Differs && goal.mode != Mode::Loose && self.is_used.insert(goal.schema) {
+            self.used.push(goal.schema);
+        }
     }
 
-    /// The alternatives of a schema whose parts are known.
-    fn combine(&self, id: SchemaId) -> Result<Alternatives, GrammarError> {
-        let schema = self.schemas.get(id);
-        let mut factors: Vec<Alternatives> = vec![[self.own(id)].into()];
-        for keyword in &schema.keywords {
-            match keyword {
-                Keyword::Ref(target) => factors.push(self.known[target].clone()),
-                Keyword::AllOf(parts) => factors.extend(parts.iter().map(|part| self.known[part].clone())),
-                Keyword::AnyOf(parts) | Keyword::OneOf(parts) => factors.push(self.sum(id, parts)?),
-                _ => {}
+    /// The goals that must be known before this one.
+    fn missing(&mut self, goal: Goal) -> Result<Vec<Goal>, GrammarError> {
+        let mut missing = Missing::default();
+        if let Some(base) = self.base(goal) {
+            missing.add(&self.known, base);
+        }
+        let choices = self.choices(goal);
+        for &schema in choices.iter().flat_map(|(_, parts)| parts) {
+            missing.add(&self.known, Goal { schema, ..goal });
+            missing.add(&self.known, Goal { schema, fails: false, mode: Mode::Loose });
+        }
+        if !missing.list.is_empty() {
+            return Ok(missing.list);
+        }
+        for (place, parts) in choices {
+            if !self.overlaps.contains_key(&(goal.schema, place)) {
+                let overlaps = self.find_overlaps(goal.schema, &parts)?;
+                self.overlaps.insert((goal.schema, place), overlaps);
             }
         }
-        self.product(Some(id), &factors)
-    }
-
-    fn sum(&self, at: SchemaId, parts: &[SchemaId]) -> Result<Alternatives, GrammarError> {
-        let mut seen: FxHashSet<&Conjunction> = FxHashSet::default();
-        let mut sum = Vec::new();
-        for alternative in parts.iter().flat_map(|part| self.known[part].iter()) {
-            if seen.insert(alternative) {
-                sum.push(alternative.clone());
-            }
-            if sum.len() > MAX_ALTERNATIVES {
-                return Err(self.too_many(at));
+        for factor in self.plan_of(goal) {
+            match factor {
+                Factor::Ways(ways) => {
+                    for piece in ways.into_iter().flatten() {
+                        if let Piece::Goal(goal) = piece {
+                            missing.add(&self.known, goal);
+                        }
+                    }
+                }
+                Factor::AtLeastOne(parts) => {
+                    for &schema in &parts {
+                        missing.add(&self.known, Goal { schema, ..goal });
+                        if goal.mode == Mode::Exact {
+                            missing.add(&self.known, Goal { schema, fails: true, mode: Mode::Plain });
+                        }
+                    }
+                }
             }
         }
-        Ok(sum.into())
+        Ok(missing.list)
     }
 
-    fn product(&self, at: Option<SchemaId>, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
+    /// The `oneOf`s of a goal for which it matters which of their branches may hold together.
+    fn choices(&self, goal: Goal) -> Vec<(u32, Box<[SchemaId]>)> {
+        if goal.fails || matches!(goal.mode, Mode::Loose | Mode::Differs) {
+            return Vec::new();
+        }
+        let keywords = (0..).zip(&self.schemas.get(goal.schema).keywords);
+        let choices = keywords.filter_map(|(place, keyword)| match keyword {
+            Keyword::OneOf(parts) => Some((place, parts.clone())),
+            _ => None,
+        });
+        choices.collect()
+    }
+
+    fn plan_of(&self, goal: Goal) -> Plan {
+        match goal.mode {
+            Mode::Differs => vec![Factor::Ways(self.differences(goal.schema.value))],
+            _ => self.plan(goal),
+        }
+    }
+
+    /// For a schema that speaks of what is not evaluated: the goal that says what is.
+    fn base(&self, goal: Goal) -> Option<Goal> {
+        let speaks = match goal.mode {
+            Mode::Plain => self.schemas.get(goal.schema).keywords.iter().any(Keyword::is_unevaluated),
+            _ => false,
+        };
+        let mode = if goal.fails { Mode::Exact } else { Mode::Tracked };
+        speaks.then_some(Goal { schema: goal.schema, fails: false, mode })
+    }
+
+    /// The alternatives of a goal whose parts are known.
+    fn combine(&mut self, goal: Goal) -> Result<Alternatives, GrammarError> {
+        let id = goal.schema;
+        let base = self.base(goal).map(|base| self.known[&base].clone());
+        if let (Some(base), false) = (&base, goal.fails) {
+            let is_asked = |atom: &&Atom| !matches!(atom, Atom::Seen(_));
+            return Ok(base.iter().map(|all| all.iter().filter(is_asked).copied().collect()).collect());
+        }
+        let mut factors: Vec<Alternatives> = Vec::new();
+        for factor in self.plan_of(goal) {
+            factors.push(match factor {
+                Factor::Ways(ways) => self.sum(goal, ways)?,
+                Factor::AtLeastOne(parts) => self.at_least_one(goal, &parts)?,
+            });
+        }
+        let product = self.product(id, &factors, goal.mode)?;
+        if goal.mode == Mode::Differs {
+            return Ok(product);
+        }
+        let speaks: Vec<u32> = (0..)
+            .zip(&self.schemas.get(id).keywords)
+            .filter(|(_, keyword)| keyword.is_unevaluated())
+            .map(|(place, _)| place)
+            .collect();
+        if speaks.is_empty() {
+            return Ok(product);
+        }
+        if goal.mode == Mode::Loose {
+            // Whatever it says of the rest only allows less; failing to say it may allow everything.
+            return Ok(if goal.fails { [Conjunction::from([])].into() } else { product });
+        }
+        let mut result: Vec<Conjunction> = Vec::new();
+        if let Some(base) = base {
+            // It fails where another keyword does, or where all others hold and this one does not.
+            result.extend(product.iter().cloned());
+            for all in base.iter() {
+                for &keyword in &speaks {
+                    let others = all.iter().filter(|atom| {
+                        !matches!(atom, Atom::Seen(_))
+                            && !matches!(atom, Atom::Unevaluated { schema, .. } if *schema == id)
+                    });
+                    let broken = all.iter().filter_map(|atom| match *atom {
+                        Atom::Unevaluated { schema, keyword: known, seen, .. } if schema == id && known == keyword => {
+                            Some(Atom::Unevaluated { schema, keyword, seen, broken: true })
+                        }
+                        _ => None,
+                    });
+                    result.push(others.copied().chain(broken).collect());
+                }
+            }
+            return Ok(result.into());
+        }
+        for all in product.iter() {
+            let seen: Rc<[SchemaId]> =
+                all.iter().filter_map(|atom| if let Atom::Seen(id) = atom { Some(*id) } else { None }).collect();
+            for &keyword in &speaks {
+                if let Keyword::UnevaluatedItems(inner) = self.schemas.get(id).keywords[keyword as usize] {
+                    let (_, counted) = evaluated(self.schemas, id, &seen);
+                    let terms: Rc<[Term]> = std::iter::once(inner).chain(counted).map(Term::Holds).collect();
+                    position_of(&mut self.any, terms);
+                }
+            }
+            let seen = position_of(&mut self.seen, seen);
+            let rests = speaks.iter().map(|&keyword| Atom::Unevaluated { schema: id, keyword, seen, broken: false });
+            result.push(all.iter().copied().chain(rests).collect());
+        }
+        Ok(result.into())
+    }
+
+    fn sum(&mut self, goal: Goal, ways: Vec<Way>) -> Result<Alternatives, GrammarError> {
+        let mut sum = Sum::default();
+        for way in ways {
+            let alternatives = match &*way {
+                [Piece::Goal(only)] => self.known[only].clone(),
+                _ => {
+                    let factors: Vec<Alternatives> = way
+                        .iter()
+                        .map(|piece| match piece {
+                            Piece::Atom(atom) => [Conjunction::from([*atom])].into(),
+                            Piece::Goal(goal) => self.known[goal].clone(),
+                        })
+                        .collect();
+                    self.product(goal.schema, &factors, goal.mode)?
+                }
+            };
+            sum.add(&alternatives);
+            if sum.list.len() > MAX_ALTERNATIVES {
+                return Err(self.too_many(goal.schema));
+            }
+        }
+        Ok(sum.absorbed(goal.mode))
+    }
+
+    /// Alternatives for every choice of schemas that hold, where their annotations count.
+    fn at_least_one(&mut self, goal: Goal, parts: &[SchemaId]) -> Result<Alternatives, GrammarError> {
+        let parts = parts.iter().map(|&schema| (schema, self.known[&Goal { schema, ..goal }].clone()));
+        let has_seen = |(_, alternatives): &(SchemaId, Alternatives)| {
+            alternatives.iter().any(|all| all.iter().any(|atom| matches!(atom, Atom::Seen(_))))
+        };
+        let (counting, plain): (Vec<_>, Vec<_>) = parts.partition(has_seen);
+        let mut with_some: Alternatives = Rc::new([]);
+        let mut with_none: Alternatives = [Conjunction::from([])].into();
+        for (part, holds) in counting {
+            let mut sum = Sum::default();
+            sum.add(&self.product(goal.schema, &[with_some.clone(), holds.clone()], goal.mode)?);
+            sum.add(&self.product(goal.schema, &[with_none.clone(), holds], goal.mode)?);
+            if goal.mode == Mode::Exact {
+                let fails = self.known[&Goal { schema: part, fails: true, mode: Mode::Plain }].clone();
+                sum.add(&self.product(goal.schema, &[with_some.clone(), fails.clone()], goal.mode)?);
+                with_none = self.product(goal.schema, &[with_none.clone(), fails], goal.mode)?;
+            } else {
+                // Fewer annotations only allow less, so it need not be said that the others fail.
+                sum.add(&with_some);
+            }
+            if sum.list.len() > MAX_ALTERNATIVES {
+                return Err(self.too_many(goal.schema));
+            }
+            with_some = sum.list.into();
+        }
+        let mut sum = Sum::default();
+        sum.add(&with_some);
+        for (_, holds) in plain {
+            sum.add(&self.product(goal.schema, &[with_none.clone(), holds], goal.mode)?);
+        }
+        Ok(sum.list.into())
+    }
+
+    /// The alternatives in which one of each factor holds.
+    fn product(&mut self, at: SchemaId, factors: &[Alternatives], mode: Mode) -> Result<Alternatives, GrammarError> {
+        if mode == Mode::Differs {
+            return self.plain_product(at, factors);
+        }
+        let mut product: Alternatives = [Conjunction::from([])].into();
+        for factor in factors {
+            let before = product.len();
+            if mode == Mode::Plain && factor.len() > 1 && product.len() * factor.len() > FEW_WAYS {
+                let refined = self.refined(at, &product, factor)?;
+                // None left: the plain product keeps one, to say why nothing fits.
+                product = match refined.is_empty() {
+                    true => self.plain_product(at, &[product, factor.clone()])?,
+                    false => refined,
+                };
+                if product.len() > MAX_ALTERNATIVES {
+                    return Err(self.too_many(at));
+                }
+            } else {
+                product = self.plain_product(at, &[product, factor.clone()])?;
+            }
+            if mode != Mode::Loose && product.len() > MANY && product.len() > before.max(factor.len()) {
+                product = self.possible(at, &product)?;
+            }
+        }
+        Ok(product)
+    }
+
+    /// Counts a close look.
+    pub(super) fn look(&mut self, at: SchemaId) -> Result<(), GrammarError> {
+        self.looks += 1;
+        if self.looks > MAX_LOOKS { Err(self.too_many(at)) } else { Ok(()) }
+    }
+
+    /// Those of the alternatives that may hold, or one of them where none may.
+    fn possible(&mut self, at: SchemaId, all: &Alternatives) -> Result<Alternatives, GrammarError> {
+        let mut kept: Vec<Conjunction> = Vec::with_capacity(all.len());
+        for one in all.iter() {
+            self.look(at)?;
+            if !self.is_empty(one, 1)? {
+                kept.push(one.clone());
+            }
+        }
+        if kept.is_empty() {
+            kept.extend(all.first().cloned());
+        }
+        Ok(kept.into())
+    }
+
+    fn plain_product(&self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
         let mut product: Alternatives = [Conjunction::from([])].into();
         for factor in factors {
             let neutral = |alternatives: &Alternatives| matches!(&**alternatives, [only] if only.is_empty());
@@ -156,38 +491,83 @@ impl<'a> Normal<'a> {
             }
             let size = |alternatives: &Alternatives| alternatives.iter().map(|all| all.len() + 1).sum::<usize>();
             let cost = size(&product) * factor.len() + size(factor) * product.len();
-            if product.len() * factor.len() > MAX_ALTERNATIVES || cost > MAX_PRODUCT.max(size(&product) + size(factor))
-            {
-                return Err(
-                    at.map_or_else(|| GrammarError::new(ErrorKind::Limit, "", TOO_MANY), |at| self.too_many(at))
-                );
+            if cost > MAX_PRODUCT.max(size(&product) + size(factor)) {
+                return Err(self.too_many(at));
             }
-            let mut seen: FxHashSet<Conjunction> = FxHashSet::default();
-            let mut next = Vec::new();
+            let mut sum = Sum::default();
+            let mut impossible = None;
             for left in product.iter() {
                 for right in factor.iter() {
                     let both = joined(left, right);
-                    if seen.insert(both.clone()) {
-                        next.push(both);
+                    if self.is_contradiction(&both) {
+                        impossible.get_or_insert(both);
+                    } else {
+                        sum.push(both);
                     }
                 }
+                if sum.list.len() > MAX_ALTERNATIVES {
+                    return Err(self.too_many(at));
+                }
             }
-            product = next.into();
+            if sum.list.is_empty() {
+                // Kept to say why nothing fits.
+                sum.list.extend(impossible);
+            }
+            product = sum.list.into();
         }
         Ok(product)
     }
 
-    fn too_many(&self, at: SchemaId) -> GrammarError {
-        GrammarError::new(ErrorKind::Limit, self.schemas.place(at), TOO_MANY)
+    /// Whether atoms exclude each other at first sight.
+    pub(super) fn is_contradiction(&self, all: &[Atom]) -> bool {
+        if all.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self.schemas))).is_empty() {
+            return true;
+        }
+        let document = self.schemas.document;
+        all.iter().any(|atom| match *atom {
+            Atom::Lacks { name, .. } => {
+                let name = document.name(name);
+                all.iter().any(|other| matches!(*other, Atom::Has { name: other, .. } if document.name(other) == name))
+            }
+            Atom::Broken { schema, .. } => all.contains(&Atom::Own(schema)),
+            _ => false,
+        })
     }
 
-    fn cycle(&self, entered: &[SchemaId], again: SchemaId) -> GrammarError {
-        let start = entered.iter().position(|&id| id == again).unwrap_or(0);
-        let mut places: Vec<String> = entered[start..].iter().take(6).map(|&id| self.schemas.place(id)).collect();
+    pub(super) fn too_many(&self, at: SchemaId) -> GrammarError {
+        // A value that others must differ from is no schema.
+        if at.scope == 0 && self.schemas.by_value[at.value.0 as usize] == Schemas::NONE {
+            let message = "not: a value of enum or const has too many parts to differ in; negate less";
+            return GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message);
+        }
+        let names = self.schemas.get(at).keywords.iter().filter_map(|keyword| match keyword {
+            Keyword::AllOf(_) => Some("allOf"),
+            Keyword::AnyOf(_) => Some("anyOf"),
+            Keyword::OneOf(_) => Some("oneOf"),
+            Keyword::Not(_) => Some("not"),
+            Keyword::If { .. } => Some("if"),
+            Keyword::Dependent(_) => Some("dependencies between keys"),
+            Keyword::Ref(_) => Some("$ref"),
+            _ => None,
+        });
+        let mut names: Vec<&str> = names.collect();
+        names.dedup();
+        let names = if names.is_empty() { "the schemas for one value".to_string() } else { names.join(", ") };
+        let message = format!(
+            "{names}: multiplies out to too many alternatives; move the common part into the branches, give the branches a \
+             required key whose const differs, use anyOf instead of oneOf, or drop some"
+        );
+        GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message)
+    }
+
+    fn cycle(&self, entered: &[Goal], again: Goal) -> GrammarError {
+        let start = entered.iter().position(|&goal| goal == again).unwrap_or(0);
+        let mut places: Vec<String> =
+            entered[start..].iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
         if entered.len() - start > 6 {
             places.push("…".into());
         }
-        let place = self.schemas.place(again);
+        let place = self.schemas.place(again.schema);
         let chain = places.join(" → ");
         let message = format!(
             "nothing can match: the $ref cycle {chain} → {place} comes back to the same value without an end; put \
@@ -197,20 +577,75 @@ impl<'a> Normal<'a> {
     }
 }
 
-const TOO_MANY: &str =
-    "anyOf, oneOf and allOf multiply out to too many alternatives; move the common part into the branches or drop some";
+/// Goals still to be reached, each once.
+#[derive(Default)]
+struct Missing {
+    list: Vec<Goal>,
+    seen: FxHashSet<Goal>,
+}
 
-/// All schemas of both, each once.
-pub(super) fn joined(left: &[SchemaId], right: &[SchemaId]) -> Conjunction {
+impl Missing {
+    fn add(&mut self, known: &FxHashMap<Goal, Alternatives>, goal: Goal) {
+        if !known.contains_key(&goal) && self.seen.insert(goal) {
+            self.list.push(goal);
+        }
+    }
+}
+
+/// Alternatives without repetition.
+#[derive(Default)]
+struct Sum {
+    list: Vec<Conjunction>,
+    seen: FxHashSet<Conjunction>,
+}
+
+impl Sum {
+    fn push(&mut self, all: Conjunction) {
+        if self.seen.insert(all.clone()) {
+            self.list.push(all);
+        }
+    }
+
+    fn add(&mut self, alternatives: &Alternatives) {
+        for all in alternatives.iter() {
+            self.push(all.clone());
+        }
+    }
+
+    /// Without those that ask for all that another one asks for, and more.
+    fn absorbed(mut self, mode: Mode) -> Alternatives {
+        // With annotations, asking for more may allow more.
+        if (2..=FEW).contains(&self.list.len()) && !mode.is_tracked() {
+            let covers = |less: &Conjunction, more: &Conjunction| {
+                less.len() < more.len() && less.iter().all(|atom| more.contains(atom))
+            };
+            let list = &self.list;
+            let kept = list.iter().filter(|more| !list.iter().any(|less| covers(less, more))).cloned().collect();
+            self.list = kept;
+        }
+        self.list.into()
+    }
+}
+
+fn position_of<T: PartialEq + ?Sized>(lists: &mut Vec<Rc<T>>, list: Rc<T>) -> u32 {
+    let position = lists.iter().position(|known| *known == list).unwrap_or_else(|| {
+        lists.push(list);
+        lists.len() - 1
+    });
+    position as u32
+}
+
+/// All atoms of both, each once.
+pub(super) fn joined(left: &[Atom], right: &[Atom]) -> Conjunction {
     if right.is_empty() {
         return left.into();
     }
     let mut both = left.to_vec();
     if left.len() * right.len() < 64 {
-        both.extend(right.iter().filter(|id| !left.contains(id)));
+        both.extend(right.iter().filter(|atom| !left.contains(atom)));
     } else {
-        let seen: FxHashSet<SchemaId> = left.iter().copied().collect();
-        both.extend(right.iter().filter(|id| !seen.contains(id)));
+        let seen: FxHashSet<Atom> = left.iter().copied().collect();
+        both.extend(right.iter().filter(|atom| !seen.contains(atom)));
     }
     both.into()
 }

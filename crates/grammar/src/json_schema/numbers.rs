@@ -7,6 +7,7 @@ use stencilm_regex::{Decimal, End, ExprId, ExprSet, NumberForm, NumberSet, Numbe
 
 use super::Spelling;
 use super::common::common;
+use super::document::Json;
 use super::intervals::between;
 use super::lower::Lowering;
 use super::merge::{Clash, Merged};
@@ -54,7 +55,7 @@ pub(super) enum NumbersError {
 impl Lowering<'_> {
     /// Which numbers the types leave.
     pub(super) fn number_kind(&self, merged: &Merged) -> Kind {
-        let pointless = self.schemas.draft == Draft::D4;
+        let pointless = self.schemas.draft(self.schemas.root) == Draft::D4;
         match (merged.types.meets(Types::INTEGER), merged.types.meets(Types::FRACTION)) {
             (true, false) if pointless => Kind::Pointless,
             (true, false) => Kind::Integer,
@@ -66,13 +67,22 @@ impl Lowering<'_> {
 
     /// The numbers that the constraints leave.
     pub(super) fn number(&mut self, merged: &Merged, at: SchemaId) -> Result<ExprId, GrammarError> {
+        let steps = |fails: bool| {
+            let steps = merged.multiple_of.iter().filter(|step| step.fails == fails);
+            steps.map(|step| step.value.clone()).collect()
+        };
+        let document = self.schemas.document;
+        let excluded = merged.excluded.iter().filter_map(|excluded| match document.get(excluded.value) {
+            Json::Number(text) => Decimal::parse(text),
+            _ => None,
+        });
         let asked = Numbers {
             kind: self.number_kind(merged),
             lower: merged.lower.as_ref().map(|bound| &bound.value),
             upper: merged.upper.as_ref().map(|bound| &bound.value),
-            multiple_of: merged.multiple_of.iter().map(|step| step.value.clone()).collect(),
-            not_multiple_of: Vec::new(),
-            excluded: Vec::new(),
+            multiple_of: steps(false),
+            not_multiple_of: steps(true),
+            excluded: excluded.collect(),
         };
         numbers(&mut self.builder.exprs, asked, self.options.spelling).map_err(|error| {
             let place = merged.multiple_of.first().map_or(at, |step| step.at);
@@ -93,7 +103,11 @@ impl Lowering<'_> {
             (None, Some(high)) => format!("lies below {}", high.value.value),
             (None, None) => "is left".into(),
         };
-        let steps = merged.multiple_of.iter().map(|step| format!("{} (in {})", step.value, place(step.at)));
+        let steps = merged
+            .multiple_of
+            .iter()
+            .filter(|step| !step.fails)
+            .map(|step| format!("{} (in {})", step.value, place(step.at)));
         let what = match (self.number_kind(merged), steps.collect::<Vec<_>>().join(" and of ")) {
             (Kind::Integer | Kind::Pointless, steps) if steps.is_empty() => "integer".into(),
             (Kind::Integer | Kind::Pointless, steps) => format!("integer that is a multiple of {steps}"),

@@ -22,21 +22,35 @@ struct Parser<'a> {
     slots: Vec<Slot<'a>>,
 }
 
-/// Reads one JSON text.
+/// Reads the JSON text of a schema, and then those of the documents beside it, each under its URI.
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many values.
-pub(super) fn parse(text: &str, max_bytes: usize) -> Result<Document<'_>, GrammarError> {
-    if text.len() > max_bytes {
-        let message = format!(
-            "the schema has {} bytes and at most {max_bytes} are accepted; split it up, or raise `schema_bytes` of the limits",
-            text.len()
-        );
-        return Err(GrammarError::new(ErrorKind::Limit, "", message));
-    }
+pub(super) fn parse<'t>(
+    text: &'t str,
+    beside: &'t [(String, String)],
+    max_bytes: usize,
+) -> Result<Document<'t>, GrammarError> {
     let mut parser = Parser { text, at: 0, slots: Vec::with_capacity(text.len() / 16) };
-    parser.document()?;
-    Ok(Document { slots: parser.slots })
+    let mut roots = Vec::with_capacity(1 + beside.len());
+    let mut bytes = 0;
+    for (uri, text) in std::iter::once(("", text)).chain(beside.iter().map(|(uri, text)| (&**uri, &**text))) {
+        bytes += text.len();
+        if bytes > max_bytes {
+            let message = format!(
+                "the schema has {bytes} bytes and at most {max_bytes} are accepted; split it up, or raise \
+                 `schema_bytes` of the limits"
+            );
+            return Err(GrammarError::new(ErrorKind::Limit, uri, message));
+        }
+        (parser.text, parser.at) = (text, 0);
+        parser.document().map_err(|error| match uri {
+            "" => error,
+            uri => GrammarError { place: format!("{uri}, {}", error.place), ..error },
+        })?;
+        roots.push((JsonId(parser.slots.len() as u32 - 1), uri));
+    }
+    Ok(Document { slots: parser.slots, roots })
 }
 
 impl<'a> Parser<'a> {

@@ -1,73 +1,112 @@
-//! `$ref` to the schema it means, inside one document (JSON Schema Core section 8.2; JSON Pointer, RFC 6901).
+//! References to the schemas they mean (JSON Schema Core section 8.2; JSON Pointer, RFC 6901).
 //!
-//! Nothing is ever fetched. A pointer is read from the root of the innermost resource, that is, from the nearest
-//! enclosing schema with an `$id` of its own.
+//! A *resource* is a schema with a URI of its own: the outermost schema of every text, and whatever declares an `$id`.
+//! References are read relative to the resource they stand in, pointers and anchors belong to the resource they name.
+//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, or nothing.
+
+use std::cell::OnceCell;
 
 use rustc_hash::FxHashMap;
 
 use super::document::{Document, Json, JsonId, quoted};
+use super::uri;
+use super::vocabulary::Draft;
 
 /// Why a reference leads nowhere.
 pub(super) enum RefProblem {
-    /// It could mean something, but not inside this document.
+    /// It could mean something, but not with the documents at hand.
     Unsupported(String),
     /// It is wrong.
     Invalid(String),
 }
 
-/// The resources of a document.
-pub(super) struct Refs {
-    /// Absolute URIs of the schemas that declare one, without an empty fragment; `None` where two declare the same.
-    by_uri: FxHashMap<Box<str>, Option<JsonId>>,
-    nested_resources: bool,
-    /// The keyword that declares a URI: `$id`, or `id` up to draft 4.
-    id_keyword: &'static str,
+/// What a reference means.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub(super) schema: JsonId,
+    /// The resource it stands in.
+    pub(super) resource: JsonId,
 }
 
-impl Refs {
-    pub(super) fn new(document: &Document, id_keyword: &'static str) -> Refs {
-        let mut refs = Refs { by_uri: FxHashMap::default(), nested_resources: false, id_keyword };
-        for id in document.inside(document.root()) {
-            let Some(uri) = refs.resource_uri(document, id) else { continue };
-            refs.nested_resources |= id != document.root();
-            let twice = refs.by_uri.contains_key(uri);
-            refs.by_uri.insert(uri.into(), (!twice).then_some(id));
-        }
-        refs
+/// The references of a document.
+pub(super) struct Refs<'t> {
+    document: &'t Document<'t>,
+    /// The drafts of the texts.
+    drafts: Vec<Draft>,
+    /// Searched for only when a reference is not a pointer within a text without `$id`s.
+    resources: OnceCell<Resources<'t>>,
+}
+
+/// The resources and the names in them.
+#[derive(Default)]
+pub(super) struct Resources<'t> {
+    /// Absolute URIs without fragments; `None` where two resources declare the same.
+    by_uri: FxHashMap<String, Option<JsonId>>,
+    /// The same the other way.
+    uris: FxHashMap<JsonId, String>,
+    /// Names of places, by resource; `None` where a name is declared twice.
+    anchors: FxHashMap<(JsonId, &'t str), Option<JsonId>>,
+    /// The `$dynamicAnchor`s, by resource; a true `$recursiveAnchor` is the one without a name.
+    pub(super) dynamic: Vec<(JsonId, &'t str, JsonId)>,
+}
+
+impl<'t> Refs<'t> {
+    pub(super) fn new(document: &'t Document<'t>, drafts: Vec<Draft>) -> Refs<'t> {
+        Refs { document, drafts, resources: OnceCell::new() }
+    }
+
+    /// The draft that a schema is written in.
+    pub(super) fn draft(&self, at: JsonId) -> Draft {
+        self.drafts[self.document.text_of(at)]
     }
 
     /// What `reference`, standing in the schema `from`, points to.
-    pub(super) fn resolve(&self, document: &Document, from: JsonId, reference: &str) -> Result<JsonId, RefProblem> {
-        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let resource = if uri.is_empty() {
-            self.resource_of(document, from)
+    pub(super) fn resolve(&self, from: JsonId, reference: &str) -> Result<Target, RefProblem> {
+        let (name, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let fragment = percent_decoded(fragment)
+            .ok_or_else(|| RefProblem::Invalid("its % escapes are malformed; write %25 for a % sign".into()))?;
+        let here = self.resource_of(from);
+        let resource = if name.is_empty() {
+            here
         } else {
-            match self.by_uri.get(uri) {
-                // A relative `$id` means different things in different places; only a full URI is the same everywhere.
-                Some(&Some(id)) if uri.contains(':') => id,
-                _ => {
+            let resources = self.resources();
+            let base = resources.uris.get(&here).map_or("", String::as_str);
+            match resources.by_uri.get(&uri::resolve(base, name)) {
+                Some(&Some(found)) => found,
+                Some(None) => return Err(RefProblem::Invalid("two schemas declare this $id; rename one".into())),
+                None => {
                     return Err(RefProblem::Unsupported(
-                        "it leads out of this schema and nothing is ever fetched; copy the target into $defs and point \
-                         there"
+                        "it leads out of this schema and nothing is ever fetched; supply its target in `documents`, or \
+                         copy it into $defs and point there"
                             .into(),
                     ));
                 }
             }
         };
-        let fragment = percent_decoded(fragment)
-            .ok_or_else(|| RefProblem::Invalid("its % escapes are malformed; write %25 for a % sign".into()))?;
         if fragment.is_empty() {
-            return Ok(resource);
+            return Ok(Target { schema: resource, resource });
         }
-        let Some(pointer) = fragment.strip_prefix('/') else {
-            return Err(RefProblem::Unsupported(
-                "references by anchor name are not supported; use a JSON pointer such as #/$defs/name".into(),
-            ));
-        };
-        self.walk(document, resource, pointer)
+        if let Some(pointer) = fragment.strip_prefix('/') {
+            let schema = match self.walk(resource, pointer) {
+                // Where an `id` within is meant as a name only, pointers are meant from the outermost schema.
+                Err(problem) => {
+                    self.walk(self.document.roots[self.document.text_of(resource)].0, pointer).map_err(|_| problem)?
+                }
+                Ok(schema) => schema,
+            };
+            return Ok(Target { schema, resource: self.resource_of(schema) });
+        }
+        match self.resources().anchors.get(&(resource, fragment.as_str())) {
+            Some(&Some(schema)) => Ok(Target { schema, resource }),
+            Some(None) => Err(RefProblem::Invalid("two schemas declare this anchor; rename one".into())),
+            None => Err(RefProblem::Invalid(
+                "no schema there declares this anchor; use a JSON pointer such as #/$defs/name".into(),
+            )),
+        }
     }
 
-    fn walk(&self, document: &Document, resource: JsonId, pointer: &str) -> Result<JsonId, RefProblem> {
+    fn walk(&self, resource: JsonId, pointer: &str) -> Result<JsonId, RefProblem> {
+        let document = self.document;
         let mut at = resource;
         let mut place = Place::Schema;
         for step in pointer.split('/') {
@@ -97,13 +136,16 @@ impl Refs {
         }
     }
 
-    fn resource_of(&self, document: &Document, from: JsonId) -> JsonId {
-        if !self.nested_resources {
-            return document.root();
+    /// The resource that a value stands in.
+    pub(super) fn resource_of(&self, from: JsonId) -> JsonId {
+        let (root, _) = self.document.roots[self.document.text_of(from)];
+        let uris = &self.resources().uris;
+        if uris.len() == self.document.roots.len() {
+            return root;
         }
         let mut at = from;
-        while self.resource_uri(document, at).is_none() {
-            match document.parent(at) {
+        while at != root && !uris.contains_key(&at) {
+            match self.document.parent(at) {
                 Some(parent) => at = parent,
                 None => break,
             }
@@ -111,20 +153,109 @@ impl Refs {
         at
     }
 
-    /// The URI that a schema declares for itself.
-    fn resource_uri<'a>(&self, document: &'a Document, id: JsonId) -> Option<&'a str> {
-        match document.get(*document.entries(id)?.get(self.id_keyword)?) {
-            Json::String(uri) => Some(uri.strip_suffix('#').unwrap_or(uri)).filter(|uri| !uri.contains('#')),
-            _ => None,
+    /// All resources, searched for at the first call.
+    pub(super) fn resources(&self) -> &Resources<'t> {
+        self.resources.get_or_init(|| {
+            let mut resources = Resources::default();
+            for (text, &(root, uri)) in self.document.roots.iter().enumerate() {
+                self.search(root, uri, self.drafts[text], &mut resources);
+            }
+            resources
+        })
+    }
+
+    fn search(&self, root: JsonId, uri: &'t str, draft: Draft, resources: &mut Resources<'t>) {
+        let document = self.document;
+        let first = document.inside(root).next().unwrap_or(root).0;
+        let base = uri.split('#').next().unwrap_or(uri).to_string();
+        if !uri.is_empty() {
+            resources.by_uri.insert(base.clone(), Some(root));
+        }
+        resources.uris.insert(root, base);
+        // Parents come after their children, so what a value is for is known before its parts are looked at.
+        let mut places = vec![Place::Elsewhere; (root.0 - first + 1) as usize];
+        let mut owners = vec![root; places.len()];
+        for id in (first..=root.0).rev().map(JsonId) {
+            let at = (id.0 - first) as usize;
+            if id == root {
+                places[at] = Place::Schema;
+            } else if let Some(parent) = document.parent(id) {
+                let above = (parent.0 - first) as usize;
+                owners[at] = owners[above];
+                places[at] = places[above].after(document.key(id));
+            }
+            let is_schema = matches!(places[at], Place::Schema | Place::SchemaOrList);
+            let Some(entries) = document.entries(id).filter(|_| is_schema) else { continue };
+            let mut names = Names::default();
+            for (keyword, &value) in entries.iter().filter(|(keyword, _)| keyword.starts_with(['$', 'i'])) {
+                match (keyword, document.get(value)) {
+                    ("$id", Json::String(text)) => names.id = Some(text),
+                    ("id", Json::String(text)) if draft == Draft::D4 => names.id = Some(text),
+                    ("$anchor", Json::String(text)) => names.anchor = text,
+                    ("$dynamicAnchor", Json::String(text)) => names.dynamic = Some(text),
+                    ("$recursiveAnchor", Json::Bool(true)) => names.recursive = true,
+                    // Up to draft 7, `$ref` hides what stands beside it.
+                    ("$ref", _) => names.hidden = draft <= Draft::D7,
+                    _ => {}
+                }
+            }
+            if names.hidden {
+                continue;
+            }
+            if let Some(declared) = names.id {
+                let (name, anchor) = declared.split_once('#').unwrap_or((declared, ""));
+                if !name.is_empty() {
+                    let base = &resources.uris[&owners[at]];
+                    let uri = uri::resolve(base, name);
+                    owners[at] = id;
+                    let twice = resources.by_uri.get(&uri).is_some_and(|&known| known != Some(id));
+                    resources.by_uri.insert(uri.clone(), (!twice).then_some(id));
+                    resources.uris.insert(id, uri);
+                }
+                resources.add_anchor(owners[at], anchor, id);
+            }
+            let owner = owners[at];
+            resources.add_anchor(owner, names.anchor, id);
+            if let Some(name) = names.dynamic {
+                resources.add_anchor(owner, name, id);
+                resources.dynamic.push((owner, name, id));
+            }
+            if names.recursive {
+                resources.dynamic.push((owner, "", id));
+            }
+        }
+    }
+}
+
+/// What one schema declares about itself.
+#[derive(Default)]
+struct Names<'t> {
+    id: Option<&'t str>,
+    anchor: &'t str,
+    dynamic: Option<&'t str>,
+    recursive: bool,
+    hidden: bool,
+}
+
+impl<'t> Resources<'t> {
+    fn add_anchor(&mut self, owner: JsonId, name: &'t str, id: JsonId) {
+        if !name.is_empty() {
+            let twice = self.anchors.get(&(owner, name)).is_some_and(|&known| known != Some(id));
+            self.anchors.insert((owner, name), (!twice).then_some(id));
         }
     }
 }
 
 /// What the steps of a pointer have reached: decides whether an object there is a schema.
+#[derive(Clone, Copy, PartialEq)]
 enum Place {
     Schema,
+    /// An object of schemas, or a list of them.
     Schemas,
+    SchemaOrList,
+    /// Given values.
     Data,
+    /// What an unknown keyword holds: anything, also what looks like a schema.
     Elsewhere,
 }
 
@@ -133,15 +264,27 @@ impl Place {
         match self {
             Place::Schemas => Place::Schema,
             Place::Schema => match step {
-                "const" | "enum" | "default" | "examples" => Place::Data,
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Place::Schemas,
-                "allOf" | "anyOf" | "oneOf" | "prefixItems" => Place::Schemas,
+                "const" | "enum" => Place::Data,
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies"
+                | "allOf" | "anyOf" | "oneOf" | "prefixItems" => Place::Schemas,
+                "items" => Place::SchemaOrList,
+                "additionalItems"
+                | "additionalProperties"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "contentSchema" => Place::Schema,
                 _ => Place::Elsewhere,
             },
-            // `items` and the like hold a schema or a list of them; unknown keywords may hold anything.
-            Place::Elsewhere if matches!(step, "properties" | "$defs" | "definitions") => Place::Schemas,
-            Place::Elsewhere => Place::Elsewhere,
-            Place::Data => Place::Data,
+            // A list where its entries are numbered.
+            Place::SchemaOrList if step.bytes().all(|byte| byte.is_ascii_digit()) => Place::Schema,
+            Place::SchemaOrList => Place::Schema.after(step),
+            Place::Data | Place::Elsewhere => self,
         }
     }
 }
@@ -184,16 +327,24 @@ mod tests {
     use crate::json_schema::parse::parse;
 
     #[test]
-    fn pointers_resolve() {
+    fn references_resolve() {
+        let beside = [
+            ("http://a.example/other.json".to_string(), r#"{"$defs": {"y": {"$anchor": "y"}}}"#.to_string()),
+            ("names".to_string(), r#"{"$id": "http://c.example/", "type": "null"}"#.to_string()),
+        ];
         let document = parse(
-            r##"{"$id": "http://a.example/root", "$defs": {"a~/b%": true, "in": {"$id": "http://a.example/in", "$defs": {"x": {}},
-                "not": {"$ref": "#/$defs/x"}}}, "items": [{"minimum": 1}], "enum": [{"a": 1}], "properties": {"enum": {}}}"##,
+            r##"{"$id": "http://a.example/root", "$defs": {"a~/b%": true, "in": {"$id": "in", "$defs": {"x": {}},
+                "not": {"$ref": "#/$defs/x"}}, "named": {"$anchor": "here"}}, "items": [{"minimum": 1}],
+                "enum": [{"a": 1, "$id": "data", "$anchor": "data"}], "properties": {"enum": {}, "$id": {"$anchor": "odd"}},
+                "unknown": {"$id": "unknown"}}"##,
+            &beside,
             1_000,
         )
         .unwrap();
-        let refs = Refs::new(&document, "$id");
-        let target = |reference: &str| match refs.resolve(&document, document.root(), reference) {
-            Ok(id) => document.pointer(id),
+        let refs = Refs::new(&document, vec![Draft::Unnamed; 3]);
+        let inner = refs.resolve(document.root(), "in").ok().unwrap().schema;
+        let target = |from: JsonId, reference: &str| match refs.resolve(from, reference) {
+            Ok(target) => document.pointer(target.schema),
             Err(RefProblem::Invalid(_)) => "invalid".into(),
             Err(RefProblem::Unsupported(_)) => "unsupported".into(),
         };
@@ -208,15 +359,27 @@ mod tests {
             ("#/properties/enum", "#/properties/enum"),
             ("#/items/0/minimum", "invalid"),
             ("http://a.example/in#/$defs/x", "#/$defs/in/$defs/x"),
+            ("in#/$defs/x", "#/$defs/in/$defs/x"),
+            ("/in", "#/$defs/in"),
             ("http://a.example/root", "#"),
             ("http://b.example/", "unsupported"),
             ("file:///etc/passwd", "unsupported"),
-            ("other.json", "unsupported"),
-            ("#anchor", "unsupported"),
+            ("data", "unsupported"),
+            ("unknown", "unsupported"),
+            ("#data", "invalid"),
+            ("#here", "#/$defs/named"),
+            ("#odd", "#/properties/$id"),
+            ("#there", "invalid"),
+            ("other.json", "http://a.example/other.json#"),
+            ("other.json#y", "http://a.example/other.json#/$defs/y"),
+            ("http://c.example/", "names#"),
             ("#/%zz", "invalid"),
             ("#/~2", "invalid"),
         ] {
-            assert_eq!(target(reference), expected, "{reference}");
+            assert_eq!(target(document.root(), reference), expected, "{reference}");
         }
+        assert_eq!(target(inner, "#/$defs/x"), "#/$defs/in/$defs/x");
+        assert_eq!(target(inner, "root#here"), "#/$defs/named");
+        assert_eq!(target(inner, "#here"), "invalid");
     }
 }

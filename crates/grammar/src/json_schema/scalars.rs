@@ -4,12 +4,12 @@ use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, parse_pattern};
 
 use super::common::common;
-use super::document::{Json, JsonId};
+use super::document::Json;
 use super::explain::Branch;
 use super::lengths::{self, Lengths};
 use super::lower::Lowering;
-use super::merge::{From, Merged};
-use super::schema::{SchemaId, Schemas, Types};
+use super::merge::Merged;
+use super::schema::{SchemaId, Types};
 use super::strings::quote;
 use crate::error::{ErrorKind, GrammarError};
 
@@ -22,9 +22,23 @@ impl<'a> Lowering<'a> {
         scalars: &mut Vec<ExprId>,
         branches: &mut Vec<Branch>,
     ) -> Result<(), GrammarError> {
-        for (types, words) in [(Types::NULL, common().null), (Types::BOOLEAN, common().booleans)] {
-            if merged.types.meets(types) {
-                scalars.push(words);
+        let document = self.schemas.document;
+        let is_excluded = |wanted: &dyn Fn(&Json) -> bool| {
+            merged.excluded.iter().any(|excluded| wanted(document.get(excluded.value)))
+        };
+        if merged.types.meets(Types::NULL) && !is_excluded(&|value| matches!(value, Json::Null)) {
+            scalars.push(common().null);
+            branches.push(Branch::Possible);
+        }
+        if merged.types.meets(Types::BOOLEAN) {
+            let left =
+                [false, true].map(|word| !is_excluded(&|value| matches!(value, Json::Bool(known) if *known == word)));
+            match left {
+                [true, true] => scalars.push(common().booleans),
+                [false, false] => {}
+                [no, _] => scalars.push(self.builder.exprs.literal(if no { b"false" } else { b"true" })),
+            }
+            if left != [false, false] {
                 branches.push(Branch::Possible);
             }
         }
@@ -45,11 +59,25 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
+    pub(super) fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let (mut min, mut max) = (merged.min_length, merged.max_length);
         let bodies = self.text_bodies(merged)?;
+        let document = self.schemas.document;
+        let excluded: Vec<&str> = (merged.excluded.iter())
+            .filter_map(
+                |excluded| if let Json::String(text) = document.get(excluded.value) { Some(&**text) } else { None },
+            )
+            .collect();
         if bodies.is_empty() {
-            return Ok(self.strings.any_string(&mut self.builder.exprs, min, max));
+            let exprs = &mut self.builder.exprs;
+            let any = self.strings.any_string(exprs, min, max);
+            if excluded.is_empty() {
+                return Ok(any);
+            }
+            // In every spelling, since the others may have any.
+            let excluded = self.strings.literals_in_any_spelling(exprs, &excluded);
+            let others = exprs.not(excluded);
+            return Ok(exprs.and(&[any, others]));
         }
         if min > 0 || max.is_some() {
             let lengths = self.text_lengths(merged);
@@ -59,35 +87,55 @@ impl<'a> Lowering<'a> {
             max = max.filter(|max| lengths.max.is_none_or(|longest| longest > u64::from(*max)));
         }
         let exprs = &mut self.builder.exprs;
-        let body = exprs.and(&bodies);
-        let mut string = quote(exprs, body);
+        let mut parts = Vec::new();
+        let mut holding = Vec::new();
+        for (body, fails) in bodies {
+            if fails {
+                let body = quote(exprs, body);
+                parts.push(exprs.not(body));
+            } else {
+                holding.push(body);
+            }
+        }
+        if holding.is_empty() {
+            parts.push(self.strings.any_constrained(exprs));
+        } else {
+            let body = exprs.and(&holding);
+            parts.push(quote(exprs, body));
+        }
+        if !excluded.is_empty() {
+            let excluded = self.strings.literals(exprs, &excluded);
+            parts.push(exprs.not(excluded));
+        }
         if min > 0 || max.is_some() {
             // Counted between the quotes, where every character is one of its spellings.
-            let counted = self.strings.any_string(exprs, min, max);
-            string = exprs.and(&[string, counted]);
+            parts.push(self.strings.any_string(exprs, min, max));
         }
-        Ok(string)
+        Ok(exprs.and(&parts))
     }
 
     /// Bounds on the lengths that the patterns and formats in force leave.
     fn text_lengths(&self, merged: &Merged) -> Lengths {
-        let patterns = merged.patterns.iter().filter_map(|pattern| match self.schemas.document.get(pattern.value) {
+        let holding = merged.patterns.iter().filter(|pattern| !pattern.fails);
+        let patterns = holding.filter_map(|pattern| match self.schemas.document.get(pattern.value) {
             // A relaxed pattern is not known here and bounds nothing.
             Json::String(text) if self.patterns.contains_key(&**text) => Some(lengths::of_pattern(text)),
             _ => None,
         });
-        let formats = merged.formats.iter().map(|format| lengths::of_format(format.value));
+        let holding = merged.formats.iter().filter(|format| !format.fails);
+        let formats = holding.map(|format| lengths::of_format(format.value));
         patterns.chain(formats).fold(Lengths::ANY, Lengths::and)
     }
 
-    /// What stands between the quotes, once for each pattern and format.
-    pub(super) fn text_bodies(&mut self, merged: &Merged) -> Result<Vec<ExprId>, GrammarError> {
+    /// What stands between the quotes, once for each pattern and format, and whether it must not.
+    pub(super) fn text_bodies(&mut self, merged: &Merged) -> Result<Vec<(ExprId, bool)>, GrammarError> {
         let mut bodies = Vec::with_capacity(merged.patterns.len() + merged.formats.len());
         for pattern in &merged.patterns {
-            bodies.extend(self.pattern(pattern)?);
+            let Json::String(text) = self.schemas.document.get(pattern.value) else { continue };
+            bodies.extend(self.pattern(text, "pattern", pattern.at)?.map(|body| (body, pattern.fails)));
         }
         for format in &merged.formats {
-            bodies.push(self.strings.format(&mut self.builder.exprs, format.value));
+            bodies.push((self.strings.format(&mut self.builder.exprs, format.value), format.fails));
         }
         bodies.sort_unstable();
         bodies.dedup();
@@ -95,10 +143,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// The body that contains a match of a pattern; `None` where the pattern is relaxed.
-    fn pattern(&mut self, pattern: &From<JsonId>) -> Result<Option<ExprId>, GrammarError> {
-        let schemas: &'a Schemas<'a> = self.schemas;
-        let Json::String(text) = schemas.document.get(pattern.value) else { return Ok(None) };
-        if let Some(&known) = self.patterns.get(&**text) {
+    pub(super) fn pattern(
+        &mut self,
+        text: &'a str,
+        keyword: &str,
+        at: SchemaId,
+    ) -> Result<Option<ExprId>, GrammarError> {
+        if let Some(&known) = self.patterns.get(text) {
             return Ok(Some(known));
         }
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
@@ -112,12 +163,12 @@ impl<'a> Lowering<'a> {
         };
         let kind = match error.kind {
             PatternErrorKind::Unsupported => {
-                self.relax(pattern.at, "pattern", &error.to_string())?;
+                self.relax(at, keyword, &error.to_string())?;
                 return Ok(None);
             }
             PatternErrorKind::Syntax => ErrorKind::Syntax,
             PatternErrorKind::Limit => ErrorKind::Limit,
         };
-        Err(GrammarError::new(kind, self.schemas.place(pattern.at), format!("pattern: {error}")))
+        Err(GrammarError::new(kind, self.schemas.place(at), format!("{keyword}: {error}")))
     }
 }

@@ -5,14 +5,20 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
 use stencilm_regex::Decimal;
 
 use super::document::{Document, JsonId};
+use super::refs::Refs;
+use super::scopes::Scopes;
 use super::vocabulary::Draft;
 
-/// A schema, as the JSON value it stands in.
+/// A schema, as the JSON value it stands in, and the dynamic scope it is read in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct SchemaId(pub(super) JsonId);
+pub(super) struct SchemaId {
+    pub(super) value: JsonId,
+    pub(super) scope: u32,
+}
 
 /// JSON types as bits. Numbers count as two: the integers and all others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -173,21 +179,57 @@ pub(super) enum Keyword {
     PrefixItems(Box<[SchemaId]>),
     /// All elements after the first ones.
     Items(SchemaId),
+    /// How many elements match.
+    Contains {
+        schema: SchemaId,
+        min: u32,
+        max: Option<u32>,
+    },
+    UniqueItems,
+    UnevaluatedItems(SchemaId),
     /// The JSON object whose values are schemas.
     Properties(JsonId),
+    /// The JSON object whose keys are patterns and whose values are schemas.
+    PatternProperties(JsonId),
     /// The JSON array of keys.
     Required(JsonId),
     AdditionalProperties(SchemaId),
+    UnevaluatedProperties(SchemaId),
+    PropertyNames(SchemaId),
+    MinProperties(u32),
+    MaxProperties(u32),
     AllOf(Box<[SchemaId]>),
     AnyOf(Box<[SchemaId]>),
     OneOf(Box<[SchemaId]>),
     Ref(SchemaId),
+    Not(SchemaId),
+    If {
+        condition: SchemaId,
+        then: Option<SchemaId>,
+        otherwise: Option<SchemaId>,
+    },
+    /// The JSON object that says for some keys what holds where they are: an array of other keys, or a schema.
+    Dependent(JsonId),
 }
 
 impl Keyword {
     /// Whether the keyword only combines other schemas for the same value.
     pub(super) fn applies_in_place(&self) -> bool {
-        matches!(self, Keyword::AllOf(_) | Keyword::AnyOf(_) | Keyword::OneOf(_) | Keyword::Ref(_))
+        matches!(
+            self,
+            Keyword::AllOf(_)
+                | Keyword::AnyOf(_)
+                | Keyword::OneOf(_)
+                | Keyword::Ref(_)
+                | Keyword::Not(_)
+                | Keyword::If { .. }
+                | Keyword::Dependent(_)
+        )
+    }
+
+    /// Whether the keyword speaks of what the others beside it and inside them have not spoken of.
+    pub(super) fn is_unevaluated(&self) -> bool {
+        matches!(self, Keyword::UnevaluatedProperties(_) | Keyword::UnevaluatedItems(_))
     }
 }
 
@@ -221,16 +263,20 @@ pub(super) struct Fate<'t> {
 impl Schema<'_> {
     /// Whether the schema says something of its own, beside combining others.
     pub(super) fn constrains(&self) -> bool {
-        self.never || self.keywords.iter().any(|keyword| !keyword.applies_in_place())
+        self.never || self.keywords.iter().any(|keyword| !keyword.applies_in_place() && !keyword.is_unevaluated())
     }
 }
 
 /// All schemas of a document that can be reached.
 pub(super) struct Schemas<'t> {
     pub(super) document: &'t Document<'t>,
-    pub(super) draft: Draft,
-    /// Positions in `list` by JSON value; [`Schemas::NONE`] where no schema stands.
+    pub(super) refs: Refs<'t>,
+    pub(super) scopes: Scopes<'t>,
+    pub(super) root: SchemaId,
+    /// Positions in `list` by JSON value, in scope 0; [`Schemas::NONE`] where no schema stands.
     pub(super) by_value: Vec<u32>,
+    /// The same in other scopes.
+    pub(super) by_scope: FxHashMap<SchemaId, u32>,
     pub(super) list: Vec<Schema<'t>>,
 }
 
@@ -238,17 +284,27 @@ impl<'t> Schemas<'t> {
     /// No schema.
     pub(super) const NONE: u32 = u32::MAX;
 
-    pub(super) fn root(&self) -> SchemaId {
-        SchemaId(self.document.root())
-    }
-
     /// The schema behind an id, which stands for a value that was read as a schema.
     pub(super) fn get(&self, id: SchemaId) -> &Schema<'t> {
-        &self.list[self.by_value[id.0.0 as usize] as usize]
+        let position = if id.scope == 0 { self.by_value[id.value.0 as usize] } else { self.by_scope[&id] };
+        &self.list[position as usize]
+    }
+
+    /// A schema inside another one, as a value inside its value.
+    pub(super) fn inner(&self, outer: SchemaId, value: JsonId) -> SchemaId {
+        if outer.scope == 0 {
+            return SchemaId { value, scope: 0 };
+        }
+        SchemaId { value, scope: self.scopes.inside(outer.scope, self.refs.resource_of(value)) }
+    }
+
+    /// The draft that a schema is written in.
+    pub(super) fn draft(&self, id: SchemaId) -> Draft {
+        self.refs.draft(id.value)
     }
 
     /// The JSON pointer of a schema.
     pub(super) fn place(&self, id: SchemaId) -> String {
-        self.document.pointer(id.0)
+        self.document.pointer(id.value)
     }
 }

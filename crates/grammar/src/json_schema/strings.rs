@@ -110,6 +110,21 @@ impl Strings {
         exprs.concat(mark, rest)
     }
 
+    /// Any of these strings, with quotes, in every spelling.
+    pub(super) fn literals_in_any_spelling(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+        let spelling = std::mem::replace(&mut self.spelling, Spelling::Any);
+        let literals = self.literals(exprs, texts);
+        self.spelling = spelling;
+        literals
+    }
+
+    /// Any string, with quotes, in the spelling of constrained ones.
+    pub(super) fn any_constrained(&mut self, exprs: &mut ExprSet) -> ExprId {
+        let character = self.class(exprs, self.spelling, &[(0, 0x10ffff)]);
+        let body = exprs.repeat(character, 0, None);
+        quote(exprs, body)
+    }
+
     /// The same without quotes.
     pub(super) fn bodies(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
         self.trie(exprs, texts, ExprId::EMPTY)

@@ -1,12 +1,13 @@
 //! Whether a given value fits merged constraints: decides which values of an `enum` stay.
 
+use rustc_hash::FxHashSet;
 use stencilm_regex::{Decimal, End, NumberForm, NumberSet};
 
+use super::atoms::Term;
 use super::canonical::canonical;
-use super::document::{Json, JsonId, quoted};
+use super::document::{Entries, Json, JsonId, quoted};
 use super::lower::Lowering;
 use super::merge::{Merged, merge, type_of};
-use super::schema::SchemaId;
 use crate::error::{ErrorKind, GrammarError};
 
 /// Deepest value checked against the schemas beside an `enum`.
@@ -31,6 +32,7 @@ impl Lowering<'_> {
             return Ok(Some(format!("its type is not {}", merged.types)));
         }
         match document.get(value) {
+            _ if self.is_excluded(value, merged) => Ok(Some("it is excluded".into())),
             Json::Null | Json::Bool(_) => Ok(None),
             Json::Number(text) => Ok(Decimal::parse(text).and_then(|number| outside(&number, merged))),
             Json::String(text) => self.text_misfit(text, merged),
@@ -49,17 +51,27 @@ impl Lowering<'_> {
                         return Ok(Some(format!("at index {place}, {why}")));
                     }
                 }
-                Ok(None)
+                self.elements_misfit(items, merged, level)
             }
             Json::Object(entries) => {
+                let count = entries.len();
+                if count < merged.min_members as usize {
+                    return Ok(Some(format!("it has fewer than {} members", merged.min_members)));
+                }
+                if let Some(max) = merged.max_members.filter(|&max| count > max as usize) {
+                    return Ok(Some(format!("it has more than {max} members")));
+                }
                 let required = merged.known.iter().filter(|(_, known)| known.required.is_some());
                 if let Some((name, _)) = required.into_iter().find(|(name, _)| !entries.contains_key(name)) {
                     return Ok(Some(format!("it lacks the required key {}", quoted(name))));
                 }
+                if !merged.rules.is_empty() || !merged.some.is_empty() || !merged.names.is_empty() {
+                    return self.members_misfit(entries, merged, level);
+                }
                 for (key, &inner) in entries.iter() {
                     let known = merged.known.get(key);
-                    if known.is_none() && merged.closed {
-                        return Ok(Some(format!("its key {} is not declared", quoted(key))));
+                    if known.is_none() && merged.closed || known.is_some_and(|known| known.forbidden.is_some()) {
+                        return Ok(Some(format!("its key {} is not allowed", quoted(key))));
                     }
                     let all = known.map_or(&merged.free, |known| &known.value);
                     if let Some(why) = self.misfit_all(inner, all, level + 1)? {
@@ -71,8 +83,67 @@ impl Lowering<'_> {
         }
     }
 
-    /// The same for schemas that are not merged yet.
-    fn misfit_all(&mut self, value: JsonId, all: &[SchemaId], level: usize) -> Result<Option<String>, GrammarError> {
+    fn is_excluded(&self, value: JsonId, merged: &Merged) -> bool {
+        let document = self.schemas.document;
+        let same = |other: JsonId| canonical(document, other) == canonical(document, value);
+        !merged.excluded.is_empty() && merged.excluded.iter().any(|excluded| same(excluded.value))
+    }
+
+    /// Elements that are to be counted or compared.
+    fn elements_misfit(
+        &mut self,
+        items: &[JsonId],
+        merged: &Merged,
+        level: usize,
+    ) -> Result<Option<String>, GrammarError> {
+        let document = self.schemas.document;
+        if merged.unique.is_some() {
+            let mut seen = FxHashSet::default();
+            if items.iter().any(|&item| !seen.insert(canonical(document, item))) {
+                return Ok(Some("two of its elements are equal".into()));
+            }
+        }
+        for rule in &merged.contains {
+            let mut count = 0;
+            for &item in items.iter().skip(rule.from) {
+                count += u32::from(self.misfit_all(item, &rule.terms, level + 1)?.is_none());
+            }
+            if count < rule.min || rule.max.is_some_and(|max| count > max) {
+                return Ok(Some(format!("{count} of its elements match what contains asks for")));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Members whose keys are to be matched.
+    fn members_misfit(
+        &mut self,
+        entries: &Entries,
+        merged: &Merged<'_>,
+        level: usize,
+    ) -> Result<Option<String>, GrammarError> {
+        let rules = self.key_rules(merged)?;
+        let mut met = vec![false; rules.some.len()];
+        let at = self.schemas.root;
+        for (name, &value) in entries.iter() {
+            let known = merged.known.get(name);
+            let key = self.known_key(&rules, merged, name, known, at)?;
+            if key.known.forbidden.is_some() || (merged.closed && known.is_none() && key.known.value.is_empty()) {
+                return Ok(Some(format!("its key {} is not allowed", quoted(name))));
+            }
+            if let Some(why) = self.misfit_all(value, &key.known.value, level + 1)? {
+                return Ok(Some(format!("at key {}, {why}", quoted(name))));
+            }
+            for (place, (_, rule)) in rules.some.iter().enumerate().filter(|(place, _)| key.some[*place]) {
+                let terms: Vec<Term> = rule.value.into_iter().collect();
+                met[place] = met[place] || self.misfit_all(value, &terms, level + 1)?.is_none();
+            }
+        }
+        Ok(met.contains(&false).then(|| "none of its members fails what is negated".into()))
+    }
+
+    /// The same for terms that are not merged yet.
+    fn misfit_all(&mut self, value: JsonId, all: &[Term], level: usize) -> Result<Option<String>, GrammarError> {
         if all.is_empty() {
             return Ok(None);
         }
@@ -81,7 +152,7 @@ impl Lowering<'_> {
         self.admit()?;
         let mut first = None;
         for alternative in alternatives.iter() {
-            let merged = merge(schemas, alternative, self.options.strict_mode);
+            let merged = merge(&self.normal, alternative);
             let document = &schemas.document;
             let listed = merged.values.as_ref().is_none_or(|values| {
                 let wanted = canonical(document, value);
@@ -104,16 +175,19 @@ impl Lowering<'_> {
         if let Some(max) = merged.max_length.filter(|&max| count > max as usize) {
             return Ok(Some(format!("it is longer than maxLength {max}")));
         }
-        if !merged.has_text_constraints() {
+        if merged.patterns.is_empty() && merged.formats.is_empty() {
             return Ok(None);
         }
         let spelled = spelled(text);
-        for body in self.text_bodies(merged)? {
+        for (body, fails) in self.text_bodies(merged)? {
             let copy = self.checker.exprs.import(&self.builder.exprs, body);
             let fits =
                 self.checker.matches(copy, spelled.as_bytes()).map_err(|limit| GrammarError::limit("", limit))?;
-            if !fits {
-                return Ok(Some("it does not match a pattern or format".into()));
+            if fits == fails {
+                return Ok(Some(format!(
+                    "it {} a pattern or format",
+                    if fails { "matches" } else { "does not match" }
+                )));
             }
         }
         Ok(None)
@@ -134,8 +208,8 @@ fn outside(number: &Decimal, merged: &Merged) -> Option<String> {
         NumberSet::new(None, None, std::slice::from_ref(step), &[], NumberForm::Any)
             .is_ok_and(|set| set.contains(number))
     };
-    let step = merged.multiple_of.iter().find(|step| !is_multiple(&step.value));
-    step.map(|step| format!("it is no multiple of {}", step.value))
+    let step = merged.multiple_of.iter().find(|step| is_multiple(&step.value) == step.fails);
+    step.map(|step| format!("it is {} multiple of {}", if step.fails { "a" } else { "no" }, step.value))
 }
 
 /// A spelling between the quotes that belongs to both alphabets.

@@ -4,8 +4,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use stencilm_grammar::{Grammar, Members, Node, NodeId};
+use serde_json::Value;
+use stencilm_grammar::{Grammar, Items, Members, Node, NodeId};
 use stencilm_regex::{Deriver, ExprId, Limits};
+
+use crate::validator::equal;
 
 type Ends = BTreeSet<usize>;
 
@@ -55,15 +58,27 @@ impl Oracle<'_> {
                 }
                 ends
             }
-            Node::Items(_) => unreachable!("these schemas make no such arrays"),
+            Node::Items(id) => {
+                let items = self.grammar.items(id).clone();
+                let mut ends = Ends::new();
+                let counts = vec![0; items.contains.len()];
+                if items.min == 0 && items.contains.iter().all(|&(min, _)| min == 0) {
+                    ends.extend(self.lexeme(items.surface.empty, start));
+                }
+                for first in self.lexeme(items.surface.open, start) {
+                    self.elements(&items, first, &mut Vec::new(), &counts, &mut ends);
+                }
+                ends
+            }
             Node::Members(id) => {
                 let members = self.grammar.members(id).clone();
                 let mut ends = Ends::new();
-                if members.known.iter().all(|known| !known.required) {
+                let mut state = State { seen: vec![false; members.known.len()], ..State::default() };
+                if state.is_complete(&members) {
                     ends.extend(self.lexeme(members.surface.empty, start));
                 }
                 for first in self.lexeme(members.surface.open, start) {
-                    self.members(&members, first, &mut vec![false; members.known.len()], &mut Vec::new(), 0, &mut ends);
+                    self.members(&members, first, &mut state, &mut ends);
                 }
                 ends
             }
@@ -92,48 +107,53 @@ impl Oracle<'_> {
         ends
     }
 
-    /// One more member at `start`, then the rest. `seen` are known members, `names` free ones, `least` is the first known
-    /// member that may still come in declared order.
-    fn members(
-        &mut self,
-        members: &Members,
-        start: usize,
-        seen: &mut Vec<bool>,
-        names: &mut Vec<String>,
-        least: usize,
-        ends: &mut Ends,
-    ) {
+    /// One more member at `start`, then the rest.
+    fn members(&mut self, members: &Members, start: usize, state: &mut State, ends: &mut Ends) {
+        if members.max.is_some_and(|max| state.count >= max) {
+            return;
+        }
+        let least = state.least;
         for index in 0..members.known.len() {
             let known = &members.known[index];
-            let skips = || (least..index).any(|before| members.known[before].required);
-            if seen[index] || (members.ordered > 0 && (index < least || skips())) {
+            let is_ordered = index < members.ordered;
+            let until = if is_ordered { index } else { members.ordered };
+            let skips = (least..until).any(|before| members.known[before].required);
+            if state.seen[index] || skips || (is_ordered && index < least) {
                 continue;
             }
             for value in self.values_after(members, known.key, known.value, start) {
-                seen[index] = true;
-                self.after_member(members, value, seen, names, index + 1, ends);
-                seen[index] = false;
+                state.seen[index] = true;
+                state.least = if is_ordered { index + 1 } else { members.ordered };
+                self.after_member(members, value, state, ends);
+                state.seen[index] = false;
+                state.least = least;
             }
         }
-        let Some(free) = members.free.first() else { return };
-        let missing = members.known.iter().zip(&*seen).any(|(known, seen)| known.required && !seen);
-        if missing && members.ordered > 0 {
+        if (least..members.ordered).any(|before| members.known[before].required) {
             return;
         }
-        for key_end in self.lexeme(free.key, start) {
-            let text = std::str::from_utf8(&self.text[start..key_end]).expect("keys are text");
-            let name: String = serde_json::from_str(text).expect("keys are JSON strings");
-            if names.contains(&name) || free.taken.iter().any(|taken| **taken == *name) {
-                continue;
-            }
-            names.push(name);
-            for colon in self.lexeme(members.surface.colon, key_end) {
-                for value in self.ends(free.value, colon) {
-                    let least = if members.ordered == 0 { 0 } else { members.known.len() };
-                    self.after_member(members, value, seen, names, least, ends);
+        for (class, free) in members.free.iter().enumerate() {
+            for key_end in self.lexeme(free.key, start) {
+                let text = std::str::from_utf8(&self.text[start..key_end]).expect("keys are text");
+                let name: String = serde_json::from_str(text).expect("keys are JSON strings");
+                if state.names.contains(&name) || free.taken.iter().any(|taken| **taken == *name) {
+                    continue;
                 }
+                state.names.push(name);
+                state.least = members.ordered;
+                for colon in self.lexeme(members.surface.colon, key_end) {
+                    for value in self.ends(free.value, colon) {
+                        self.after_member(members, value, state, ends);
+                    }
+                    for value in free.some.into_iter().flat_map(|some| self.ends(some, colon)).collect::<Ends>() {
+                        state.met.push(class);
+                        self.after_member(members, value, state, ends);
+                        state.met.pop();
+                    }
+                }
+                state.least = least;
+                state.names.pop();
             }
-            names.pop();
         }
     }
 
@@ -143,20 +163,69 @@ impl Oracle<'_> {
         self.ends_from_all(value, &colons)
     }
 
-    fn after_member(
-        &mut self,
-        members: &Members,
-        at: usize,
-        seen: &mut Vec<bool>,
-        names: &mut Vec<String>,
-        least: usize,
-        ends: &mut Ends,
-    ) {
-        if members.known.iter().zip(&*seen).all(|(known, seen)| *seen || !known.required) {
+    fn after_member(&mut self, members: &Members, at: usize, state: &mut State, ends: &mut Ends) {
+        state.count += 1;
+        if state.is_complete(members) {
             ends.extend(self.lexeme(members.surface.close, at));
         }
         for next in self.lexeme(members.surface.item, at) {
-            self.members(members, next, seen, names, least, ends);
+            self.members(members, next, state, ends);
         }
+        state.count -= 1;
+    }
+
+    /// One more element at `start`, then the rest.
+    fn elements(&mut self, items: &Items, start: usize, seen: &mut Vec<Value>, counts: &[u32], ends: &mut Ends) {
+        let place = seen.len();
+        if items.max.is_some_and(|max| place >= max as usize) {
+            return;
+        }
+        let ways = items.prefix.get(place).unwrap_or(&items.rest).clone();
+        for element in &ways {
+            for end in self.ends(element.value, start) {
+                let text = std::str::from_utf8(&self.text[start..end]).expect("values are text");
+                let value: Value = serde_json::from_str(text).expect("values are JSON");
+                if items.unique && seen.iter().any(|other| equal(other, &value)) {
+                    continue;
+                }
+                let bit = |bit: usize| u32::from(element.counts & 1 << bit != 0);
+                let counts: Vec<u32> = counts.iter().enumerate().map(|(at, count)| count + bit(at)).collect();
+                seen.push(value);
+                let bounds = || items.contains.iter().zip(&counts);
+                if bounds().all(|(&(_, max), &count)| max.is_none_or(|max| count <= max)) {
+                    if seen.len() >= items.min as usize && bounds().all(|(&(min, _), &count)| count >= min) {
+                        ends.extend(self.lexeme(items.surface.close, end));
+                    }
+                    for next in self.lexeme(items.surface.item, end) {
+                        self.elements(items, next, seen, &counts, ends);
+                    }
+                }
+                seen.pop();
+            }
+        }
+    }
+}
+
+/// The members read so far.
+#[derive(Default)]
+struct State {
+    /// Which known ones.
+    seen: Vec<bool>,
+    /// The keys of the free ones.
+    names: Vec<String>,
+    /// The first ordered one that may still come.
+    least: usize,
+    count: u32,
+    /// Classes with a member that is what one must be.
+    met: Vec<usize>,
+}
+
+impl State {
+    fn is_complete(&self, members: &Members) -> bool {
+        let mut witnesses = members.free.iter().enumerate().filter(|(_, free)| free.some.is_some());
+        members.known.iter().zip(&self.seen).all(|(known, seen)| *seen || !known.required)
+            && self.count >= members.min
+            && members.max.is_none_or(|max| self.count <= max)
+            && witnesses.all(|(class, _)| self.met.contains(&class))
     }
 }

@@ -1,10 +1,12 @@
 //! The public JSON-Schema-Test-Suite, or any folder of files in its form: what is accepted must be decided as it says.
 //!
 //! Not part of the repository. `JSON_SCHEMA_TEST_SUITE=folder cargo test --test json_schema suite -- --ignored --nocapture`
-//! prints how many groups are decided and how many are refused, by keyword.
+//! prints how many groups are decided and how many are refused, by keyword. With JSON_SCHEMA_COMPILE_ONLY, only schemas are
+//! compiled and no texts decided.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -53,15 +55,47 @@ fn visit(path: &Path, tally: &mut Tally) {
     }
 }
 
+/// The documents in the folder `remotes` beside the one of the tests, under the address that the tests give them.
+fn documents() -> &'static [(String, String)] {
+    static DOCUMENTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    DOCUMENTS.get_or_init(|| {
+        let folder = std::env::var("JSON_SCHEMA_TEST_SUITE").expect("JSON_SCHEMA_TEST_SUITE names a folder");
+        let remotes = Path::new(&folder).join("../remotes");
+        let mut documents = Vec::new();
+        for inner in ["", "draft2020-12", "nested", "baseUriChange"] {
+            collect(&remotes, &remotes.join(inner), !inner.is_empty(), &mut documents);
+        }
+        documents
+    })
+}
+
+fn collect(root: &Path, at: &Path, deeply: bool, documents: &mut Vec<(String, String)>) {
+    let Ok(entries) = std::fs::read_dir(at) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() && deeply {
+            collect(root, &path, true, documents);
+        } else if path.is_file() {
+            let relative = path.strip_prefix(root).unwrap().to_str().unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            documents.push((format!("http://localhost:1234/{relative}"), text));
+        }
+    }
+}
+
 fn group(file: &str, group: &Value, tally: &mut Tally) {
     let title = group.get("description").or(group.get("id")).and_then(Value::as_str).unwrap_or("").to_string();
     let schema = group["schema"].to_string();
     let letters = std::env::var("JSON_SCHEMA_OPTIONS").unwrap_or("o".into());
     let tests = group["tests"].as_array().unwrap();
-    let options = options(&letters);
+    let mut options = options(&letters);
+    options.documents = documents().to_vec();
     let start = Instant::now();
     let result = from_json_schema(&schema, &options);
-    tally.times.push(start.elapsed());
+    let took = start.elapsed();
+    tally.times.push(took);
+    if took.as_millis() > 500 {
+        println!("{file}: {title}: {took:?}");
+    }
     let grammar = match result {
         Ok(grammar) => grammar,
         Err(error) if error.kind == ErrorKind::Unsatisfiable => {
@@ -80,7 +114,8 @@ fn group(file: &str, group: &Value, tally: &mut Tally) {
         }
     };
     tally.groups += 1;
-    for test in tests {
+    let is_measured_only = std::env::var("JSON_SCHEMA_COMPILE_ONLY").is_ok();
+    for test in tests.iter().filter(|_| !is_measured_only) {
         tally.tests += 1;
         let text = test["data"].to_string();
         let expected = test["valid"] == true;

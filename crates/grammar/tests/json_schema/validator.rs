@@ -2,7 +2,9 @@
 //!
 //! For the keywords that the random schemas use. Numbers there are small multiples of a half, so floating point is exact.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
 
 /// What a pattern means, said without patterns.
 type Meaning = fn(&str) -> bool;
@@ -23,7 +25,7 @@ pub fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
     keywords.iter().all(|(keyword, limit)| holds(root, keywords, keyword, limit, value))
 }
 
-fn holds(root: &Value, all: &serde_json::Map<String, Value>, keyword: &str, limit: &Value, value: &Value) -> bool {
+fn holds(root: &Value, all: &Map<String, Value>, keyword: &str, limit: &Value, value: &Value) -> bool {
     let valid = |schema: &Value, value: &Value| is_valid(root, schema, value);
     let list = |limit: &Value| limit.as_array().cloned().unwrap_or_default();
     let number = |value: &Value| value.as_f64().expect("numbers are small");
@@ -57,17 +59,106 @@ fn holds(root: &Value, all: &serde_json::Map<String, Value>, keyword: &str, limi
             list(limit).iter().all(|key| key.as_str().is_some_and(|key| members.contains_key(key)))
         }
         ("additionalProperties", Value::Object(members)) => {
-            let declared = |key: &str| all.get("properties").is_some_and(|map| map.get(key).is_some());
+            let patterns = || all.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
+            let declared = |key: &str| {
+                all.get("properties").is_some_and(|map| map.get(key).is_some())
+                    || patterns().any(|(pattern, _)| matches(pattern, key))
+            };
             members.iter().filter(|(key, _)| !declared(key)).all(|(_, value)| valid(limit, value))
         }
         ("anyOf", _) => list(limit).iter().any(|schema| valid(schema, value)),
         ("allOf", _) => list(limit).iter().all(|schema| valid(schema, value)),
         ("oneOf", _) => list(limit).iter().filter(|schema| valid(schema, value)).count() == 1,
+        ("not", _) => !valid(limit, value),
+        ("if", _) => {
+            let branch = all.get(if valid(limit, value) { "then" } else { "else" });
+            branch.is_none_or(|branch| valid(branch, value))
+        }
+        ("dependentRequired", Value::Object(members)) => {
+            let present = limit.as_object().into_iter().flatten().filter(|(key, _)| members.contains_key(*key));
+            present
+                .flat_map(|(_, names)| list(names))
+                .all(|name| name.as_str().is_some_and(|name| members.contains_key(name)))
+        }
+        ("dependentSchemas", Value::Object(members)) => {
+            let mut present = limit.as_object().into_iter().flatten().filter(|(key, _)| members.contains_key(*key));
+            present.all(|(_, schema)| valid(schema, value))
+        }
+        ("patternProperties", Value::Object(members)) => {
+            let rules = limit.as_object().into_iter().flatten();
+            rules.into_iter().all(|(pattern, schema)| {
+                members.iter().filter(|(key, _)| matches(pattern, key)).all(|(_, value)| valid(schema, value))
+            })
+        }
+        ("propertyNames", Value::Object(members)) => {
+            members.keys().all(|key| valid(limit, &Value::String(key.clone())))
+        }
+        ("minProperties", Value::Object(members)) => members.len() as f64 >= number(limit),
+        ("maxProperties", Value::Object(members)) => members.len() as f64 <= number(limit),
+        ("contains", Value::Array(items)) => {
+            let count = items.iter().filter(|item| valid(limit, item)).count() as f64;
+            count >= all.get("minContains").map_or(1.0, number)
+                && all.get("maxContains").is_none_or(|max| count <= number(max))
+        }
+        ("uniqueItems", Value::Array(items)) => {
+            *limit == Value::Bool(false)
+                || items.iter().enumerate().all(|(place, item)| !items[..place].iter().any(|other| equal(item, other)))
+        }
+        ("unevaluatedProperties", Value::Object(members)) => {
+            let mut seen = BTreeSet::new();
+            evaluated(root, &without(all, keyword), value, &mut seen);
+            members.iter().filter(|(key, _)| !seen.contains(*key)).all(|(_, value)| valid(limit, value))
+        }
         ("$ref", _) => {
             let pointer = limit.as_str().and_then(|reference| reference.strip_prefix('#')).expect("a local reference");
             valid(root.pointer(pointer).expect("it leads somewhere"), value)
         }
         _ => true,
+    }
+}
+
+fn matches(pattern: &str, text: &str) -> bool {
+    PATTERNS.iter().find(|(known, _)| *known == pattern).expect("a pattern of the table").1(text)
+}
+
+fn without(all: &Map<String, Value>, keyword: &str) -> Value {
+    all.iter().filter(|(known, _)| *known != keyword).map(|(keyword, limit)| (keyword.clone(), limit.clone())).collect()
+}
+
+/// The keys of an object that a schema speaks of, itself or in what it applies to the same value.
+fn evaluated(root: &Value, schema: &Value, value: &Value, seen: &mut BTreeSet<String>) {
+    let (Value::Object(all), Value::Object(members)) = (schema, value) else { return };
+    if !is_valid(root, schema, value) {
+        return;
+    }
+    for (keyword, limit) in all {
+        let parts = || limit.as_array().into_iter().flatten();
+        match &**keyword {
+            "properties" => seen.extend(members.keys().filter(|key| limit.get(key).is_some()).cloned()),
+            "patternProperties" => {
+                let patterns = limit.as_object().into_iter().flatten();
+                for (pattern, _) in patterns {
+                    seen.extend(members.keys().filter(|key| matches(pattern, key)).cloned());
+                }
+            }
+            "additionalProperties" | "unevaluatedProperties" => seen.extend(members.keys().cloned()),
+            "allOf" | "anyOf" | "oneOf" => parts().for_each(|part| evaluated(root, part, value, seen)),
+            "if" => {
+                let branch = all.get(if is_valid(root, limit, value) { "then" } else { "else" });
+                evaluated(root, limit, value, seen);
+                branch.into_iter().for_each(|branch| evaluated(root, branch, value, seen));
+            }
+            "dependentSchemas" => {
+                let present = limit.as_object().into_iter().flatten().filter(|(key, _)| members.contains_key(*key));
+                present.for_each(|(_, part)| evaluated(root, part, value, seen));
+            }
+            "$ref" => {
+                let pointer =
+                    limit.as_str().and_then(|reference| reference.strip_prefix('#')).expect("a local reference");
+                evaluated(root, root.pointer(pointer).expect("it leads somewhere"), value, seen);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -83,7 +174,8 @@ fn is_type(name: &Value, value: &Value) -> bool {
     }
 }
 
-fn equal(a: &Value, b: &Value) -> bool {
+/// Whether two values are equal, numbers by value.
+pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),

@@ -1,0 +1,142 @@
+//! Whether what is already asked of a value implies one more thing: then a choice that offers it is no choice.
+//!
+//! A `oneOf` says of each branch that all others fail, and each of them may fail in many ways. As soon as a branch holds
+//! whose discriminator differs, the others fail by that alone, and their other ways need not be multiplied out.
+
+use super::atoms::{Atom, Term};
+use super::canonical::canonical;
+use super::document::JsonId;
+use super::merge::{Merged, merge};
+use super::normal::{Alternatives, Conjunction, MAX_ALTERNATIVES, Mode, Normal, joined};
+use super::schema::{Keyword, SchemaId, Types};
+use crate::error::GrammarError;
+
+/// Most values of an `enum` compared with those of another one.
+const MAX_VALUES: usize = 64;
+
+impl Normal<'_> {
+    /// The alternatives of both, where those of the second are ways in which something may fail.
+    pub(super) fn refined(
+        &mut self,
+        at: SchemaId,
+        product: &Alternatives,
+        factor: &Alternatives,
+    ) -> Result<Alternatives, GrammarError> {
+        let mut refined: Vec<Conjunction> = Vec::new();
+        for left in product.iter() {
+            self.look(at)?;
+            let merged = merge(self, left);
+            let mut is_implied = false;
+            for way in factor.iter() {
+                is_implied = is_implied || self.implies(left, &merged, way)?;
+            }
+            if is_implied {
+                refined.push(left.clone());
+            } else {
+                let both = factor.iter().map(|right| joined(left, right));
+                refined.extend(both.filter(|both| !self.is_contradiction(both)));
+            }
+            if refined.len() > MAX_ALTERNATIVES {
+                return Err(self.too_many(at));
+            }
+        }
+        Ok(refined.into())
+    }
+
+    fn implies(&mut self, all: &Conjunction, merged: &Merged, way: &Conjunction) -> Result<bool, GrammarError> {
+        for &atom in way.iter() {
+            if !all.contains(&atom) && !self.implies_atom(merged, atom)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn implies_atom(&mut self, merged: &Merged, atom: Atom) -> Result<bool, GrammarError> {
+        let document = self.schemas.document;
+        let is_object = merged.types == Types::OBJECT;
+        // No member that nothing names can be there.
+        let is_closed = merged.rules.is_empty() && merged.free.iter().any(|&term| self.never_holds(term));
+        match atom {
+            Atom::Broken { schema, keyword, part } => match &self.schemas.get(schema).keywords[keyword as usize] {
+                Keyword::Type(types) => Ok(!merged.types.meets(*types)),
+                Keyword::Values(values) => {
+                    let Some(own) = &merged.values else { return Ok(false) };
+                    if own.value.len() > MAX_VALUES || values.len() > MAX_VALUES {
+                        return Ok(false);
+                    }
+                    let others: Vec<Vec<u8>> = values.iter().map(|&value| canonical(document, value)).collect();
+                    Ok(own.value.iter().all(|&value| !others.contains(&canonical(document, value))))
+                }
+                Keyword::Properties(_) if is_object => {
+                    let value = JsonId(part);
+                    let Some(known) = merged.known.get(document.key(value)) else { return Ok(false) };
+                    Ok(known.required.is_some() && self.apart(&known.value, self.schemas.inner(schema, value))?)
+                }
+                Keyword::AdditionalProperties(inner) if is_object => {
+                    let keywords = &self.schemas.get(schema).keywords;
+                    if keywords.iter().any(|keyword| matches!(keyword, Keyword::PatternProperties(_))) {
+                        return Ok(false);
+                    }
+                    let names = keywords.iter().find_map(|keyword| match keyword {
+                        Keyword::Properties(map) => document.entries(*map),
+                        _ => None,
+                    });
+                    for (name, known) in &merged.known {
+                        let is_outside = names.is_none_or(|names| !names.contains_key(name));
+                        if known.required.is_some() && is_outside && self.apart(&known.value, *inner)? {
+                            return Ok(true);
+                        }
+                    }
+                    Ok(false)
+                }
+                _ => Ok(false),
+            },
+            Atom::MemberFails { schema, name } if is_object => {
+                let name = document.name(name);
+                let Some(known) = merged.known.get(name) else { return Ok(is_closed) };
+                if known.forbidden.is_some() || known.value.iter().any(|&term| self.never_holds(term)) {
+                    return Ok(true);
+                }
+                let property = self.schemas.get(schema).keywords.iter().find_map(|keyword| match keyword {
+                    Keyword::Properties(map) => document.entries(*map)?.get(name).copied(),
+                    _ => None,
+                });
+                match property {
+                    Some(property) => self.apart(&known.value, self.schemas.inner(schema, property)),
+                    None => Ok(false),
+                }
+            }
+            Atom::Has { name, .. } if is_object => {
+                Ok(merged.known.get(document.name(name)).is_some_and(|known| known.required.is_some()))
+            }
+            Atom::Lacks { name, .. } => {
+                let known = merged.known.get(document.name(name));
+                Ok(!merged.types.meets(Types::OBJECT) || known.map_or(is_closed, |known| known.forbidden.is_some()))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a term is that of the schema `false`.
+    pub(super) fn never_holds(&self, term: Term) -> bool {
+        matches!(term, Term::Holds(id) if self.schemas.get(id).never)
+    }
+
+    /// Whether it is certain that no value meets all terms and the schema too.
+    fn apart(&mut self, terms: &[Term], schema: SchemaId) -> Result<bool, GrammarError> {
+        if self.schemas.get(schema).never {
+            return Ok(true);
+        }
+        let mut all = terms.to_vec();
+        all.push(Term::Holds(schema));
+        // What is too much to multiply out, or leads in a circle, is not proven to be apart.
+        let Ok(alternatives) = self.alternatives_in(&all, Mode::Loose) else { return Ok(false) };
+        for alternative in alternatives.iter() {
+            if !self.is_empty(alternative, 1)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

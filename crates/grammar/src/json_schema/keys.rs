@@ -1,0 +1,355 @@
+//! The keys of an object by the patterns they match: disjoint classes, each with all that is asked of its values.
+//!
+//! Patterns may overlap, and what `additionalProperties` asks depends on which of them a key does not match. So the set of
+//! all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the same
+//! values are joined. A class of finitely many keys becomes known members.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ExprId;
+
+use super::atoms::Term;
+use super::document::{Json, JsonId};
+use super::lower::Lowering;
+use super::merge::{KeyRule, Keys, Known, Merged, merge, with};
+use super::parse::parse;
+use super::schema::{Keyword, SchemaId, Types};
+use super::strings::quote;
+use super::validate::spelled;
+use super::words::{Words, words};
+use crate::error::{ErrorKind, GrammarError};
+
+/// Most classes of keys of one object.
+const MAX_CLASSES: usize = 64;
+/// Most keys of a class that become known members.
+const MAX_WORDS: usize = 2_000;
+
+/// Keys that no `properties` name.
+pub(super) struct KeyClass {
+    /// A key as it is written.
+    pub(super) key: ExprId,
+    /// All that is asked of its value.
+    pub(super) value: Vec<Term>,
+    /// Which of the things asked of at least one member may be met here.
+    pub(super) some: Vec<bool>,
+}
+
+/// A member that may come, by its key.
+pub(super) struct KnownKey {
+    pub(super) name: Box<str>,
+    pub(super) known: Known,
+    /// As for a class.
+    pub(super) some: Vec<bool>,
+}
+
+/// All keys of an object.
+pub(super) struct KeyPlan {
+    /// Forbidden ones too.
+    pub(super) known: Vec<KnownKey>,
+    pub(super) classes: Vec<KeyClass>,
+    /// What is asked of at least one member, without what is relaxed.
+    pub(super) some: Vec<KeyRule>,
+}
+
+/// Patterns and other tests of keys.
+#[derive(Default)]
+struct Tests<'a> {
+    /// A key as it is written, with its quotes; `None` where the test is relaxed.
+    list: Vec<Option<ExprId>>,
+    patterns: FxHashMap<&'a str, usize>,
+}
+
+/// Keys as they are written, and which tests they pass; `None` for relaxed ones.
+type Part = (ExprId, Vec<Option<bool>>);
+
+/// What is asked of members by their keys.
+pub(super) struct KeyRules<'a, 'm> {
+    tests: Tests<'a>,
+    all: Vec<(Applies, &'m KeyRule)>,
+    /// What is asked of at least one.
+    pub(super) some: Vec<(Applies, &'m KeyRule)>,
+    /// All keys that may be there, as they are written.
+    names: Option<ExprId>,
+}
+
+/// When a rule applies.
+pub(super) enum Applies {
+    /// Where the test holds.
+    Where(usize),
+    /// Unless a property of these schemas has the name, or one of the tests holds.
+    Unless(Vec<SchemaId>, Vec<usize>),
+}
+
+impl<'a> Lowering<'a> {
+    /// All keys of an object, with what is asked of their values.
+    pub(super) fn key_plan(&mut self, merged: &Merged, at: SchemaId) -> Result<KeyPlan, GrammarError> {
+        let rules = self.key_rules(merged)?;
+        let mut known = Vec::with_capacity(merged.known.len());
+        for (&name, member) in &merged.known {
+            known.push(self.known_key(&rules, merged, name, Some(member), at)?);
+        }
+        let mut classes: Vec<KeyClass> = Vec::new();
+        for (key, matched) in self.split(rules.names, &rules.tests, at)? {
+            let mut value = merged.free.clone();
+            let mut is_spoken_of = !value.is_empty();
+            for (applies, rule) in &rules.all {
+                if let (Some(true), Some(term)) = (self.holds(applies, &matched, None), rule.value) {
+                    value = with(value, term);
+                    is_spoken_of = true;
+                }
+            }
+            let forbidden = value.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
+            if forbidden || (merged.closed && !is_spoken_of) {
+                continue;
+            }
+            let some: Vec<bool> =
+                rules.some.iter().map(|(applies, _)| self.holds(applies, &matched, None) == Some(true)).collect();
+            match classes.iter_mut().find(|class| class.value == value && class.some == some) {
+                Some(class) => class.key = self.builder.exprs.or(&[class.key, key]),
+                None => classes.push(KeyClass { key, value, some }),
+            }
+        }
+        if rules.names.is_some() || !rules.tests.list.is_empty() {
+            self.name_few_keys(&mut classes, &mut known, at)?;
+        }
+        Ok(KeyPlan { known, classes, some: rules.some.into_iter().map(|(_, rule)| rule.clone()).collect() })
+    }
+
+    /// What is asked of members by their keys, ready to be asked.
+    pub(super) fn key_rules<'m>(&mut self, merged: &'m Merged) -> Result<KeyRules<'a, 'm>, GrammarError> {
+        let mut tests = Tests::default();
+        let mut all = Vec::with_capacity(merged.rules.len());
+        for rule in &merged.rules {
+            all.push((self.applies(&rule.keys, &mut tests, rule.at)?, rule));
+        }
+        let mut some = Vec::with_capacity(merged.some.len());
+        for rule in &merged.some {
+            let applies = self.applies(&rule.keys, &mut tests, rule.at)?;
+            let is_relaxed = match &applies {
+                Applies::Where(test) => tests.list[*test].is_none(),
+                Applies::Unless(_, list) => list.iter().any(|&test| tests.list[test].is_none()),
+            };
+            if !is_relaxed {
+                some.push((applies, rule));
+            }
+        }
+        let names = match merged.names.is_empty() {
+            true => None,
+            false => Some(self.key_strings(&merged.names)?),
+        };
+        Ok(KeyRules { tests, all, some, names })
+    }
+
+    /// A key with all that is asked of its value; `known` is what is asked where its name is known.
+    pub(super) fn known_key(
+        &mut self,
+        rules: &KeyRules,
+        merged: &Merged,
+        name: &str,
+        known: Option<&Known>,
+        at: SchemaId,
+    ) -> Result<KnownKey, GrammarError> {
+        let unnamed = || Known { value: merged.free.clone(), ..Known::default() };
+        let mut known = known.cloned().unwrap_or_else(unnamed);
+        if let Some(names) = rules.names
+            && !self.is_spelled(names, name)?
+        {
+            known.forbidden.get_or_insert(at);
+        }
+        let mut matched = Vec::with_capacity(rules.tests.list.len());
+        for &test in &rules.tests.list {
+            matched.push(match test {
+                Some(test) => Some(self.is_spelled(test, name)?),
+                None => None,
+            });
+        }
+        for (applies, rule) in &rules.all {
+            if let (Some(true), Some(term)) = (self.holds(applies, &matched, Some(name)), rule.value) {
+                known.value = with(std::mem::take(&mut known.value), term);
+            }
+        }
+        let meets = |(applies, _): &(Applies, &KeyRule)| self.holds(applies, &matched, Some(name)) == Some(true);
+        Ok(KnownKey { name: name.into(), some: rules.some.iter().map(meets).collect(), known })
+    }
+
+    /// The tests that decide whether a rule applies.
+    fn applies(&mut self, keys: &Keys, tests: &mut Tests<'a>, at: SchemaId) -> Result<Applies, GrammarError> {
+        Ok(match keys {
+            Keys::Match(value) => Applies::Where(self.pattern_test(*value, tests, at)?),
+            Keys::Outside(schemas) => {
+                let mut list = Vec::new();
+                for &schema in schemas.iter() {
+                    for keyword in &self.schemas.get(schema).keywords {
+                        let Keyword::PatternProperties(map) = keyword else { continue };
+                        let document = self.schemas.document;
+                        for &value in document.entries(*map).into_iter().flat_map(|entries| entries.values()) {
+                            list.push(self.pattern_test(value, tests, schema)?);
+                        }
+                    }
+                }
+                Applies::Unless(schemas.to_vec(), list)
+            }
+            Keys::Fail(schema) => {
+                let failing = self.key_strings(&[Term::Fails(*schema)])?;
+                tests.list.push(Some(failing));
+                Applies::Where(tests.list.len() - 1)
+            }
+        })
+    }
+
+    fn pattern_test(&mut self, value: JsonId, tests: &mut Tests<'a>, at: SchemaId) -> Result<usize, GrammarError> {
+        let pattern = self.schemas.document.key(value);
+        if let Some(&known) = tests.patterns.get(pattern) {
+            return Ok(known);
+        }
+        let body = self.pattern(pattern, "patternProperties", at)?;
+        tests.list.push(body.map(|body| quote(&mut self.builder.exprs, body)));
+        tests.patterns.insert(pattern, tests.list.len() - 1);
+        Ok(tests.list.len() - 1)
+    }
+
+    /// Whether a rule applies, given which tests hold; `None` where that hangs on a relaxed one.
+    fn holds(&self, applies: &Applies, matched: &[Option<bool>], name: Option<&str>) -> Option<bool> {
+        match applies {
+            Applies::Where(test) => matched[*test],
+            Applies::Unless(schemas, tests) => {
+                let names = |keyword: &Keyword| match (keyword, name) {
+                    (Keyword::Properties(map), Some(name)) => {
+                        self.schemas.document.entries(*map).is_some_and(|entries| entries.contains_key(name))
+                    }
+                    _ => false,
+                };
+                if schemas.iter().any(|&schema| self.schemas.get(schema).keywords.iter().any(names)) {
+                    return Some(false);
+                }
+                if tests.iter().any(|&test| matched[test] == Some(true)) {
+                    return Some(false);
+                }
+                tests.iter().all(|&test| matched[test].is_some()).then_some(true)
+            }
+        }
+    }
+
+    /// The strings for which all these terms hold, as they are written.
+    pub(super) fn key_strings(&mut self, all: &[Term]) -> Result<ExprId, GrammarError> {
+        let alternatives = self.normal.alternatives(all)?;
+        self.admit()?;
+        let mut ways = Vec::with_capacity(alternatives.len());
+        for alternative in alternatives.iter() {
+            let merged = merge(&self.normal, alternative);
+            if merged.is_impossible() || !merged.types.meets(Types::STRING) {
+                continue;
+            }
+            match &merged.values {
+                Some(values) => {
+                    let mut texts = Vec::new();
+                    for &value in &values.value {
+                        if let Json::String(text) = self.schemas.document.get(value)
+                            && self.misfit(value, &merged, 0)?.is_none()
+                        {
+                            texts.push(&**text);
+                        }
+                    }
+                    ways.push(self.strings.literals(&mut self.builder.exprs, &texts));
+                }
+                None => ways.push(self.string(&merged)?),
+            }
+        }
+        Ok(self.builder.exprs.or(&ways))
+    }
+
+    /// Whether a key is a text of an expression, however it is written there.
+    fn is_spelled(&mut self, key: ExprId, name: &str) -> Result<bool, GrammarError> {
+        let copy = self.checker.exprs.import(&self.builder.exprs, key);
+        let text = format!("\"{}\"", spelled(name));
+        self.checker.matches(copy, text.as_bytes()).map_err(|limit| GrammarError::limit("", limit))
+    }
+
+    /// All keys by which of the tests they pass.
+    fn split(&mut self, names: Option<ExprId>, tests: &Tests, at: SchemaId) -> Result<Vec<Part>, GrammarError> {
+        let exprs = &mut self.builder.exprs;
+        let has_tests = tests.list.iter().any(Option::is_some);
+        // Keys that a pattern may match are spelled as it spells them, so that what does not match is another key.
+        let all = if has_tests { self.strings.any_constrained(exprs) } else { self.strings.any_string(exprs, 0, None) };
+        let all = names.map_or(all, |names| if has_tests { exprs.and(&[names, all]) } else { names });
+        let mut classes = vec![(all, Vec::new())];
+        for &test in &tests.list {
+            let Some(test) = test else {
+                classes.iter_mut().for_each(|(_, matched)| matched.push(None));
+                continue;
+            };
+            let mut next = Vec::with_capacity(2 * classes.len());
+            for (key, matched) in classes {
+                let failing = self.builder.exprs.not(test);
+                for (other, holds) in [(test, true), (failing, false)] {
+                    let part = self.builder.exprs.and(&[key, other]);
+                    let copy = self.checker.exprs.import(&self.builder.exprs, part);
+                    if self.checker.is_live(copy).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))? {
+                        next.push((part, matched.iter().copied().chain([Some(holds)]).collect()));
+                    }
+                }
+            }
+            if next.len() > MAX_CLASSES {
+                let message = format!(
+                    "patternProperties: the patterns overlap in more than {MAX_CLASSES} ways; use fewer of them, or \
+                     patterns that exclude each other"
+                );
+                return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message));
+            }
+            classes = next;
+        }
+        Ok(classes)
+    }
+
+    /// Makes known members of the keys of a class, where they are few.
+    fn name_few_keys(
+        &mut self,
+        classes: &mut Vec<KeyClass>,
+        known: &mut Vec<KnownKey>,
+        at: SchemaId,
+    ) -> Result<(), GrammarError> {
+        let mut kept = Vec::with_capacity(classes.len());
+        for class in classes.drain(..) {
+            let copy = self.checker.exprs.import(&self.builder.exprs, class.key);
+            let live =
+                self.checker.is_live(copy).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
+            if !live {
+                continue;
+            }
+            let found = words(&mut self.checker, copy, MAX_WORDS)
+                .map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
+            match found {
+                Words::Endless => kept.push(class),
+                Words::Few(texts) => {
+                    let mut names: Vec<Box<str>> = texts.iter().filter_map(|text| read_key(text)).collect();
+                    names.sort_unstable();
+                    names.dedup();
+                    for name in names {
+                        if known.iter().all(|other| other.name != name) {
+                            let member = Known { value: class.value.clone(), ..Known::default() };
+                            known.push(KnownKey { name, known: member, some: class.some.clone() });
+                        }
+                    }
+                }
+                Words::Uneven => {
+                    let keyword = if self.speaks_of_patterns(at) { "patternProperties" } else { "propertyNames" };
+                    let reason = "after some beginning only finitely many keys fit, and each may be used once only; \
+                                  let every key go on, or name the keys in properties";
+                    self.relax(at, keyword, reason)?;
+                    kept.push(class);
+                }
+            }
+        }
+        *classes = kept;
+        Ok(())
+    }
+
+    fn speaks_of_patterns(&self, at: SchemaId) -> bool {
+        self.schemas.get(at).keywords.iter().any(|keyword| matches!(keyword, Keyword::PatternProperties(_)))
+    }
+}
+
+/// The string value of a key as it is written.
+fn read_key(text: &[u8]) -> Option<Box<str>> {
+    let document = parse(std::str::from_utf8(text).ok()?, &[], usize::MAX).ok()?;
+    if let Json::String(name) = document.get(document.root()) { Some((&**name).into()) } else { None }
+}

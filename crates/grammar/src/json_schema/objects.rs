@@ -1,0 +1,235 @@
+//! Objects: the members that a conjunction leaves, and in how many ways one of them can be what at least one must be.
+
+use super::atoms::Term;
+use super::explain::{Branch, Need, What};
+use super::keys::{KeyClass, KeyPlan, KnownKey};
+use super::lower::Lowering;
+use super::merge::{Clash, KeyRule, Merged, with};
+use super::schema::SchemaId;
+use crate::error::{ErrorKind, GrammarError};
+use crate::grammar::{FreeMembers, KnownMember, Members, NodeId};
+
+/// Most ways to meet everything that is asked of at least one member.
+const MAX_WITNESSES: usize = 256;
+
+/// Which member is what at least one must be, for each thing asked.
+#[derive(Clone, Copy, PartialEq)]
+enum Witness {
+    Known(usize),
+    Class(usize),
+}
+
+impl<'a> Lowering<'a> {
+    /// The node of an object, `depth` containers deep.
+    pub(super) fn object(
+        &mut self,
+        merged: &Merged<'a>,
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        if merged.rules.is_empty() && merged.some.is_empty() && merged.names.is_empty() {
+            let known: Vec<Member> = merged
+                .known
+                .iter()
+                .map(|(&name, known)| Member {
+                    name,
+                    value: &known.value,
+                    required: known.required,
+                    is_forbidden: known.forbidden.is_some(),
+                    is_declared: known.is_declared,
+                })
+                .collect();
+            let is_free = !merged.closed
+                && !merged.free.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
+            let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
+            let class = Class { key, value: &merged.free, some: None };
+            return self.members(merged, &known, if is_free { std::slice::from_ref(&class) } else { &[] }, at, depth);
+        }
+        let plan = self.key_plan(merged, at)?;
+        let witnesses = self.witnesses(&plan)?;
+        let mut ways = Vec::with_capacity(witnesses.len());
+        let mut branches = Vec::new();
+        for chosen in &witnesses {
+            let (way, branch) = self.with_witnesses(merged, &plan, chosen, at, depth)?;
+            ways.push(way);
+            branches.push(branch);
+        }
+        let branch = if let Some(rule) = plan.some.first().filter(|_| ways.is_empty()) {
+            let message = "some member must fail what is negated here, and no member can".to_string();
+            Branch::Impossible(vec![Clash { place: self.schemas.place(rule.at), message }])
+        } else {
+            // Of several ways, one with a reason to be impossible is named only where all have one.
+            match branches.iter().position(|branch| matches!(branch, Branch::Possible)) {
+                Some(possible) => branches.swap_remove(possible),
+                None => branches.pop().unwrap_or(Branch::Possible),
+            }
+        };
+        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        Ok((node, branch))
+    }
+
+    /// Every choice of a member for each thing asked of at least one.
+    fn witnesses(&mut self, plan: &KeyPlan) -> Result<Vec<Vec<Witness>>, GrammarError> {
+        let mut choices: Vec<Vec<Witness>> = vec![Vec::new()];
+        for (place, rule) in plan.some.iter().enumerate() {
+            let can_be = |key: &KnownKey| {
+                let is_never = key.known.value.iter().any(|&term| self.normal.never_holds(term));
+                key.known.forbidden.is_none() && !is_never
+            };
+            let known = plan.known.iter().enumerate().filter(|(_, key)| key.some[place] && can_be(key));
+            let known = known.map(|(index, _)| Witness::Known(index));
+            let classes = plan.classes.iter().enumerate().filter(|(_, class)| class.some[place]);
+            let options: Vec<Witness> = known.chain(classes.map(|(index, _)| Witness::Class(index))).collect();
+            let mut next = Vec::with_capacity(choices.len() * options.len());
+            for choice in &choices {
+                for &option in &options {
+                    if matches!(option, Witness::Class(_)) && choice.contains(&option) {
+                        self.refuse_two(rule)?;
+                        // Left out, what the second asks only allows more.
+                    }
+                    next.push(choice.iter().copied().chain([option]).collect());
+                }
+            }
+            if next.len() > MAX_WITNESSES {
+                let message = format!(
+                    "not: there are more than {MAX_WITNESSES} ways in which members can fail what is negated here; negate \
+                     less, or say what is allowed instead"
+                );
+                return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(rule.at), message));
+            }
+            choices = next;
+        }
+        Ok(choices)
+    }
+
+    fn refuse_two(&mut self, rule: &KeyRule) -> Result<(), GrammarError> {
+        let reason = "two things are asked of at least one of the members that no property names, each perhaps of another \
+                      one, which is not supported; negate one of them at a time, or name the keys in properties";
+        self.relax(rule.at, "not", reason)
+    }
+
+    fn with_witnesses(
+        &mut self,
+        merged: &Merged<'a>,
+        plan: &KeyPlan,
+        chosen: &[Witness],
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        let asked = |witness: Witness| {
+            let places = chosen.iter().enumerate().filter(move |(_, chosen)| **chosen == witness);
+            places.map(|(place, _)| &plan.some[place]).collect::<Vec<&KeyRule>>()
+        };
+        let mut values: Vec<(Vec<Term>, Option<SchemaId>)> = Vec::with_capacity(plan.known.len());
+        for (index, KnownKey { known, .. }) in plan.known.iter().enumerate() {
+            let asked = asked(Witness::Known(index));
+            let value = asked.iter().filter_map(|rule| rule.value).fold(known.value.clone(), with);
+            values.push((value, known.required.or(asked.first().map(|rule| rule.at))));
+        }
+        let known: Vec<Member> = plan
+            .known
+            .iter()
+            .zip(&values)
+            .map(|(key, (value, required))| Member {
+                name: &key.name,
+                value,
+                required: *required,
+                is_forbidden: key.known.forbidden.is_some(),
+                is_declared: key.known.is_declared,
+            })
+            .collect();
+        let mut somes: Vec<Option<Vec<Term>>> = Vec::with_capacity(plan.classes.len());
+        for (index, KeyClass { value, .. }) in plan.classes.iter().enumerate() {
+            let asked = asked(Witness::Class(index));
+            // Of two, which are relaxed, the first stays.
+            somes.push(asked.first().map(|rule| rule.value.into_iter().fold(value.clone(), with)));
+        }
+        let classes: Vec<Class> = plan
+            .classes
+            .iter()
+            .zip(&somes)
+            .map(|(class, some)| Class { key: class.key, value: &class.value, some: some.as_deref() })
+            .collect();
+        self.members(merged, &known, &classes, at, depth)
+    }
+
+    fn members(
+        &mut self,
+        merged: &Merged,
+        known: &[Member],
+        classes: &[Class],
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        let surface = self.surfaces.object(&mut self.builder.exprs, depth);
+        let mut needs = Vec::new();
+        let mut members = Vec::with_capacity(known.len());
+        let mut clash = None;
+        let mut ordered = 0;
+        let in_order = known.iter().filter(|member| member.is_declared);
+        for member in in_order.chain(known.iter().filter(|member| !member.is_declared)) {
+            if member.is_forbidden {
+                if let Some(required) = member.required {
+                    let message = format!("the key {:?} is asked for, and no key of this name is allowed", member.name);
+                    clash.get_or_insert(Clash { place: self.schemas.place(required), message });
+                }
+                continue;
+            }
+            let value = self.value(member.value, depth + 1)?;
+            if let Some(at) = member.required {
+                needs.push(Need { node: value, at, what: What::Required(member.name.into()) });
+            }
+            let key = self.strings.literals(&mut self.builder.exprs, &[member.name]);
+            members.push(KnownMember { name: member.name.into(), key, value, required: member.required.is_some() });
+            ordered += usize::from(member.is_declared && !self.options.any_order);
+        }
+        let mut free = Vec::with_capacity(classes.len());
+        if !classes.is_empty() {
+            let mut taken: Vec<Box<str>> = known.iter().map(|member| member.name.into()).collect();
+            taken.sort_unstable();
+            let taken: Box<[Box<str>]> = taken.into();
+            for class in classes {
+                let some = match class.some {
+                    Some(some) => Some(self.value(some, depth + 1)?),
+                    None => None,
+                };
+                let value = self.value(class.value, depth + 1)?;
+                free.push(FreeMembers { key: class.key, taken: taken.clone(), value, some });
+            }
+        }
+        if free.is_empty() && members.len() < merged.min_members as usize {
+            let message =
+                format!("minProperties {} is above the {} keys that may be there", merged.min_members, members.len());
+            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
+        }
+        let branch = match clash {
+            Some(clash) => Branch::Impossible(vec![clash]),
+            None if needs.is_empty() => Branch::Possible,
+            None => Branch::Needs(needs),
+        };
+        if matches!(branch, Branch::Impossible(_)) {
+            return Ok((self.builder.choice(&[]), branch));
+        }
+        let required = members.iter().filter(|member| member.required).count() as u32;
+        let min = if merged.min_members > required { merged.min_members } else { 0 };
+        let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
+        let object = Members { known: members, ordered, free, min, max, surface };
+        Ok((self.builder.object(object), branch))
+    }
+}
+
+/// A member that may come, by its key.
+struct Member<'k> {
+    name: &'k str,
+    value: &'k [Term],
+    required: Option<SchemaId>,
+    is_forbidden: bool,
+    is_declared: bool,
+}
+
+/// Members that may come, by a class of keys.
+struct Class<'k> {
+    key: stencilm_regex::ExprId,
+    value: &'k [Term],
+    some: Option<&'k [Term]>,
+}
