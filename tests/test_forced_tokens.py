@@ -135,6 +135,12 @@ def test_a_canonical_text_goes_through_forced_tokens(name: str, style: dict[str,
     assert forced_tokens > 0
 
 
+def test_a_fork_forces_what_its_origin_forces() -> None:
+    matcher = matcher_at(tokenizer_info("tiny"), PERSON, b'{"')
+    forced = matcher.find_jump_forward_tokens()
+    assert forced and matcher.fork().find_jump_forward_tokens() == forced
+
+
 def test_raw_vocabularies_have_forced_tokens_too() -> None:
     info = TokenizerInfo(["a", "b", "ab", "abc", "c", "d", "bd", "</s>"], stop_token_ids=[7])
     matcher = GrammarMatcher(GrammarCompiler(info).compile_regex("ab(c|d)d"))

@@ -4,6 +4,7 @@ mod captures;
 mod common;
 mod containers;
 mod earley;
+mod index;
 mod masks;
 mod matcher;
 mod queries;
