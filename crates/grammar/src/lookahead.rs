@@ -19,6 +19,9 @@ const MAX_COPIES: usize = 200_000;
 /// Most rounds of a repetition that are written out, because what they leave of a condition differs.
 const MAX_ROUNDS: u32 = 64;
 
+/// So many nodes deep a new part is looked at before its turn.
+const MAX_DEPTH: u32 = 16;
+
 /// A condition that holds for every rest.
 const NONE: ExprId = ExprId::ANYTHING;
 
@@ -38,6 +41,8 @@ struct Pass<'a> {
     groups: FxHashMap<(ExprId, ExprId), Vec<(ExprId, ExprId)>>,
     made: FxHashMap<(NodeId, ExprId, ExprId), NodeId>,
     rules: FxHashMap<(RuleId, ExprId, ExprId), RuleId>,
+    /// How many nodes deep a part is being looked at that was new.
+    depth: u32,
 }
 
 /// The root of the same grammar with the conditions kept.
@@ -48,7 +53,7 @@ pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Cond
     let Some(place) = conditions.values().map(|&(_, place)| place).min() else { return Ok(root) };
     let (left, groups, made, rules) = Default::default();
     let setting = setting(builder, conditions);
-    let mut pass = Pass { builder, conditions, place, setting, left, groups, made, rules };
+    let mut pass = Pass { builder, conditions, place, setting, left, groups, made, rules, depth: 0 };
     pass.find(root)?;
     let ends: Vec<ExprId> = pass.left[&(root, NONE)].clone();
     let keys: Vec<(NodeId, ExprId)> = pass.left.keys().copied().collect();
@@ -147,16 +152,24 @@ impl Pass<'_> {
     }
 
     /// What is known so far to be left behind a part; asks for it where that is new.
-    fn known(&mut self, part: NodeId, before: ExprId, grows: &mut bool) -> Vec<ExprId> {
+    fn known(&mut self, part: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
         if self.is_plain(part, before) {
             self.left.entry((part, before)).or_insert_with(|| vec![NONE]);
-            return vec![NONE];
+            return Ok(vec![NONE]);
         }
-        let known = self.left.entry((part, before)).or_insert_with(|| {
-            *grows = true;
-            Vec::new()
-        });
-        known.clone()
+        if let Some(known) = self.left.get(&(part, before)) {
+            return Ok(known.clone());
+        }
+        *grows = true;
+        self.left.insert((part, before), Vec::new());
+        if self.depth < MAX_DEPTH {
+            // At once, or a long sequence would be found one part in a round.
+            self.depth += 1;
+            let behind = self.behind(part, before, grows);
+            self.depth -= 1;
+            self.left.insert((part, before), behind?);
+        }
+        Ok(self.left[&(part, before)].clone())
     }
 
     fn behind(&mut self, node: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
@@ -181,14 +194,14 @@ impl Pass<'_> {
             Node::Sequence(parts) => {
                 let mut states = vec![before];
                 for part in parts {
-                    states = self.all_known(part, &states, grows);
+                    states = self.all_known(part, &states, grows)?;
                 }
                 states
             }
             Node::Choice(parts) => {
                 let mut states = Vec::new();
                 for part in parts {
-                    merge(&mut states, self.known(part, before, grows));
+                    merge(&mut states, self.known(part, before, grows)?);
                 }
                 states
             }
@@ -196,7 +209,7 @@ impl Pass<'_> {
                 let mut states = vec![before];
                 loop {
                     let count = states.len();
-                    let next = self.all_known(body, &states, grows);
+                    let next = self.all_known(body, &states, grows)?;
                     merge(&mut states, next);
                     if states.len() == count {
                         break;
@@ -204,21 +217,21 @@ impl Pass<'_> {
                 }
                 if min > 0 {
                     // At least one round; more do not lead where one or more do not.
-                    states = self.all_known(body, &states, grows);
+                    states = self.all_known(body, &states, grows)?;
                 }
                 states
             }
-            Node::Rule(rule) => self.known(self.builder.body(rule), before, grows),
-            Node::Capture { body, .. } => self.known(body, before, grows),
+            Node::Rule(rule) => self.known(self.builder.body(rule), before, grows)?,
+            Node::Capture { body, .. } => self.known(body, before, grows)?,
         })
     }
 
-    fn all_known(&mut self, part: NodeId, states: &[ExprId], grows: &mut bool) -> Vec<ExprId> {
+    fn all_known(&mut self, part: NodeId, states: &[ExprId], grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
         let mut next = Vec::new();
         for &state in states {
-            merge(&mut next, self.known(part, state, grows));
+            merge(&mut next, self.known(part, state, grows)?);
         }
-        next
+        Ok(next)
     }
 
     /// A lexeme in groups by what they leave of a condition.

@@ -1,6 +1,6 @@
 //! The flat tree to nodes and expressions, by loops: a part stands behind what it is made of.
 
-use stencilm_regex::ExprId;
+use stencilm_regex::{Expr, ExprId};
 
 use super::SyntaxError;
 use super::tree::{Part, PartId, Text};
@@ -186,8 +186,17 @@ impl Terminals<'_> {
             Part::And(_) => exprs.and(parts),
             Part::Not(_) => exprs.not(parts[0]),
             Part::Complement(_) => {
+                // Of a complement, or of what else is known to be text, only the rest is turned round, so that complements
+                // of complements do not grow.
                 let text = object::any_text(exprs);
-                let not = exprs.not(parts[0]);
+                let inner = match exprs.get(parts[0]) {
+                    Expr::And(all) if all.contains(&text) => {
+                        let rest: Vec<ExprId> = all.iter().copied().filter(|&part| part != text).collect();
+                        exprs.and(&rest)
+                    }
+                    _ => parts[0],
+                };
+                let not = exprs.not(inner);
                 exprs.and(&[text, not])
             }
             Part::Lazy(_) => {

@@ -209,7 +209,8 @@ impl Expansion<'_, '_> {
         if let Some(&known) = scope.known.get(&key) {
             return Ok(known);
         }
-        self.rules += 1;
+        // What is written once for itself is bounded by the text.
+        self.rules += usize::from(parameter.is_some() || !arguments.is_empty());
         if self.rules > MAX_RULES || self.tree.parts.len() > MAX_PARTS {
             let message = format!(
                 "the templates and parameters of this grammar make more than {MAX_RULES} rules; use fewer bits or \
