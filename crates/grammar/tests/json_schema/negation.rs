@@ -1,0 +1,128 @@
+//! Keywords that say what must not be, or what depends on what: schema, texts that belong, texts that do not (after a `!`).
+
+use stencilm_grammar::{ErrorKind, JsonSchemaOptions, from_json_schema};
+
+use crate::{check, check_with, grammar, oracle};
+
+#[test]
+fn negation_reaches_every_leaf() {
+    check(r#"{"not":{"type":"integer"}}"#, &["1.5", "\"a\"", "null", "!1", "!1.0"]);
+    check(r#"{"not":{"minimum":3}}"#, &["2.9", "-1", "!3", "!\"a\""]);
+    check(r#"{"not":{"enum":[1,"a",null]}}"#, &["2", "\"b\"", "true", "[]", "!1.0", "!\"a\"", "!null", r#"!"\u0061""#]);
+    check(
+        r#"{"not":{"const":[1,{"a":2}]}}"#,
+        &["[]", "[1]", "[1,{}]", "[1,{\"a\":3}]", "[1,{\"a\":2},0]", "![1,{\"a\":2.0}]"],
+    );
+    check(r#"{"type":"string","not":{"maxLength":2}}"#, &["\"abc\"", "!\"ab\"", "!1"]);
+    check(r#"{"type":"string","not":{"pattern":"^a"}}"#, &["\"b\"", "\"\"", "!\"ab\""]);
+    check(r#"{"type":"string","not":{"format":"ipv4"}}"#, &["\"1.2.3\"", "!\"1.2.3.4\""]);
+    check(r#"{"type":"integer","not":{"multipleOf":3}}"#, &["1", "2", "!3", "!0"]);
+    check(r#"{"not":{"items":{"type":"null"}}}"#, &["[1]", "[null,2]", "![]", "![null]", "!1"]);
+    check(r#"{"not":{"prefixItems":[{"type":"null"}]}}"#, &["[1]", "![]", "![null,1]"]);
+    check(r#"{"not":{"contains":{"type":"null"}}}"#, &["[]", "[1]", "![null]", "!1"]);
+    check(r#"{"not":{"required":["a"]}}"#, &["{}", "{\"b\":1}", "!{\"a\":1}", "!1"]);
+    check(r#"{"not":{"required":["a"],"properties":{"a":{"type":"null"}}}}"#, &["{}", "{\"a\":1}", "!{\"a\":null}"]);
+    check(
+        r#"{"not":{"additionalProperties":{"type":"null"}}}"#,
+        &["{\"a\":1}", "{\"b\":null,\"a\":1}", "!{}", "!{\"a\":null}"],
+    );
+    check(r#"{"not":{"patternProperties":{"^a":{"type":"null"}}}}"#, &["{\"ab\":1}", "!{\"b\":1}", "!{\"a\":null}"]);
+    check(r#"{"not":{"propertyNames":{"pattern":"^a"}}}"#, &["{\"b\":1}", "!{}", "!{\"ab\":1}"]);
+    check(r#"{"not":{"minProperties":2}}"#, &["{}", "{\"a\":1}", "!{\"a\":1,\"b\":2}"]);
+    check(r#"{"not":{"not":{"type":"null"}}}"#, &["null", "!1"]);
+    check(r#"{"not":{"anyOf":[{"type":"null"},{"minimum":2}]}}"#, &["1", "!null", "!2", "!\"a\""]);
+}
+
+#[test]
+fn conditions_and_dependencies() {
+    let condition = r#"{"if":{"properties":{"k":{"const":"a"}},"required":["k"]},"then":{"required":["v"]},"else":{"required":["w"]}}"#;
+    check_with(
+        "o",
+        condition,
+        &["{\"k\":\"a\",\"v\":1}", "{\"w\":1}", "{\"k\":\"b\",\"w\":1}", "3", "!{\"k\":\"a\",\"w\":1}", "!{}"],
+    );
+    for keyword in ["dependentRequired", "dependencies"] {
+        let schema = format!(r#"{{"{keyword}":{{"a":["b","c"]}}}}"#);
+        check_with(
+            "o",
+            &schema,
+            &["{}", "{\"b\":1}", "{\"c\":1,\"b\":2,\"a\":3}", "[]", "!{\"a\":1}", "!{\"a\":1,\"b\":2}"],
+        );
+    }
+    let schema = r#"{"dependentSchemas":{"a":{"properties":{"b":{"type":"null"}}}}}"#;
+    check_with("o", schema, &["{\"b\":1}", "{\"a\":1}", "{\"a\":1,\"b\":null}", "!{\"a\":1,\"b\":1}"]);
+    check(
+        r#"{"oneOf":[{"required":["a"]},{"required":["b"]}]}"#,
+        &["{\"a\":1}", "{\"b\":1}", "!{}", "!{\"a\":1,\"b\":1}"],
+    );
+}
+
+#[test]
+fn keys_and_counts() {
+    let patterns = r#"{"patternProperties":{"^x":{"type":["null","integer"]},"y$":{"type":["null","string"]}},"additionalProperties":false}"#;
+    check(
+        patterns,
+        &["{}", "{\"xa\":1}", "{\"ay\":\"b\"}", "{\"xy\":null}", "!{\"xy\":1}", "!{\"b\":null}", "!{\"xa\":\"b\"}"],
+    );
+    let known = r#"{"properties":{"xa":{"minimum":2}},"patternProperties":{"^x":{"type":"integer"}}}"#;
+    check(known, &["{\"xa\":2}", "{\"xb\":1}", "!{\"xa\":1}", "!{\"xa\":null}"]);
+    check(
+        r#"{"patternProperties":{"^[ab]$":{"type":"null"}},"additionalProperties":false}"#,
+        &["{\"b\":null,\"a\":null}", "!{\"c\":null}"],
+    );
+    check(r#"{"type":"object","propertyNames":{"enum":["a","b"]}}"#, &["{\"b\":1}", "!{\"c\":1}"]);
+    check(
+        r#"{"minProperties":1,"maxProperties":2,"properties":{"a":true}}"#,
+        &["{\"a\":1}", "{\"b\":1,\"c\":2}", "!{}", "!{\"a\":1,\"b\":2,\"c\":3}"],
+    );
+    check(
+        r#"{"contains":{"type":"null"},"minContains":2,"maxContains":3}"#,
+        &["[null,1,null]", "![null]", "![null,null,null,null]", "1"],
+    );
+    check(r#"{"uniqueItems":true}"#, &["[1,2,\"1\"]", "![1,1.0]", "![{\"a\":1,\"b\":2},{\"b\":2,\"a\":1}]"]);
+    let rest = r#"{"allOf":[{"properties":{"a":true}}],"anyOf":[{"properties":{"b":{"type":"null"}}},{"properties":{"c":{"type":"null"}}}],"unevaluatedProperties":false}"#;
+    check(rest, &["{\"a\":1}", "{\"b\":null,\"c\":null}", "{\"a\":1,\"c\":null}", "!{\"b\":1}", "!{\"d\":1}"]);
+    check(
+        r#"{"allOf":[{"prefixItems":[true]}],"contains":{"type":"null"},"unevaluatedItems":false}"#,
+        &["[1,null]", "[null]", "![1]", "![1,null,2]"],
+    );
+}
+
+#[test]
+fn references_and_documents() {
+    let documents = vec![(
+        "https://example.org/b".to_string(),
+        r##"{"$defs":{"n":{"$anchor":"n","type":"null"}},"$ref":"#n"}"##.to_string(),
+    )];
+    let options = JsonSchemaOptions { documents, ..JsonSchemaOptions::default() };
+    for reference in ["https://example.org/b", "b", "b#n", "b#/$defs/n", "/b"] {
+        let schema = format!(r#"{{"$id":"https://example.org/a","$ref":"{reference}"}}"#);
+        let grammar = from_json_schema(&schema, &options).unwrap_or_else(|error| panic!("{reference}: {error}"));
+        assert!(oracle::accepts(&grammar, "null") && !oracle::accepts(&grammar, "1"), "{reference}");
+    }
+    let error =
+        from_json_schema(r#"{"$id":"https://example.org/a","$ref":"c"}"#, &options).expect_err("no such document");
+    assert_eq!((error.kind, &*error.place), (ErrorKind::Unsupported, "#"));
+    assert!(error.message.contains("documents"), "{error}");
+    let tree = r##"{"$id":"https://example.org/strict","$dynamicAnchor":"node","$ref":"tree","unevaluatedProperties":false,
+        "$defs":{"tree":{"$id":"tree","$dynamicAnchor":"node","properties":{"kids":{"items":{"$dynamicRef":"#node"}}}}}}"##;
+    check(tree, &["{\"kids\":[{\"kids\":[]}]}", "!{\"kids\":[{\"kid\":[]}]}", "!{\"a\":1}"]);
+    let named = grammar(r##"{"$ref":"#a","$defs":{"x":{"$anchor":"a","type":"null"}}}"##, "");
+    assert!(oracle::accepts(&named, "null"));
+}
+
+#[test]
+fn hard_choices_work_or_name_their_place() {
+    let nested = (0..8).fold(r#"{"type":"null"}"#.to_string(), |inner, level| {
+        format!(r#"{{"oneOf":[{inner},{{"minimum":{level}}},{{"minLength":{level}}}]}}"#)
+    });
+    if let Err(error) = from_json_schema(&nested, &JsonSchemaOptions::default()) {
+        assert_eq!(error.kind, ErrorKind::Limit, "{error}");
+        assert!(error.place.starts_with('#') && error.message.contains("oneOf"), "{error}");
+    }
+    let kinds: Vec<String> = (0..60).map(|kind| format!(r#"{{"properties":{{"k":{{"const":{kind}}}}}}}"#)).collect();
+    check(
+        &format!(r#"{{"type":"object","required":["k"],"oneOf":[{}]}}"#, kinds.join(",")),
+        &["{\"k\":7}", "!{\"k\":60}", "!{}"],
+    );
+}
