@@ -270,6 +270,31 @@ def test_correction_pairs(prediction: str, prefix: str, some: set[str]) -> None:
     assert {text.strip() for text in some} <= texts
 
 
+LARK = """
+start: "SELECT" columns "FROM" NAME ("WHERE" NAME operator)? ";"?
+columns: "*" | NAME ("," NAME)*
+operator: "NOT"? "LIKE" STRING | "IN" "(" value ("," value)* ")" | "=" value
+    | "BETWEEN" value "AND" value
+value: STRING | NUMBER
+NAME: /[a-z_]+/
+STRING: /'[^']*'/
+NUMBER: /[0-9]+/
+%import common.WS
+%ignore WS
+"""
+
+
+def test_lark_grammars_are_parsers_too() -> None:
+    prediction = "SELECT * FROM students WHERE name SIMILAR TO 'Dan%';"
+    prefix, candidates = stencilm.obtain_correction_pairs(prediction, stencilm.load_parser(LARK))
+    assert prefix == "SELECT * FROM students WHERE name "
+    texts = {candidate.text for candidate in candidates if isinstance(candidate, Literal)}
+    assert texts == {"LIKE", "NOT", "IN", "=", "BETWEEN"}
+    draft = script(prediction, " 'Dan%';")
+    result = stencilm.guide(draft, LARK, "q", target_model=lambda prompt: "LIKE")
+    assert result.response == "SELECT * FROM students WHERE name LIKE 'Dan%';"
+
+
 def test_patterns_stand_for_what_has_many_texts() -> None:
     _, candidates = stencilm.obtain_correction_pairs("x", Grammar.from_regex("[0-9]+(a|b)"))
     assert len(candidates) == 1 and isinstance(candidates[0], stencilm.Pattern)
