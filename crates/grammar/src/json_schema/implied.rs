@@ -24,7 +24,7 @@ impl Normal<'_> {
     ) -> Result<Alternatives, GrammarError> {
         let mut refined: Vec<Conjunction> = Vec::new();
         for left in product.iter() {
-            self.look(at)?;
+            self.look(at, left)?;
             let merged = merge(self, left);
             let mut is_implied = false;
             for way in factor.iter() {

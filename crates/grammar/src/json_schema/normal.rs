@@ -22,8 +22,8 @@ pub(super) const MAX_ALTERNATIVES: usize = 50_000;
 const MAX_PRODUCT: usize = 1_000_000;
 /// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
 const MANY: usize = 12;
-/// Most conjunctions looked at closely for one schema: bounds the time to multiply out.
-const MAX_LOOKS: usize = 10_000;
+/// Most atoms in conjunctions looked at closely for one schema: bounds the time to multiply out.
+const MAX_LOOKS: usize = 60_000;
 /// From so many alternatives of a product on, it is looked whether the choice is needed at all.
 const FEW_WAYS: usize = 4;
 /// Up to so many alternatives, those that another one contains are dropped.
@@ -93,7 +93,7 @@ pub(super) struct Normal<'a> {
     seen: Vec<Rc<[SchemaId]>>,
     /// Lists of terms of which any must hold.
     any: Vec<Rc<[Term]>>,
-    /// Conjunctions looked at closely.
+    /// Atoms in conjunctions looked at closely.
     looks: usize,
 }
 
@@ -458,8 +458,8 @@ impl<'a> Normal<'a> {
     }
 
     /// Counts a close look.
-    pub(super) fn look(&mut self, at: SchemaId) -> Result<(), GrammarError> {
-        self.looks += 1;
+    pub(super) fn look(&mut self, at: SchemaId, all: &Conjunction) -> Result<(), GrammarError> {
+        self.looks += 1 + all.len();
         if self.looks > MAX_LOOKS { Err(self.too_many(at)) } else { Ok(()) }
     }
 
@@ -467,7 +467,7 @@ impl<'a> Normal<'a> {
     fn possible(&mut self, at: SchemaId, all: &Alternatives) -> Result<Alternatives, GrammarError> {
         let mut kept: Vec<Conjunction> = Vec::with_capacity(all.len());
         for one in all.iter() {
-            self.look(at)?;
+            self.look(at, one)?;
             if !self.is_empty(one, 1)? {
                 kept.push(one.clone());
             }
