@@ -91,7 +91,8 @@ fn spans_are_tokens_over_the_end_of_forced_text() {
                 .collect();
             let found = spans.iter().find(|span| span.start == start);
             let mut found: Vec<u32> = found.map_or(Vec::new(), |span| span.tokens.clone());
-            (expected.sort_unstable(), found.sort_unstable());
+            expected.sort_unstable();
+            found.sort_unstable();
             assert_eq!(found, expected, "seed {seed}, byte {start}");
             seen += found.len();
         }
