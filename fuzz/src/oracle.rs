@@ -341,11 +341,27 @@ impl Seen {
     }
 }
 
+/// Whether a name means a token: a special one, or one that spells it where no special token is called so.
+fn is_named(name: &str, id: u32, tokens: &Tokens) -> bool {
+    let mut special = tokens.special_tokens().iter().filter(|(_, special)| **special == *name).peekable();
+    match special.peek() {
+        Some(_) => special.any(|(special, _)| *special == id),
+        None => tokens.token_bytes(id) == Some(name.as_bytes()),
+    }
+}
+
 /// Whether a pattern means a token.
 fn means(pattern: &TokenPattern, id: u32, tokens: &Tokens) -> bool {
     match pattern {
-        TokenPattern::Special(name) => {
+        TokenPattern::Special(name) => is_named(name, id, tokens),
+        TokenPattern::IfSpecial(name) => {
             tokens.special_tokens().iter().any(|(special, n)| *special == id && **n == **name)
+        }
+        TokenPattern::Others { ids, names } => {
+            let is_special = tokens.special_tokens().iter().any(|(special, _)| *special == id);
+            let is_token = tokens.token_bytes(id).is_some() || is_special;
+            let is_left_out = ids.contains(&id) || names.iter().any(|name| is_named(name, id, tokens));
+            is_token && !is_left_out && !tokens.stop_token_ids().contains(&id)
         }
         TokenPattern::Ids { ranges, negated: false } => {
             ranges.iter().any(|(first, last)| (*first..=*last).contains(&id))

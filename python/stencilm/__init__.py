@@ -52,8 +52,15 @@ if TYPE_CHECKING:
         traverse_draft_tree,
     )
     from stencilm.model import Model, from_transformers, load
+    from stencilm.model_tags import (
+        get_model_structural_tag,
+        model_structural_tags,
+        register_model_structural_tag,
+    )
+    from stencilm.model_templates import ToolTemplate
     from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.processor import LogitsProcessor
+    from stencilm.structural_tag import StructuralTag, StructuralTagItem
     from stencilm.tokenizers import TokenizerInfo, VocabType
 __all__ = [
     "ApiModel",
@@ -89,9 +96,12 @@ __all__ = [
     "Regex",
     "Report",
     "StencilError",
+    "StructuralTag",
+    "StructuralTagItem",
     "TokenIndex",
     "TokenizerError",
     "TokenizerInfo",
+    "ToolTemplate",
     "Unsatisfiable",
     "UnsupportedFeature",
     "Usage",
@@ -107,10 +117,13 @@ __all__ = [
     "from_openai",
     "from_transformers",
     "get_bitmask_shape",
+    "get_model_structural_tag",
     "guide",
     "load",
     "load_parser",
+    "model_structural_tags",
     "obtain_correction_pairs",
+    "register_model_structural_tag",
     "reset_token_bitmask",
     "traverse_draft_tree",
 ]
@@ -151,8 +164,15 @@ _NAMES = {
     "limits": ("Limits",),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),
+    "model_tags": (
+        "get_model_structural_tag",
+        "model_structural_tags",
+        "register_model_structural_tag",
+    ),
+    "model_templates": ("ToolTemplate",),
     "output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
     "processor": ("LogitsProcessor",),
+    "structural_tag": ("StructuralTag", "StructuralTagItem"),
     "tokenizers": ("TokenizerInfo", "VocabType"),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Event, Lock
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from stencilm import _core
 from stencilm.errors import StencilError
@@ -29,10 +29,14 @@ from stencilm.grammar import (
     SerializedSource,
     Source,
     Spelling,
+    StructuralTagSource,
     checked_text,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.tokenizers import TokenizerInfo
+
+if TYPE_CHECKING:
+    from stencilm.structural_tag import StructuralTag, StructuralTagItem
 
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
 
@@ -196,6 +200,14 @@ class GrammarCompiler:
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_lark` with the same options."""
         return self._compile_source(LarkSource.of(text, start, grammars))
+
+    def compile_structural_tag(
+        self,
+        tag: StructuralTag | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        triggers: Sequence[str] | None = None,
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_structural_tag`."""
+        return self._compile_source(StructuralTagSource.of(tag, triggers))
 
     def compile_grammar(
         self, grammar: Grammar | str, *, root_rule_name: str = "root"

@@ -7,14 +7,17 @@ sources are equal, so a compiler's cache can tell what it has seen before it bui
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from stencilm import _core
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from stencilm.structural_tag import StructuralTag, StructuralTagItem
 
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
@@ -207,6 +210,26 @@ class Grammar:
         ]
         _check_length("the text", source.text, DEFAULT_LIMITS)
         return Grammar(source, _core.Grammar.from_lark(source.text, source.start, named))
+
+    @staticmethod
+    def from_structural_tag(
+        tag: StructuralTag | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        triggers: Sequence[str] | None = None,
+    ) -> Grammar:
+        """The texts of a structural tag, as `docs/structural-tags.md` describes it.
+
+        Args:
+            tag: A `StructuralTag`, or its JSON as text or a dict. With triggers the older form:
+                a list of `StructuralTagItem`.
+            triggers: What leads to the items; only with the older form.
+
+        Raises:
+            GrammarSyntaxError: It is no structural tag; has the JSON pointer.
+            UnsupportedFeature: A part cannot be enforced.
+            Unsatisfiable: No text matches.
+            LimitExceeded: It is too large.
+        """
+        return Grammar.from_source(StructuralTagSource.of(tag, triggers))
 
     @staticmethod
     def concat(*grammars: Grammar) -> Grammar:
@@ -453,6 +476,52 @@ class SerializedSource:
 
 
 @dataclass(frozen=True, slots=True)
+class StructuralTagSource:
+    """A structural tag as JSON text."""
+
+    text: str
+
+    @staticmethod
+    def of(
+        tag: StructuralTag | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        triggers: Sequence[str] | None = None,
+    ) -> StructuralTagSource:
+        """The source of `Grammar.from_structural_tag`; raises TypeError and GrammarSyntaxError."""
+        if triggers is not None:
+            from stencilm.structural_tag import StructuralTag, StructuralTagItem
+
+            if not isinstance(tag, Sequence) or not all(
+                isinstance(item, StructuralTagItem) for item in tag
+            ):
+                raise TypeError("with triggers, tag must be a list of StructuralTagItem")
+            return StructuralTagSource(
+                StructuralTag.from_legacy_structural_tag(tag, triggers).to_json()
+            )
+        if isinstance(tag, str):
+            return StructuralTagSource(checked_text("tag", tag))
+        if isinstance(tag, Mapping):
+            return StructuralTagSource(_json_text(dict(tag), "tag"))
+        text = getattr(tag, "to_json", None)
+        if text is None:
+            raise TypeError(
+                f"tag is a {type(tag).__name__}, but must be a StructuralTag, a dict or JSON text"
+            )
+        return StructuralTagSource(checked_text("tag", text()))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the text costs, about."""
+        return len(self.text)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of the tag."""
+        _check_length("the structural tag", self.text, limits)
+        return _core.Grammar.from_structural_tag(
+            self.text, limits.schema_bytes, limits.grammar_expressions
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CombinedSource:
     """Grammars one after the other, or any one of them."""
 
@@ -508,8 +577,21 @@ def _schema_text(schema: Schema, name: str) -> str:
             f"{name} is a {type(schema).__name__}, but must be JSON text, a dict, a bool or a "
             "Python type"
         )
+    return _json_text(schema, name)
+
+
+def schema_value(schema: Schema) -> dict[str, Any] | bool:
+    """A schema in any of its forms as what `json.loads` makes of its text."""
     try:
-        text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
+        value: dict[str, Any] | bool = json.loads(_schema_text(schema, "schema"))
+    except json.JSONDecodeError as error:
+        raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
+    return value
+
+
+def _json_text(value: Any, name: str) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except RecursionError:
         raise LimitExceeded(
             f"{name} is nested too deeply to be written as JSON: flatten it"

@@ -143,6 +143,12 @@ class Output:
     accepts_cut_text: bool = False
 
 
+def _is_structural_tag(value: Any) -> bool:
+    from stencilm.structural_tag import StructuralTag
+
+    return isinstance(value, StructuralTag)
+
+
 def resolve(output_type: Any) -> Output:
     """The notation and the reader of an output type.
 
@@ -160,6 +166,12 @@ def resolve(output_type: Any) -> Output:
     if isinstance(output_type, JsonSchema):
         return Output(
             name="JsonSchema", grammar=lambda: _schema_grammar(output_type), parse=json.loads
+        )
+    if hasattr(output_type, "to_json") and _is_structural_tag(output_type):
+        return Output(
+            name="StructuralTag",
+            grammar=lambda: Grammar.from_structural_tag(output_type),
+            parse=str,
         )
     if isinstance(output_type, Choice):
         options = output_type.by_text()

@@ -14,7 +14,7 @@ use crate::limits::{LexiconLimits, Limits};
 use crate::machine::Machine;
 use crate::run::{Doubt, Run};
 use crate::stacks::{SetId, Stacks};
-use crate::token_edges::TokenEdges;
+use crate::token_edges::{self, TokenEdges};
 use crate::tokenset;
 use crate::vocabulary::Vocabulary;
 
@@ -65,6 +65,7 @@ impl CompiledGrammar {
         if count > limits.grammar_expressions {
             return Err(EngineError::GrammarTooLarge { count, limit: limits.grammar_expressions });
         }
+        let grammar = token_edges::with_special_tokens(grammar, &vocabulary)?;
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
         let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits);
         if grammar.all_items().iter().any(|items| items.unique) {

@@ -1,6 +1,8 @@
 //! Which ids the single tokens of a grammar stand for, once there is a vocabulary.
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};
 
 use crate::error::EngineError;
@@ -53,10 +55,16 @@ impl TokenEdges {
     /// [`EngineError::UnknownToken`], [`EngineError::TokenOutOfRange`] and [`EngineError::NoTokenLeft`] for a node that
     /// no token of the vocabulary is meant by.
     pub fn new(grammar: &Grammar, tokens: &Tokens) -> Result<TokenEdges, EngineError> {
-        let mut sets = FxHashMap::default();
+        let mut sets: FxHashMap<NodeId, IdSet> = FxHashMap::default();
+        let mut known: FxHashMap<&TokenPattern, NodeId> = FxHashMap::default();
         for (index, node) in grammar.nodes().iter().enumerate() {
             if let Node::Token(pattern) = node {
-                sets.insert(NodeId(index as u32), ids(pattern, tokens)?);
+                let id = NodeId(index as u32);
+                let set = match known.insert(pattern, id) {
+                    Some(same) => sets[&same].clone(),
+                    None => ids(pattern, tokens)?,
+                };
+                sets.insert(id, set);
             }
         }
         Ok(TokenEdges { sets })
@@ -73,17 +81,32 @@ impl TokenEdges {
     }
 }
 
+/// The grammar without what asks for special tokens that the vocabulary need not have and has not.
+pub(crate) fn with_special_tokens(grammar: Arc<Grammar>, tokens: &Tokens) -> Result<Arc<Grammar>, EngineError> {
+    let special: FxHashSet<&str> = tokens.special_tokens().iter().map(|(_, name)| &**name).collect();
+    match grammar.with_special_tokens(|name| special.contains(name)) {
+        Ok(Some(fewer)) => Ok(Arc::new(fewer)),
+        Ok(None) => Ok(grammar),
+        Err(_) => Err(EngineError::NoTokenLeft),
+    }
+}
+
 fn ids(pattern: &TokenPattern, tokens: &Tokens) -> Result<IdSet, EngineError> {
     let vocab_size = tokens.vocab_size();
     match pattern {
-        TokenPattern::Special(name) => {
-            let named = tokens.special_tokens().iter().filter(|(_, special)| **special == **name);
-            let ids: Vec<(u32, u32)> = named.map(|&(id, _)| (id, id)).collect();
-            if ids.is_empty() {
-                let way_out = way_out(name, tokens.special_tokens());
-                return Err(EngineError::UnknownToken { name: name.to_string(), way_out });
+        TokenPattern::Special(name) | TokenPattern::IfSpecial(name) => named(name, tokens),
+        TokenPattern::Others { ids, names } => {
+            let mut left_out: Vec<(u32, u32)> = Vec::new();
+            for &id in ids {
+                if id as usize >= vocab_size {
+                    return Err(EngineError::TokenOutOfRange { from: id, to: id, vocab_size });
+                }
+                left_out.push((id, id));
             }
-            Ok(IdSet::new(ids))
+            for name in names {
+                left_out.extend(&named(name, tokens)?.ranges);
+            }
+            others(&IdSet::new(left_out), tokens)
         }
         TokenPattern::Ids { ranges, negated } => {
             for &(from, to) in ranges {
@@ -92,17 +115,34 @@ fn ids(pattern: &TokenPattern, tokens: &Tokens) -> Result<IdSet, EngineError> {
                 }
             }
             let named = IdSet::new(ranges.to_vec());
-            if !negated {
-                return Ok(named);
-            }
-            let special = |id: u32| tokens.special_tokens().binary_search_by_key(&id, |&(special, _)| special).is_ok();
-            let is_token = |id: u32| tokens.token_bytes(id).is_some() || special(id);
-            let stops = |id: u32| tokens.stop_token_ids().binary_search(&id).is_ok();
-            let left = (0..vocab_size as u32).filter(|&id| is_token(id) && !stops(id) && !named.contains(id));
-            let left = IdSet::new(left.map(|id| (id, id)).collect());
-            if left.ranges.is_empty() { Err(EngineError::NoTokenLeft) } else { Ok(left) }
+            if *negated { others(&named, tokens) } else { Ok(named) }
         }
     }
+}
+
+/// The special tokens of a name, or else the tokens that spell it.
+fn named(name: &str, tokens: &Tokens) -> Result<IdSet, EngineError> {
+    let special = tokens.special_tokens().iter().filter(|(_, special)| **special == *name);
+    let mut ids: Vec<(u32, u32)> = special.map(|&(id, _)| (id, id)).collect();
+    if ids.is_empty() {
+        let spells = |&id: &u32| tokens.token_bytes(id) == Some(name.as_bytes());
+        ids = (0..tokens.vocab_size() as u32).filter(spells).map(|id| (id, id)).collect();
+    }
+    if ids.is_empty() {
+        let way_out = way_out(name, tokens.special_tokens());
+        return Err(EngineError::UnknownToken { name: name.to_string(), way_out });
+    }
+    Ok(IdSet::new(ids))
+}
+
+/// All tokens but these and those that stop.
+fn others(left_out: &IdSet, tokens: &Tokens) -> Result<IdSet, EngineError> {
+    let special = |id: u32| tokens.special_tokens().binary_search_by_key(&id, |&(special, _)| special).is_ok();
+    let is_token = |id: u32| tokens.token_bytes(id).is_some() || special(id);
+    let stops = |id: u32| tokens.stop_token_ids().binary_search(&id).is_ok();
+    let left = (0..tokens.vocab_size() as u32).filter(|&id| is_token(id) && !stops(id) && !left_out.contains(id));
+    let left = IdSet::new(left.map(|id| (id, id)).collect());
+    if left.ranges.is_empty() { Err(EngineError::NoTokenLeft) } else { Ok(left) }
 }
 
 /// What to write in place of a name that no special token has.

@@ -111,6 +111,17 @@ impl GrammarBuilder {
         self.node(Node::Token(Box::new(TokenPattern::Special(name.into()))))
     }
 
+    /// The special token of this name where the vocabulary has one; else nothing.
+    pub fn if_special_token(&mut self, name: impl Into<Box<str>>) -> NodeId {
+        self.node(Node::Token(Box::new(TokenPattern::IfSpecial(name.into()))))
+    }
+
+    /// Any one token but these.
+    pub fn other_tokens(&mut self, ids: &[u32], names: &[&str]) -> NodeId {
+        let names = names.iter().map(|&name| name.into()).collect();
+        self.node(Node::Token(Box::new(TokenPattern::Others { ids: ids.into(), names })))
+    }
+
     /// One token whose id is in these ranges, both ends included; or, negated, in none of them.
     pub fn token_ids(&mut self, ranges: &[(u32, u32)], negated: bool) -> NodeId {
         self.node(Node::Token(Box::new(TokenPattern::Ids { ranges: ranges.into(), negated })))

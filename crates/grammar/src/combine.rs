@@ -69,7 +69,8 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
             let mut name = rule.name.clone();
             let mut number = 1;
             while !names.insert(name.clone()) {
-                number += 1;
+                // Hundreds of schemas all name their rules alike: behind the first few the numbers are not tried in turn.
+                number = if number < 8 { number + 1 } else { names.len().max(number + 1) };
                 name = format!("{}_{number}", rule.name);
             }
             builder.declare_rule(name)

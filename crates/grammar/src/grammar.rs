@@ -8,6 +8,8 @@ use std::fmt;
 
 use stencilm_regex::{ExprId, ExprSet};
 
+use crate::error::GrammarError;
+use crate::productive;
 use crate::report::{KeptReport, Report};
 
 /// A node of one [`Grammar`].
@@ -64,8 +66,18 @@ pub enum Node {
 /// Which tokens a [`Node::Token`] stands for. What it says of a vocabulary is known only where there is one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TokenPattern {
-    /// The special token of this name, such as `<|tool|>`.
+    /// The special token of this name, such as `<|tool|>`; where none is called so, the token that spells it.
     Special(Box<str>),
+    /// The special token of this name where the vocabulary has one; else nothing, so that it stands beside its text.
+    IfSpecial(Box<str>),
+    /// All tokens but these, each by its id or as [`TokenPattern::Special`] names it. A token that stops is never meant
+    /// by leaving it out.
+    Others {
+        /// The ids that are left out.
+        ids: Box<[u32]>,
+        /// The names that are left out.
+        names: Box<[Box<str>]>,
+    },
     /// Tokens by id.
     Ids {
         /// The least and the greatest id of every range.
@@ -79,7 +91,10 @@ impl TokenPattern {
     fn memory_bytes(&self) -> usize {
         size_of::<TokenPattern>()
             + match self {
-                TokenPattern::Special(name) => name.len(),
+                TokenPattern::Special(name) | TokenPattern::IfSpecial(name) => name.len(),
+                TokenPattern::Others { ids, names } => {
+                    size_of_val(&**ids) + names.iter().map(|name| size_of::<Box<str>>() + name.len()).sum::<usize>()
+                }
                 TokenPattern::Ids { ranges, .. } => ranges.len() * size_of::<(u32, u32)>(),
             }
     }
@@ -278,6 +293,26 @@ impl Grammar {
     /// What became of the constraints in the input.
     pub fn report(&self) -> &Report {
         self.report.read()
+    }
+
+    /// The grammar for a vocabulary of which `has_special` says which special tokens it has: where it lacks one,
+    /// [`TokenPattern::IfSpecial`] and what depends on it are gone. `None` where nothing is gone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
+    pub fn with_special_tokens(&self, has_special: impl Fn(&str) -> bool) -> Result<Option<Grammar>, GrammarError> {
+        let lacks = |node: &Node| match node {
+            Node::Token(pattern) => matches!(&**pattern, TokenPattern::IfSpecial(name) if !has_special(name)),
+            _ => false,
+        };
+        if !self.nodes.iter().any(lacks) {
+            return Ok(None);
+        }
+        let mut grammar = self.clone();
+        for node in grammar.nodes.iter_mut().filter(|node| lacks(node)) {
+            *node = Node::Choice(Box::default());
+        }
+        productive::without_dead_parts(grammar).map(Some)
     }
 
     /// Bytes of memory held, about.

@@ -17,6 +17,7 @@ mod productive;
 mod regex;
 mod report;
 mod serialize;
+mod structural_tag;
 mod substring;
 mod syntax_error;
 
@@ -31,3 +32,4 @@ pub use json_schema::{JsonSchemaOptions, Spelling, any_json, canonical_json, com
 pub use lark::{LarkOptions, NamedGrammar};
 pub use regex::{RegexError, from_regex};
 pub use report::{Finding, KeptReport, Report};
+pub use structural_tag::StructuralTagOptions;

@@ -68,6 +68,19 @@ impl KeptReport {
         self.notes.push(Note { fate, keyword, place: place.clone(), note });
     }
 
+    /// Adds all that another report says, of which the places begin with `from`, which is `place` here.
+    pub(crate) fn absorb(&mut self, other: &KeptReport, place: &str, from: &str) {
+        for Note { fate, keyword, place: at, note } in &other.notes {
+            let text = |text: &Text| &other.texts[text.start as usize..text.end as usize];
+            let Some(rest) = text(at).strip_prefix(from) else { continue };
+            let at = self.text(|texts| {
+                texts.push_str(place);
+                texts.push_str(rest);
+            });
+            self.add(*fate, text(keyword), &at, text(note));
+        }
+    }
+
     /// The report.
     pub fn read(&self) -> &Report {
         self.read.get_or_init(|| {

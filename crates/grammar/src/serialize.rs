@@ -76,6 +76,8 @@ enum SavedNode {
     Members(Index),
     Items(Index),
     SpecialToken(String),
+    IfSpecialToken(String),
+    OtherTokens { ids: Vec<u32>, names: Vec<String> },
     TokenIds { ranges: Vec<(u32, u32)>, negated: bool },
     Capture(String, Index),
 }
@@ -209,6 +211,11 @@ fn saved(grammar: &Grammar) -> Saved {
         Node::Items(items) => SavedNode::Items(items.0),
         Node::Token(pattern) => match &**pattern {
             TokenPattern::Special(name) => SavedNode::SpecialToken(name.to_string()),
+            TokenPattern::IfSpecial(name) => SavedNode::IfSpecialToken(name.to_string()),
+            TokenPattern::Others { ids, names } => SavedNode::OtherTokens {
+                ids: ids.to_vec(),
+                names: names.iter().map(ToString::to_string).collect(),
+            },
             TokenPattern::Ids { ranges, negated } => SavedNode::TokenIds { ranges: ranges.to_vec(), negated: *negated },
         },
         Node::Capture { name, body } => SavedNode::Capture(name.to_string(), body.0),
@@ -308,6 +315,11 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
             SavedNode::Repeat(body, min, max) => builder.repeat(nodes.get(body, list, at)?, min, max),
             SavedNode::Rule(rule) => builder.node(Node::Rule(rules.get(rule, list, at)?)),
             SavedNode::SpecialToken(name) => builder.special_token(name),
+            SavedNode::IfSpecialToken(name) => builder.if_special_token(name),
+            SavedNode::OtherTokens { ids, names } => {
+                let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+                builder.other_tokens(&ids, &names)
+            }
             SavedNode::TokenIds { ranges, negated } => {
                 if let Some((first, last)) = ranges.iter().find(|(first, last)| last < first) {
                     let message =

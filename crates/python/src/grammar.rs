@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stencilm_grammar::{self as grammar, Finding, JsonSchemaOptions, LarkOptions, NamedGrammar, Spelling};
+use stencilm_grammar::{
+    self as grammar, Finding, JsonSchemaOptions, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions,
+};
 
 use crate::errors;
 
@@ -92,6 +94,12 @@ impl Grammar {
             grammar::Grammar::from_lark(text, &LarkOptions { start, grammars: &named })
         });
         Grammar::wrap(py, result)
+    }
+
+    #[staticmethod]
+    fn from_structural_tag(py: Python<'_>, text: &str, max_bytes: usize, max_expressions: usize) -> PyResult<Grammar> {
+        let options = StructuralTagOptions { max_bytes, max_exprs: max_expressions };
+        Grammar::wrap(py, py.detach(|| grammar::Grammar::from_structural_tag(text, &options)))
     }
 
     fn to_ebnf(&self, py: Python<'_>) -> String {

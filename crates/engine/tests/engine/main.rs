@@ -10,4 +10,5 @@ mod matcher;
 mod queries;
 mod random;
 mod recognition;
+mod structural_tags;
 mod token_edges;

@@ -14,6 +14,7 @@ use super::scan::{Scanner, Word};
 use super::tree::{Array, Container, Object, Part, PartId, Text};
 use crate::builder::MAX_EXPRS;
 use crate::error::ErrorKind;
+use crate::grammar::TokenPattern;
 
 /// What an open bracket, or a rule, makes of its alternatives.
 pub(super) enum Opener {
@@ -285,6 +286,31 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// What stands behind `%if_token` or `%other_tokens`.
+    fn named_tokens(&mut self, place: usize, keyword: &str) -> Result<TokenPattern, SyntaxError> {
+        self.expect('(', &format!("`%{keyword}`"))?;
+        let (mut ids, mut names) = (Vec::new(), Vec::new());
+        while !self.takes(')')? {
+            let (at, word) = self.next()?;
+            match &word {
+                Word::Text(name) => names.push(name.as_str().into()),
+                // A number reads as the name of a rule.
+                Word::Name(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.len() < 10 => {
+                    ids.push(digits.parse().expect("fewer than ten digits are a number"));
+                }
+                _ => {
+                    let message = format!("{} stands where a token belongs: an id or a name in quotes", word.shown());
+                    return Err(SyntaxError::at(at, message));
+                }
+            }
+        }
+        match (keyword, &names[..], &ids[..]) {
+            ("other_tokens", ..) => Ok(TokenPattern::Others { ids: ids.into(), names: names.into() }),
+            (_, [name], []) => Ok(TokenPattern::IfSpecial(name.clone())),
+            _ => Err(SyntaxError::at(place, "%if_token takes one name in quotes: %if_token(\"<|tool|>\")")),
+        }
+    }
+
     fn keyword(&mut self, place: usize, keyword: &str) -> Result<(), SyntaxError> {
         let opener = match keyword {
             "lexeme" => Opener::Lexeme,
@@ -297,7 +323,12 @@ impl Parser<'_> {
                     return Err(SyntaxError::at(at, "%token takes the name of a token in quotes: %token(\"[INST]\")"));
                 };
                 self.expect(')', "the name of a token")?;
-                let pattern = crate::grammar::TokenPattern::Special(name.into());
+                let pattern = TokenPattern::Special(name.into());
+                let item = self.text.add(place, Part::Token(pattern));
+                return self.item(item);
+            }
+            "if_token" | "other_tokens" => {
+                let pattern = self.named_tokens(place, keyword)?;
                 let item = self.text.add(place, Part::Token(pattern));
                 return self.item(item);
             }

@@ -187,6 +187,23 @@ fn token(pattern: &TokenPattern) -> String {
             escapes::write_text(&mut shown, name);
             shown + ")"
         }
+        TokenPattern::IfSpecial(name) => {
+            let mut shown = "%if_token(".to_string();
+            escapes::write_text(&mut shown, name);
+            shown + ")"
+        }
+        TokenPattern::Others { ids, names } => {
+            let mut shown = "%other_tokens(".to_string();
+            for (index, id) in ids.iter().enumerate() {
+                shown += if index > 0 { " " } else { "" };
+                shown += &id.to_string();
+            }
+            for (index, name) in names.iter().enumerate() {
+                shown += if index + ids.len() > 0 { " " } else { "" };
+                escapes::write_text(&mut shown, name);
+            }
+            shown + ")"
+        }
         TokenPattern::Ids { ranges, negated } => {
             let ranges = ranges.iter().map(
                 |(first, last)| {

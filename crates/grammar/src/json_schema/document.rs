@@ -12,14 +12,14 @@ const LONGEST_POINTER: usize = 400;
 
 /// A value of one [`Document`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct JsonId(pub(super) u32);
+pub(crate) struct JsonId(pub(crate) u32);
 
 /// Objects with more members than this find their keys through a table.
 const LARGE: usize = 12;
 
 /// Members of an object, in the order of the text.
 #[derive(Default, Debug)]
-pub(super) struct Entries<'t> {
+pub(crate) struct Entries<'t> {
     list: Vec<(Cow<'t, str>, JsonId)>,
     /// Where there are many. In a box, since nearly every object does without.
     table: Option<Box<Table<'t>>>,
@@ -31,7 +31,7 @@ struct Table<'t>(HashMap<Cow<'t, str>, u32>);
 
 impl<'t> Entries<'t> {
     /// Adds a member whose key is new.
-    pub(super) fn insert(&mut self, key: Cow<'t, str>, value: JsonId) {
+    pub(crate) fn insert(&mut self, key: Cow<'t, str>, value: JsonId) {
         if self.list.len() >= LARGE {
             let list = &self.list;
             let positions = || list.iter().enumerate().map(|(place, (key, _))| (key.clone(), place as u32)).collect();
@@ -43,7 +43,7 @@ impl<'t> Entries<'t> {
         self.list.push((key, value));
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&JsonId> {
+    pub(crate) fn get(&self, key: &str) -> Option<&JsonId> {
         let found = match &self.table {
             Some(table) => self.list.get(*table.0.get(key)? as usize),
             None => self.list.iter().find(|(known, _)| known == key),
@@ -51,34 +51,34 @@ impl<'t> Entries<'t> {
         found.map(|(_, value)| value)
     }
 
-    pub(super) fn contains_key(&self, key: &str) -> bool {
+    pub(crate) fn contains_key(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &JsonId)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &JsonId)> {
         self.list.iter().map(|(key, value)| (&**key, value))
     }
 
-    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|(key, _)| &**key)
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &JsonId> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &JsonId> {
         self.list.iter().map(|(_, value)| value)
     }
 }
 
 /// One JSON value.
 #[derive(Debug)]
-pub(super) enum Json<'t> {
+pub(crate) enum Json<'t> {
     Null,
     Bool(bool),
     /// The text of the number, as it stands.
@@ -90,7 +90,7 @@ pub(super) enum Json<'t> {
 
 impl Json<'_> {
     /// The JSON type, for messages.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Json::Null => "null",
             Json::Bool(_) => "a boolean",
@@ -103,37 +103,37 @@ impl Json<'_> {
 }
 
 /// A value and its place.
-pub(super) struct Slot<'t> {
-    pub(super) value: Json<'t>,
+pub(crate) struct Slot<'t> {
+    pub(crate) value: Json<'t>,
     /// Where the value starts in the text.
-    pub(super) offset: u32,
+    pub(crate) offset: u32,
     /// The first id of the values inside; the last is the id itself.
-    pub(super) first: u32,
+    pub(crate) first: u32,
     /// The container, and which of its entries this is.
-    pub(super) parent: Option<(JsonId, u32)>,
+    pub(crate) parent: Option<(JsonId, u32)>,
 }
 
 /// Parsed JSON texts: a schema, and the documents that it may refer to. What a text spells plainly is not copied.
-pub(super) struct Document<'t> {
+pub(crate) struct Document<'t> {
     /// By id, one text after the other; the outermost value of each is its last.
-    pub(super) slots: Vec<Slot<'t>>,
+    pub(crate) slots: Vec<Slot<'t>>,
     /// The outermost values with the URIs they were given under; that of the schema itself is the first, without one.
-    pub(super) roots: Vec<(JsonId, &'t str)>,
+    pub(crate) roots: Vec<(JsonId, &'t str)>,
 }
 
 impl<'t> Document<'t> {
     /// The outermost value of the schema itself.
-    pub(super) fn root(&self) -> JsonId {
+    pub(crate) fn root(&self) -> JsonId {
         self.roots[0].0
     }
 
     /// Which of the texts a value stands in, as a position in the list of roots.
-    pub(super) fn text_of(&self, id: JsonId) -> usize {
+    pub(crate) fn text_of(&self, id: JsonId) -> usize {
         self.roots.partition_point(|&(root, _)| root < id)
     }
 
     /// The key that the value stands under; empty where it stands under none.
-    pub(super) fn key(&self, id: JsonId) -> &str {
+    pub(crate) fn key(&self, id: JsonId) -> &str {
         match self.slots[id.0 as usize].parent {
             Some((parent, index)) => match self.get(parent) {
                 Json::Object(entries) => &entries.list[index as usize].0,
@@ -144,20 +144,20 @@ impl<'t> Document<'t> {
     }
 
     /// The string, or else the key that the value stands under.
-    pub(super) fn name(&self, id: JsonId) -> &str {
+    pub(crate) fn name(&self, id: JsonId) -> &str {
         if let Json::String(text) = self.get(id) { text } else { self.key(id) }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    pub(super) fn get(&self, id: JsonId) -> &Json<'t> {
+    pub(crate) fn get(&self, id: JsonId) -> &Json<'t> {
         &self.slots[id.0 as usize].value
     }
 
     /// The members, where the value is an object.
-    pub(super) fn entries(&self, id: JsonId) -> Option<&Entries<'t>> {
+    pub(crate) fn entries(&self, id: JsonId) -> Option<&Entries<'t>> {
         match self.get(id) {
             Json::Object(entries) => Some(entries),
             _ => None,
@@ -165,34 +165,34 @@ impl<'t> Document<'t> {
     }
 
     /// The strings in an array.
-    pub(super) fn strings(&self, id: JsonId) -> impl Iterator<Item = &str> {
+    pub(crate) fn strings(&self, id: JsonId) -> impl Iterator<Item = &str> {
         let items: &[JsonId] = if let Json::Array(items) = self.get(id) { items } else { &[] };
         items.iter().filter_map(|&item| if let Json::String(text) = self.get(item) { Some(&**text) } else { None })
     }
 
     /// Where the value starts: sorts places in reading order.
-    pub(super) fn position(&self, id: JsonId) -> (usize, u32) {
+    pub(crate) fn position(&self, id: JsonId) -> (usize, u32) {
         (self.text_of(id), self.slots[id.0 as usize].offset)
     }
 
     /// The ids of everything inside the value, itself last: children before parents.
-    pub(super) fn inside(&self, id: JsonId) -> impl Iterator<Item = JsonId> + use<> {
+    pub(crate) fn inside(&self, id: JsonId) -> impl Iterator<Item = JsonId> + use<> {
         (self.slots[id.0 as usize].first..=id.0).map(JsonId)
     }
 
-    pub(super) fn parent(&self, id: JsonId) -> Option<JsonId> {
+    pub(crate) fn parent(&self, id: JsonId) -> Option<JsonId> {
         self.slots[id.0 as usize].parent.map(|(parent, _)| parent)
     }
 
     /// The JSON pointer of a value as a URI fragment, for example `#/properties/age`.
-    pub(super) fn pointer(&self, id: JsonId) -> String {
+    pub(crate) fn pointer(&self, id: JsonId) -> String {
         let mut pointer = String::new();
         self.write_pointer(id, &mut pointer);
         pointer
     }
 
     /// The same at the end of a text.
-    pub(super) fn write_pointer(&self, id: JsonId, text: &mut String) {
+    pub(crate) fn write_pointer(&self, id: JsonId, text: &mut String) {
         let start = text.len();
         let mut steps = Vec::with_capacity(16);
         let mut at = id;
@@ -228,7 +228,7 @@ impl<'t> Document<'t> {
     }
 
     /// The value as short JSON text, for messages.
-    pub(super) fn show(&self, id: JsonId) -> String {
+    pub(crate) fn show(&self, id: JsonId) -> String {
         match self.get(id) {
             Json::Null => "null".into(),
             Json::Bool(value) => value.to_string(),
@@ -243,7 +243,7 @@ impl<'t> Document<'t> {
 }
 
 /// A string value in quotes, cut to one line, for messages.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("{:?}", shorten(text))
 }
 

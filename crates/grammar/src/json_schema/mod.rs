@@ -13,7 +13,7 @@ mod arrays;
 mod atoms;
 mod canonical;
 mod common;
-mod document;
+pub(crate) mod document;
 mod elements;
 mod explain;
 mod formats;
@@ -45,6 +45,7 @@ mod words;
 
 pub use canonical::canonical_json;
 pub use common::common_exprs;
+pub(crate) use parse::{MAX_BYTES, parse};
 
 use stencilm_regex::{ExprId, ExprSet};
 
@@ -61,6 +62,8 @@ pub enum Spelling {
     Natural,
     /// Every text that a JSON reader maps to a valid value.
     Any,
+    /// Strings as they are, without quotes and escapes; of use only for schemas that allow nothing but strings.
+    Bare,
 }
 
 /// How a schema is read and how its instances are written.

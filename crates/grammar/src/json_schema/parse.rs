@@ -6,7 +6,7 @@ use super::document::{Document, Entries, Json, JsonId, Slot, quoted};
 use crate::error::{ErrorKind, GrammarError};
 
 /// Longest schema text accepted unless another limit is given, in bytes.
-pub(super) const MAX_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// Deepest nesting of arrays and objects accepted.
 pub(super) const MAX_DEPTH: usize = 1_000;
 /// Most values accepted.
@@ -26,7 +26,7 @@ struct Parser<'a> {
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many values.
-pub(super) fn parse<'t>(
+pub(crate) fn parse<'t>(
     text: &'t str,
     beside: &'t [(String, String)],
     max_bytes: usize,

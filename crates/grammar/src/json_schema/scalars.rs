@@ -10,7 +10,6 @@ use super::lengths::{self, Lengths};
 use super::lower::Lowering;
 use super::merge::Merged;
 use super::schema::{SchemaId, Types};
-use super::strings::quote;
 use crate::error::{ErrorKind, GrammarError};
 
 impl<'a> Lowering<'a> {
@@ -91,7 +90,7 @@ impl<'a> Lowering<'a> {
         let mut holding = Vec::new();
         for (body, fails) in bodies {
             if fails {
-                let body = quote(exprs, body);
+                let body = self.strings.quoted(exprs, body);
                 parts.push(exprs.not(body));
             } else {
                 holding.push(body);
@@ -101,7 +100,7 @@ impl<'a> Lowering<'a> {
             parts.push(self.strings.any_constrained(exprs));
         } else {
             let body = exprs.and(&holding);
-            parts.push(quote(exprs, body));
+            parts.push(self.strings.quoted(exprs, body));
         }
         if !excluded.is_empty() {
             let excluded = self.strings.literals(exprs, &excluded);

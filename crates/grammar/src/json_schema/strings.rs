@@ -33,8 +33,8 @@ type Ranges = Vec<(u32, u32)>;
 /// Spellings already built.
 #[derive(Default)]
 pub(super) struct Tables {
-    classes: [FxHashMap<Ranges, ExprId>; 2],
-    characters: [FxHashMap<char, ExprId>; 2],
+    classes: [FxHashMap<Ranges, ExprId>; 3],
+    characters: [FxHashMap<char, ExprId>; 3],
     hex: FxHashMap<(Ranges, u32), ExprId>,
     formats: FxHashMap<(Spelling, Format), ExprId>,
     quoted_any: Option<ExprId>,
@@ -77,6 +77,10 @@ impl Strings {
 
     /// Any string of `min` to `max` characters, in any spelling, with its quotes.
     pub(super) fn any_string(&mut self, exprs: &mut ExprSet, min: u32, max: Option<u32>) -> ExprId {
+        if self.spelling == Spelling::Bare {
+            let character = self.class(exprs, Spelling::Bare, &[(0, 0x10ffff)]);
+            return exprs.repeat(character, min, max);
+        }
         if let (Some(known), 0, None) = (self.known(|tables| tables.quoted_any), min, max) {
             return known;
         }
@@ -105,14 +109,16 @@ impl Strings {
 
     /// Any of these strings, with quotes, in the spelling in force.
     pub(super) fn literals(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
-        let mark = exprs.literal(b"\"");
+        let mark = exprs.literal(if self.spelling == Spelling::Bare { &b""[..] } else { b"\"" });
         let rest = self.trie(exprs, texts, mark);
         exprs.concat(mark, rest)
     }
 
     /// Any of these strings, with quotes, in every spelling.
     pub(super) fn literals_in_any_spelling(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
-        let spelling = std::mem::replace(&mut self.spelling, Spelling::Any);
+        // Bare text has one spelling only.
+        let every = if self.spelling == Spelling::Bare { Spelling::Bare } else { Spelling::Any };
+        let spelling = std::mem::replace(&mut self.spelling, every);
         let literals = self.literals(exprs, texts);
         self.spelling = spelling;
         literals
@@ -122,7 +128,12 @@ impl Strings {
     pub(super) fn any_constrained(&mut self, exprs: &mut ExprSet) -> ExprId {
         let character = self.class(exprs, self.spelling, &[(0, 0x10ffff)]);
         let body = exprs.repeat(character, 0, None);
-        quote(exprs, body)
+        self.quoted(exprs, body)
+    }
+
+    /// What stands between the quotes, with them where the spelling has quotes.
+    pub(super) fn quoted(&self, exprs: &mut ExprSet, body: ExprId) -> ExprId {
+        if self.spelling == Spelling::Bare { body } else { quote(exprs, body) }
     }
 
     /// The same without quotes.
@@ -193,15 +204,20 @@ impl Strings {
         if let Some(known) = self.known(|tables| tables.classes[spelling as usize].get(&ranges).copied()) {
             return known;
         }
-        let plain: Vec<(char, char)> = subtract(&ranges, &NEVER_PLAIN)
+        let never_plain: &[(u32, u32)] = if spelling == Spelling::Bare { &[] } else { &NEVER_PLAIN };
+        let plain: Vec<(char, char)> = subtract(&ranges, never_plain)
             .into_iter()
             .filter_map(|(first, last)| Some((char::from_u32(first)?, char::from_u32(last)?)))
             .collect();
         let mut ways = vec![Utf8.class(exprs, &plain)];
+        if spelling == Spelling::Bare {
+            self.own.classes[spelling as usize].insert(ranges, ways[0]);
+            return ways[0];
+        }
         let backslash = exprs.literal(b"\\");
         let has_short = |character: char| match spelling {
             Spelling::Any => true,
-            Spelling::Natural => character != '/',
+            Spelling::Natural | Spelling::Bare => character != '/',
         };
         let short: ByteSet = SHORT
             .iter()
@@ -212,7 +228,7 @@ impl Strings {
         ways.push(exprs.concat(backslash, short));
         let numbered = match spelling {
             Spelling::Any => ranges.clone(),
-            Spelling::Natural => subtract(&ranges, &[(0x20, 0x7e)]),
+            Spelling::Natural | Spelling::Bare => subtract(&ranges, &[(0x20, 0x7e)]),
         };
         ways.push(self.numbered(exprs, &numbered));
         let class = exprs.or(&ways);

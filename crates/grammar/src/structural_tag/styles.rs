@@ -1,0 +1,121 @@
+//! How models write the arguments of a call: as JSON, or each between markers of its own.
+
+/// How the values of one schema are written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Style {
+    /// As one JSON text.
+    Json,
+    /// One after the other: a name, and a value between markers.
+    Marked(&'static Marked),
+}
+
+/// The markers around the name and the value of one argument.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub(super) struct Marked {
+    name: &'static str,
+    /// Before the name.
+    pub open: &'static str,
+    /// From the name to the value; `{}` is the word for the type of the value.
+    pub middle: &'static str,
+    /// Behind the value.
+    pub close: &'static str,
+    /// The word for a string, which is written as it is.
+    pub string: &'static str,
+    /// The words for other types, which are written as JSON.
+    pub other: Words,
+    /// Whether a value may stand on lines of its own: one line break before it and one behind it are not part of it.
+    pub own_lines: bool,
+}
+
+/// The words for the types of values that are no strings.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub(super) enum Words {
+    /// The same for all.
+    One(&'static str),
+    /// The names of the types in JSON Schema, where an integer is a number.
+    Types,
+}
+
+const PLAIN: Words = Words::One("");
+
+static STYLES: [Marked; 7] = [
+    Marked {
+        name: "qwen_xml",
+        open: "<parameter=",
+        middle: ">",
+        close: "</parameter>",
+        string: "",
+        other: PLAIN,
+        own_lines: true,
+    },
+    Marked {
+        name: "minimax_xml",
+        open: "<parameter name=\"",
+        middle: "\">",
+        close: "</parameter>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
+    Marked {
+        name: "deepseek_xml",
+        open: "<｜DSML｜parameter name=\"",
+        middle: "\" string=\"{}\">",
+        close: "</｜DSML｜parameter>",
+        string: "true",
+        other: Words::One("false"),
+        own_lines: false,
+    },
+    Marked {
+        name: "deepseek_v4_1_xml",
+        open: "<｜DSML｜ parameter name=\"",
+        middle: "\" string=\"{}\">",
+        close: "</｜DSML｜ parameter>",
+        string: "true",
+        other: Words::One("false"),
+        own_lines: false,
+    },
+    Marked {
+        name: "glm_xml",
+        open: "<arg_key>",
+        middle: "</arg_key>\n<arg_value>",
+        close: "</arg_value>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
+    Marked {
+        name: "cohere_xml",
+        open: "<cofl:value name=\"",
+        middle: "\" type=\"{}\">",
+        close: "</cofl:value>",
+        string: "raw",
+        other: Words::One("json"),
+        own_lines: false,
+    },
+    Marked {
+        name: "kimi_k3_xml",
+        open: "<|open|>argument key=\"",
+        middle: "\" type=\"{}\"<|sep|>",
+        close: "<|close|>argument<|sep|>",
+        string: "string",
+        other: Words::Types,
+        own_lines: false,
+    },
+];
+
+impl Style {
+    /// The style of this name.
+    pub(super) fn named(name: &str) -> Option<Style> {
+        match name {
+            "json" => Some(Style::Json),
+            _ => STYLES.iter().find(|style| style.name == name).map(Style::Marked),
+        }
+    }
+
+    /// All names, for messages.
+    pub(super) fn names() -> String {
+        let names: Vec<&str> = STYLES.iter().map(|style| style.name).collect();
+        format!("json, {}", names.join(", "))
+    }
+}

@@ -1,0 +1,106 @@
+"""What each format accepts and refuses; the same table is read by the tests of the engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, StructuralTag, TokenizerInfo
+from stencilm.errors import GrammarSyntaxError, Unsatisfiable, UnsupportedFeature
+
+TABLE = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
+KINDS = {
+    "syntax": GrammarSyntaxError,
+    "unsupported": UnsupportedFeature,
+    "unsatisfiable": Unsatisfiable,
+}
+SPECIAL = {"<|tool|>": 256, "<|end|>": 257, "<stop>": 258}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    """One token for each byte, and three special ones of which the last one stops."""
+    vocabulary: list[str | bytes] = [bytes([byte]) for byte in range(256)]
+    vocabulary += SPECIAL
+    info = TokenizerInfo(
+        vocabulary, stop_token_ids=[SPECIAL["<stop>"]], special_token_ids=list(SPECIAL.values())
+    )
+    return GrammarCompiler(info)
+
+
+def ids(text: str | list[Any]) -> list[int]:
+    """A text of the table as token ids: texts by their bytes, tokens by their id or name."""
+    found: list[int] = []
+    for part in [text] if isinstance(text, str) else text:
+        if isinstance(part, str):
+            found += part.encode()
+        else:
+            found.append(SPECIAL.get(part["token"], part["token"]))
+    return found
+
+
+def matches(compiler: GrammarCompiler, grammar: Grammar, text: str | list[Any]) -> bool:
+    """Whether a whole text belongs, with every mask on the way held against what is accepted."""
+    matcher = GrammarMatcher(compiler.compile_grammar(grammar))
+    for token in ids(text):
+        if matcher.is_allowed(token) != matcher.accept_token(token):
+            raise AssertionError(f"token {token} of {text!r}")
+        if matcher.num_accepted_tokens == 0:
+            return False
+    accepted = matcher.num_accepted_tokens == len(ids(text))
+    return accepted and matcher.is_completed()
+
+
+@pytest.mark.parametrize("case", TABLE["cases"], ids=lambda case: case["name"])
+def test_case(compiler: GrammarCompiler, case: dict[str, Any]) -> None:
+    grammar = Grammar.from_structural_tag(case["tag"])
+    forms = [
+        grammar,
+        Grammar.from_ebnf(str(grammar)),
+        Grammar.deserialize_json(grammar.serialize_json()),
+        Grammar.from_structural_tag(StructuralTag.from_json(case["tag"])),
+        Grammar.from_structural_tag(StructuralTag.from_json(case["tag"]).to_json()),
+    ]
+    for form in forms:
+        for text in case["inside"]:
+            assert matches(compiler, form, text), text
+        for text in case["outside"]:
+            assert not matches(compiler, form, text), text
+
+
+@pytest.mark.parametrize("case", TABLE["refusals"], ids=lambda case: case["name"])
+def test_refusal(case: dict[str, Any]) -> None:
+    with pytest.raises(KINDS[case["kind"]]) as caught:
+        Grammar.from_structural_tag(json.dumps(case["tag"]))
+    assert caught.value.place == case["place"]
+    assert case["says"] in str(caught.value)
+
+
+def test_a_typed_tag_is_its_json() -> None:
+    for case in TABLE["cases"]:
+        tag = StructuralTag.from_json(case["tag"])
+        assert StructuralTag.from_json(tag.to_json()) == tag
+        assert hash(StructuralTag.from_json(json.dumps(case["tag"]))) == hash(tag)
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ("[]", "#"),
+        ("{", "line 1, column 2"),
+        ('{"type": "tag", "begin": "a", "content": {"type": "x"}, "end": ""}', "#/format/tag/content"),
+        ('{"type": "regex"}', "#/format/regex/pattern"),
+    ],
+)
+def test_a_typed_tag_is_refused_at_its_place(value: str, place: str) -> None:
+    with pytest.raises(GrammarSyntaxError) as caught:
+        StructuralTag.from_json(value)
+    assert caught.value.place == place
+
+
+def test_importing_the_package_imports_no_tags() -> None:
+    assert "StructuralTag" in dir(stencilm)
