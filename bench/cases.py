@@ -271,6 +271,16 @@ CASES = [
         {str(count): object_with(count) for count in (10, 100, 1_000, 10_000)},
     ),
     Case(
+        "tags",
+        "400 tools in free text: compiling, and masks in the text and in arguments",
+        "tags",
+        goals={
+            "compile and first mask, ms": 20.0,
+            "text, warm mean": 5.0,
+            "arguments, warm mean": 10.0,
+        },
+    ),
+    Case(
         "memory",
         "Memory of compiled MaskBench schemas after their traces",
         "memory",

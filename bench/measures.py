@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import stencilm
-from bench import clock, loading
+from bench import clock, loading, tags
 from bench.cases import OTHERS, Case, Source
 from stencilm import CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
@@ -342,6 +342,11 @@ def load(case: Case, shared: Path, first: bool) -> Numbers:
     return numbers
 
 
+def tag_masks(case: Case, shared: Path, first: bool) -> Numbers:
+    """Tool calls in free text."""
+    return tags.measure(Bench(shared, case.tokenizers[0]).info, first)
+
+
 MEASURES: dict[str, Callable[[Case, Path, bool], Numbers]] = {
     "walk": walk,
     "accept": accept,
@@ -353,4 +358,5 @@ MEASURES: dict[str, Callable[[Case, Path, bool], Numbers]] = {
     "memory": memory,
     "cache": cache,
     "loading": load,
+    "tags": tag_masks,
 }

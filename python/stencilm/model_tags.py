@@ -354,9 +354,7 @@ def _harmony(request: ToolRequest) -> Format:
     """Messages of gpt-oss: analysis and preambles first, then a call or the final answer."""
     turn = "<|end|><|start|>assistant"
     before: list[Format] = []
-    analysis = TagFormat(
-        begin="<|channel|>analysis<|message|>", content=AnyTextFormat(), end=turn
-    )
+    analysis = TagFormat(begin="<|channel|>analysis<|message|>", content=AnyTextFormat(), end=turn)
     if request.reasoning == "enabled":
         before.append(analysis)
     elif request.reasoning == "auto":
@@ -377,9 +375,7 @@ def _harmony(request: ToolRequest) -> Format:
         if request.choice == "auto" and request.answer is None:
             before.append(OptionalFormat(content=preamble))
         text = request.answer or AnyTextFormat(excludes=("<|start|>", "<|channel|>"))
-        final = TagFormat(
-            begin="<|channel|>final<|message|>", content=text, end=("<|return|>", "")
-        )
+        final = TagFormat(begin="<|channel|>final<|message|>", content=text, end=("<|return|>", ""))
         last.append(final)
     return SequenceFormat(elements=(*before, OrFormat(elements=tuple(last))))
 

@@ -45,7 +45,9 @@ _THINK = ("<think>", "</think>")
 _HERMES = '<tool_call>\n{"name": $json_name, "arguments": $arguments}\n</tool_call>'
 _QWEN_XML = "<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>"
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
-_FENCED = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>"
+_FENCED = (
+    "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>"
+)
 _DSML = '<｜DSML｜invoke name="$name">\n$arguments</｜DSML｜invoke>\n'
 
 TEMPLATES: dict[str, ToolTemplate] = {
@@ -61,7 +63,9 @@ TEMPLATES: dict[str, ToolTemplate] = {
         section=("<|python_tag|>", ""),
         separator="; ",
     ),
-    "hermes": ToolTemplate(call=_HERMES, trigger="<tool_call>", models=("*hermes-2*", "*hermes-3*")),
+    "hermes": ToolTemplate(
+        call=_HERMES, trigger="<tool_call>", models=("*hermes-2*", "*hermes-3*")
+    ),
     "qwen_2_5": ToolTemplate(call=_HERMES, trigger="<tool_call>", models=("*qwen2.5*", "*qwq*")),
     "qwen_3": ToolTemplate(
         call=_HERMES, trigger="<tool_call>", think=_THINK, models=("*qwen3-*", "*qwen3")
@@ -84,7 +88,10 @@ TEMPLATES: dict[str, ToolTemplate] = {
         models=("*exaone-4*",),
     ),
     "deepseek_v3": ToolTemplate(
-        call=_FENCED, trigger=_DEEPSEEK[0], section=_DEEPSEEK, models=("*deepseek-v3", "*deepseek-v3-*")
+        call=_FENCED,
+        trigger=_DEEPSEEK[0],
+        section=_DEEPSEEK,
+        models=("*deepseek-v3", "*deepseek-v3-*"),
     ),
     "deepseek_r1": ToolTemplate(
         call=_FENCED,

@@ -314,7 +314,9 @@ class StructuralTag(_Value):
             return StructuralTag.model_validate(_with_types(value))
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
-            raise GrammarSyntaxError(f"a structural tag is JSON: {error.msg}", place=place) from None
+            raise GrammarSyntaxError(
+                f"a structural tag is JSON: {error.msg}", place=place
+            ) from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = "#" + "".join(f"/{step}" for step in first["loc"])

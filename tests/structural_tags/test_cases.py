@@ -92,7 +92,10 @@ def test_a_typed_tag_is_its_json() -> None:
     [
         ("[]", "#"),
         ("{", "line 1, column 2"),
-        ('{"type": "tag", "begin": "a", "content": {"type": "x"}, "end": ""}', "#/format/tag/content"),
+        (
+            '{"type": "tag", "begin": "a", "content": {"type": "x"}, "end": ""}',
+            "#/format/tag/content",
+        ),
         ('{"type": "regex"}', "#/format/regex/pattern"),
     ],
 )

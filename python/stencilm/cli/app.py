@@ -15,13 +15,15 @@ import typer
 
 import stencilm
 from stencilm.cli.check import check
+from stencilm.cli.convert import convert
+from stencilm.cli.explain import explain
 from stencilm.cli.failure import Failure
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
 from stencilm.cli.trace import trace
 from stencilm.errors import StencilError
 
-_COMMANDS: tuple[Callable[..., Any], ...] = (generate, check, index, trace)
+_COMMANDS: tuple[Callable[..., Any], ...] = (generate, check, convert, explain, index, trace)
 
 app = typer.Typer(
     name="stencilm",

@@ -161,7 +161,7 @@ impl<'a> Lowering<'a> {
                 let content = self.whole(tree, *content);
                 self.builder.repeat(content, *min, *max)
             }
-            Format::Tag { content, .. } => self.node(*content),
+            Format::Tag { content, .. } => self.whole(tree, *content),
             Format::Triggered { triggers, tags, excludes, rounds } => {
                 return self.triggered(tree, slot, triggers, tags, excludes, *rounds);
             }

@@ -1,0 +1,87 @@
+"""`stencilm convert`: the same grammar in another notation."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.notations import grammar_of, read_notation
+from stencilm.errors import StencilError, UnsupportedFeature
+
+
+def convert(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A grammar, or - for standard input."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NOTATION",
+            help="json-schema, structural-tag, ebnf, lark or regex; else as the file is named.",
+        ),
+    ] = None,
+    target: Annotated[
+        str, typer.Option("--to", metavar="NOTATION", help="ebnf or structural-tag.")
+    ] = "ebnf",
+    type_name: Annotated[
+        str | None,
+        typer.Option(
+            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
+        ),
+    ] = None,
+    regex: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object with the text.")
+    ] = False,
+) -> int:
+    """Print a grammar in another notation: any as EBNF, most as a structural tag.
+
+    Exits with 1 when the grammar is refused, or cannot be said in that notation.
+    """
+    if target not in ("ebnf", "structural-tag"):
+        raise Failure(f"--to is {target!r}: give ebnf or structural-tag", USAGE)
+    notation, given = read_notation(file, source, type_name, regex)
+    try:
+        grammar = grammar_of(notation, given)  # refuses what is wrong, whatever it becomes
+        text = str(grammar) if target == "ebnf" else _structural_tag(notation, given, grammar)
+    except (StencilError, Failure) as error:
+        if as_json:
+            place = getattr(error, "place", None)
+            record = {"kind": type(error).__name__, "message": str(error), "place": place}
+            print(json.dumps({"ok": False, "error": record}, ensure_ascii=False))
+        raise
+    if as_json:
+        record = {"ok": True, "from": notation, "to": target, "text": text}
+        print(json.dumps(record, ensure_ascii=False))
+    else:
+        print(text.removesuffix("\n"))
+    return 0
+
+
+def _structural_tag(notation: str, given: Any, grammar: Any) -> str:
+    from stencilm.grammar import schema_value
+    from stencilm.structural_tag import (
+        GrammarFormat,
+        JSONSchemaFormat,
+        RegexFormat,
+        StructuralTag,
+    )
+
+    if notation == "structural-tag":
+        return StructuralTag.from_json(given).to_json()
+    if notation == "json-schema":
+        return StructuralTag(format=JSONSchemaFormat(json_schema=schema_value(given))).to_json()
+    if notation == "regex":
+        return StructuralTag(format=RegexFormat(pattern=given.removesuffix("\n"))).to_json()
+    if notation == "ebnf":
+        return StructuralTag(format=GrammarFormat(grammar=given)).to_json()
+    if notation == "lark":
+        return StructuralTag(format=GrammarFormat(grammar=str(grammar))).to_json()
+    raise UnsupportedFeature("a Python type has no structural tag: convert it to ebnf")

@@ -1,0 +1,150 @@
+"""`stencilm explain`: what may come next in a text, and why a token may not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import stencilm
+from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.inputs import read_prompt
+from stencilm.cli.notations import grammar_of, read_notation
+
+_MOST_SHOWN = 60
+
+
+def explain(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A grammar, or - for standard input."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NOTATION",
+            help="json-schema, structural-tag, ebnf, lark or regex; else as the file is named.",
+        ),
+    ] = None,
+    type_name: Annotated[
+        str | None,
+        typer.Option(
+            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
+        ),
+    ] = None,
+    regex: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
+    ] = None,
+    tokenizer: Annotated[
+        str, typer.Option("--tokenizer", "-t", help="tiny, or a tokenizer's file or folder.")
+    ] = "tiny",
+    text: Annotated[
+        str, typer.Option("--text", help="The text so far; - reads standard input.")
+    ] = "",
+    token: Annotated[
+        list[str] | None,
+        typer.Option("--token", help="A token by id or by its text; may be given again."),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=0, max=1000, help="The most that is shown of what may come.")
+    ] = 16,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Say how a text stands in a grammar, what may come next, and why a token may not.
+
+    Exits with 1 when the text does not fit; what could have come in place of the rest is shown.
+    """
+    from stencilm.compiler import GrammarCompiler
+    from stencilm.matcher import GrammarMatcher
+
+    notation, given = read_notation(file, source, type_name, regex)
+    info = _tokenizer(tokenizer)
+    matcher = GrammarMatcher(GrammarCompiler(info).compile(grammar_of(notation, given)))
+    written = read_prompt(text).encode()
+    verdict = matcher.longest_valid_prefix(written)
+    matcher.accept_string(written[: verdict.valid_bytes])
+    record: dict[str, Any] = {
+        "status": verdict.status,
+        "valid_text": written[: verdict.valid_bytes].decode(errors="replace"),
+        "rest": written[verdict.valid_bytes :].decode(errors="replace"),
+        "may_end": matcher.is_completed(),
+        "forced": matcher.find_jump_forward_string(),
+        "next": [_candidate(candidate) for candidate in matcher.candidates(limit)],
+        "allowed_tokens": matcher.num_allowed_tokens(),
+        "vocab_size": info.vocab_size,
+        "shortest_completion": _completion(matcher),
+        "tokens": [_token(matcher, info, name) for name in token or ()],
+    }
+    if as_json:
+        print(json.dumps(record, ensure_ascii=False))
+    else:
+        for line in _lines(record):
+            print(line)
+    return 1 if verdict.status == "dead" else 0
+
+
+def _tokenizer(name: str) -> Any:
+    from stencilm.tokenizers import TokenizerInfo
+
+    path = Path(stencilm.__file__).parent / "tiny" if name == "tiny" else Path(name)
+    if not path.exists():
+        raise Failure(f"there is no tokenizer {name!r}: give a file or a folder with one")
+    return TokenizerInfo.from_file(path)
+
+
+def _candidate(candidate: Any) -> dict[str, str]:
+    return candidate._asdict()  # type: ignore[no-any-return]
+
+
+def _completion(matcher: Any) -> str | None:
+    from stencilm.errors import MatcherError
+
+    try:
+        return bytes(matcher.shortest_completion()).decode(errors="replace")
+    except MatcherError:
+        return None  # only a token ends it, or it would take too long
+
+
+def _token(matcher: Any, info: Any, name: str) -> dict[str, Any]:
+    """What becomes of one token, given by its id or its text."""
+    if name.isdecimal() and int(name) < info.vocab_size:
+        found = int(name)
+    else:
+        spelled = name.encode()
+        ids = [index for index, entry in enumerate(info.decoded_vocab) if entry == spelled]
+        if not ids:
+            raise Failure(f"no token spells {name!r}: give one token, or its id", USAGE)
+        found = ids[0]
+    return {
+        "id": found,
+        "text": info.decoded_vocab[found].decode(errors="replace"),
+        "allowed": matcher.is_allowed(found),
+        "why": matcher.explain(found),
+    }
+
+
+def _lines(record: dict[str, Any]) -> list[str]:
+    words = {
+        "complete": "fits, and may end here",
+        "viable": "fits so far, and must go on",
+        "dead": "does not fit",
+    }
+    lines = [f"the text {words[record['status']]}"]
+    if record["status"] == "dead":
+        kept, rest = record["valid_text"][-_MOST_SHOWN:], record["rest"][:_MOST_SHOWN]
+        lines.append(f"fits up to here: {kept!r}; then comes {rest!r}, which cannot")
+    if record["forced"]:
+        lines.append(f"must go on with: {record['forced']!r}")
+    for candidate in record["next"]:
+        kind, value = next(iter(candidate.items()))
+        lines.append(f"may go on with: {value!r}" if kind == "text" else f"may go on: /{value}/")
+    lines.append(f"tokens allowed: {record['allowed_tokens']} of {record['vocab_size']}")
+    if record["shortest_completion"] is not None and record["status"] != "complete":
+        lines.append(f"shortest end: {record['shortest_completion']!r}")
+    lines += [
+        f"token {token['id']} {token['text']!r}: {token['why']}" for token in record["tokens"]
+    ]
+    return lines

@@ -1,0 +1,364 @@
+"""Tool calls as families of models write them: answers that belong, and answers that do not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from stencilm import (
+    Grammar,
+    GrammarCompiler,
+    GrammarMatcher,
+    StructuralTag,
+    TokenizerInfo,
+    ToolTemplate,
+    get_model_structural_tag,
+    model_structural_tags,
+    register_model_structural_tag,
+)
+from stencilm.errors import GrammarSyntaxError
+from stencilm.structural_tag import AnyTextFormat, ConstStringFormat, JSONSchemaFormat, RegexFormat
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            "required": ["city"],
+            "additionalProperties": False,
+        },
+    },
+}
+CLOCK = {"type": "function", "function": {"name": "clock", "strict": False}}
+SEARCH = {"type": "web_search", "name": "browser.search", "parameters": {"type": "object"}}
+TOOLS = [WEATHER, CLOCK]
+
+# One call of `weather`, one of `clock`, and a wrong one; without what stands around all calls.
+JSON_CALLS = ('{"city": "Rome", "days": 2}', "{}", '{"days": 2}')
+QWEN_CALLS = (
+    "<parameter=city>\nRome\n</parameter>\n<parameter=days>\n2\n</parameter>\n",
+    "",
+    "<parameter=days>\n2\n</parameter>\n",
+)
+DSML = '<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
+DSML_CALLS = (DSML, "", DSML.replace("true", "false"))
+GLM_CALLS = (
+    "<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n",
+    "",
+    "<arg_key>town</arg_key>\n<arg_value>Rome</arg_value>\n",
+)
+MINIMAX_CALLS = (
+    '<parameter name="city">Rome</parameter>\n<parameter name="days">2</parameter>\n',
+    "",
+    '<parameter name="city">Rome</parameter>\n<parameter name="days">two</parameter>\n',
+)
+HERMES = '<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
+FENCED = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{arguments}\n```<｜tool▁call▁end｜>"
+# Family: a call, arguments, between calls, before and behind all calls.
+FAMILIES: dict[str, tuple[str, tuple[str, str, str], str, str, str]] = {
+    "llama": ('{{"name": "{name}", "parameters": {arguments}}}', JSON_CALLS, "; ", "", ""),
+    "llama_python_tag": (
+        '{{"name": "{name}", "parameters": {arguments}}}', JSON_CALLS, "; ", "<|python_tag|>", "",
+    ),
+    "hermes": (HERMES, JSON_CALLS, "\n", "", ""),
+    "qwen_2_5": (HERMES, JSON_CALLS, "\n", "", ""),
+    "qwen_3": (HERMES, JSON_CALLS, "\n", "", ""),
+    "mimo": (HERMES, JSON_CALLS, "\n", "", ""),
+    "qwen_3_5": (
+        "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>", QWEN_CALLS, "\n", "", "",
+    ),
+    "qwen_3_coder": (
+        "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>", QWEN_CALLS, "\n", "", "",
+    ),
+    "exaone": (
+        '<tool_call>{{"name": "{name}", "arguments": {arguments}}}</tool_call>', JSON_CALLS, "\n", "", "",
+    ),
+    "deepseek_v3": (FENCED, JSON_CALLS, "\n", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    "deepseek_r1": (FENCED, JSON_CALLS, "\n", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    "deepseek_v3_1": (
+        "<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜>",
+        JSON_CALLS, "", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>",
+    ),
+    "deepseek_v3_2": (
+        '<｜DSML｜invoke name="{name}">\n{arguments}</｜DSML｜invoke>\n',
+        DSML_CALLS, "", "<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>",
+    ),
+    "deepseek_v4": (
+        '<｜DSML｜invoke name="{name}">\n{arguments}</｜DSML｜invoke>\n',
+        DSML_CALLS, "", "<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>",
+    ),
+    "kimi": (
+        "<|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{arguments}<|tool_call_end|>",
+        JSON_CALLS, "", "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
+    ),
+    "glm_4_5": ("<tool_call>{name}\n{arguments}</tool_call>", GLM_CALLS, "\n", "", ""),
+    "glm_4_7": ("<tool_call>{name}{arguments}</tool_call>", GLM_CALLS, "", "", ""),
+    "minimax_m1": (
+        '{{"name": "{name}", "arguments": {arguments}}}', JSON_CALLS, "\n", "<tool_calls>\n", "\n</tool_calls>",
+    ),
+    "minimax": (
+        '<invoke name="{name}">\n{arguments}</invoke>\n',
+        MINIMAX_CALLS, "", "<minimax:tool_call>\n", "</minimax:tool_call>",
+    ),
+    "cohere": (
+        '{{"tool_call_id": "0", "tool_name": "{name}", "parameters": {arguments}}}',
+        JSON_CALLS, ",\n    ", "<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>",
+    ),
+    "mistral": (
+        '{{"name": "{name}", "arguments": {arguments}}}', JSON_CALLS, ", ", "[TOOL_CALLS][", "]",
+    ),
+    "mistral_v11": ("[TOOL_CALLS]{name}[ARGS]{arguments}", JSON_CALLS, "", "", ""),
+}  # fmt: skip
+# How reasoning is written where it is, and what the prompt has of it already.
+THINKING = {
+    **dict.fromkeys(
+        ("qwen_3", "qwen_3_5", "mimo", "exaone", "kimi", "glm_4_5", "glm_4_7"), "<think>"
+    ),
+    "minimax_m1": "<think>",
+    **dict.fromkeys(
+        ("deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "minimax"), ""
+    ),
+    "mistral_v11": "[THINK]",
+    "cohere": "<|START_THINKING|>",
+}
+ENDS = {"mistral_v11": "[/THINK]", "cohere": "<|END_THINKING|>"}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    vocabulary: list[str | bytes] = [bytes([byte]) for byte in range(256)]
+    return GrammarCompiler(TokenizerInfo([*vocabulary, "<stop>"], stop_token_ids=[256]))
+
+
+class Answers:
+    """What belongs to a tag."""
+
+    def __init__(self, compiler: GrammarCompiler, tag: StructuralTag) -> None:
+        self.compiled = compiler.compile_structural_tag(tag)
+
+    def __contains__(self, text: str) -> bool:
+        matcher = GrammarMatcher(self.compiled)
+        return matcher.accept_string(text) and matcher.is_completed()
+
+
+def calls(family: str, *numbers: int) -> str:
+    """Calls with everything around them: 0 of weather, 1 of clock, 2 a wrong one of weather."""
+    call, arguments, between, before, behind = FAMILIES[family]
+    names = ("weather", "clock", "weather")
+    texts = (call.format(name=names[number], arguments=arguments[number]) for number in numbers)
+    return before + between.join(texts) + behind
+
+
+def text_of(family: str, text: str) -> str:
+    return f"<|START_RESPONSE|>{text}<|END_RESPONSE|>" if family == "cohere" else text
+
+
+def test_every_family_is_here() -> None:
+    assert {*FAMILIES, "harmony"} == {*model_structural_tags()}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+class TestFamily:
+    def test_required(self, compiler: GrammarCompiler, family: str) -> None:
+        answers = Answers(compiler, get_model_structural_tag(family, TOOLS, "required", False))
+        assert calls(family, 0) in answers
+        assert calls(family, 1, 0) in answers
+        assert calls(family, 2) not in answers
+        assert text_of(family, "text") not in answers
+        assert "x" + calls(family, 0) not in answers
+        alone = get_model_structural_tag(
+            family, TOOLS, "required", False, parallel_tool_calls=False
+        )
+        assert calls(family, 0) in Answers(compiler, alone)
+        assert calls(family, 0, 1) not in Answers(compiler, alone)
+
+    def test_auto(self, compiler: GrammarCompiler, family: str) -> None:
+        answers = Answers(compiler, get_model_structural_tag(family, TOOLS, "auto", False))
+        assert text_of(family, "Only text: {1} < 2 [x]") in answers
+        assert calls(family, 0) in answers
+        assert calls(family, 2) not in answers
+        if family != "cohere":
+            assert "Let me look. " + calls(family, 1) in answers
+            assert "Let me look. " + calls(family, 2) not in answers
+        if family not in ("llama", "cohere") and not FAMILIES[family][3]:
+            assert calls(family, 1) + "\n" + calls(family, 0) + " done" in answers
+
+    def test_none(self, compiler: GrammarCompiler, family: str) -> None:
+        answers = Answers(compiler, get_model_structural_tag(family, TOOLS, "none", False))
+        assert text_of(family, "text") in answers
+        assert calls(family, 0) not in answers
+        nothing = Answers(compiler, get_model_structural_tag(family, [], "auto", False))
+        assert text_of(family, "text") in nothing
+        assert calls(family, 0) not in nothing
+
+    def test_named(self, compiler: GrammarCompiler, family: str) -> None:
+        choice = {"type": "function", "function": {"name": "clock"}}
+        answers = Answers(compiler, get_model_structural_tag(family, TOOLS, choice, False))
+        assert calls(family, 1) in answers
+        assert calls(family, 0) not in answers
+        assert calls(family, 1, 1) not in answers
+        assert text_of(family, "text") not in answers
+
+    def test_tools_or_an_answer(self, compiler: GrammarCompiler, family: str) -> None:
+        answer = JSONSchemaFormat(json_schema={"type": "integer"})
+        tag = get_model_structural_tag(family, TOOLS, "auto", False, answer=answer)
+        answers = Answers(compiler, tag)
+        assert text_of(family, "42") in answers
+        assert calls(family, 1, 0) in answers
+        assert text_of(family, "text") not in answers
+        assert "42" + calls(family, 0) not in answers
+
+    def test_reasoning(self, compiler: GrammarCompiler, family: str) -> None:
+        if family not in THINKING:
+            tag = get_model_structural_tag(family, TOOLS, "auto", True)
+            assert tag == get_model_structural_tag(family, TOOLS, "auto", False)
+            return
+        begin, end = THINKING[family], ENDS.get(family, "</think>")
+        thought = begin + "\nHm, " + calls(family, 0) + "?\n" + end
+        for choice, answer in (
+            ("required", calls(family, 0)),
+            ("auto", calls(family, 0)),
+            ("auto", text_of(family, "Text.")),
+            ("none", text_of(family, "Text.")),
+        ):
+            answers = Answers(compiler, get_model_structural_tag(family, TOOLS, choice))
+            assert thought + answer in answers, choice
+            assert thought + "\n\n" + answer in answers or choice == "none", choice
+            assert answer not in answers
+        whole = thought if begin else "<think>" + thought
+        maybe = Answers(compiler, get_model_structural_tag(family, TOOLS, "required", "auto"))
+        assert whole + calls(family, 0) in maybe
+        assert calls(family, 0) in maybe
+
+    def test_it_is_json(self, family: str) -> None:
+        tag = get_model_structural_tag(family, TOOLS)
+        assert StructuralTag.from_json(tag.to_json()) == tag
+        again = Grammar.from_structural_tag(json.loads(tag.to_json()))
+        assert str(again) == str(Grammar.from_structural_tag(tag))
+
+
+CALL = '<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city":"R"}<|call|>'
+FINAL = "<|channel|>final<|message|>It rains."
+ANALYSIS = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+
+
+def test_harmony(compiler: GrammarCompiler) -> None:
+    answers = Answers(compiler, get_model_structural_tag("harmony", TOOLS))
+    preamble = "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant"
+    for text in (FINAL, FINAL + "<|return|>", CALL, CALL.removesuffix("<|call|>"), preamble + CALL):
+        assert ANALYSIS + text in answers
+        assert text not in answers
+    assert ANALYSIS + CALL.replace("weather", "wind") not in answers
+    assert ANALYSIS + CALL.replace('"R"', "1") not in answers
+    required = Answers(compiler, get_model_structural_tag("harmony", TOOLS, "required", "auto"))
+    assert CALL in required and ANALYSIS + CALL in required
+    assert FINAL not in required
+    none = Answers(compiler, get_model_structural_tag("harmony", TOOLS, "none", False))
+    assert FINAL in none and CALL not in none
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Qwen/Qwen3-8B", "qwen_3"),
+        ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "qwen_3_coder"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen_2_5"),
+        ("deepseek-ai/DeepSeek-R1-0528", "deepseek_r1"),
+        ("deepseek-ai/DeepSeek-V3.1", "deepseek_v3_1"),
+        ("deepseek-ai/DeepSeek-V3-0324", "deepseek_v3"),
+        ("moonshotai/Kimi-K2-Instruct", "kimi"),
+        ("zai-org/GLM-4.5-Air", "glm_4_5"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
+        ("MiniMaxAI/MiniMax-M2", "minimax"),
+        ("LGAI-EXAONE/EXAONE-4.0-32B", "exaone"),
+    ],
+)
+def test_models_are_known_by_their_names(model: str, name: str) -> None:
+    assert get_model_structural_tag(model, TOOLS) == get_model_structural_tag(name, TOOLS)
+
+
+def test_choices(compiler: GrammarCompiler) -> None:
+    def answers(choice: Any, tools: Any = (WEATHER, CLOCK, SEARCH)) -> Answers:
+        return Answers(compiler, get_model_structural_tag("hermes", list(tools), choice))
+
+    search = HERMES.format(name="browser.search", arguments='{"q": 1}')
+    assert search in answers("auto")
+    assert search in answers({"type": "web_search"})
+    assert calls("hermes", 0) not in answers({"type": "web_search"})
+    refs = [{"type": "function", "function": {"name": "clock"}}, {"type": "web_search"}]
+    for mode, text in (("auto", True), ("required", False)):
+        allowed = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": refs}}
+        some = answers(allowed)
+        assert search in some and calls("hermes", 1) in some
+        assert calls("hermes", 0) not in some
+        assert ("text" in some) is text
+    anything = answers(
+        "required", [{"type": "function", "function": {"name": "f", "parameters": True}}]
+    )
+    assert HERMES.format(name="f", arguments="[1]") in anything
+    assert "text" in answers(None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("none-such", TOOLS), "none-such"),
+        (("hermes", ["f"]), "a tool is a dict"),
+        (("hermes", [{"type": "function", "function": {}}]), "name"),
+        (("hermes", [{"type": "function", "function": {"name": "f", "parameters": 3}}]), "schema"),
+        (("hermes", TOOLS, "maybe"), "maybe"),
+        (("hermes", TOOLS, {"type": "function", "function": {"name": "g"}}), "'g'"),
+        (("hermes", TOOLS, {"type": "code"}), "'code'"),
+        (("hermes", [], "required"), "no tool"),
+        (("hermes", TOOLS, "auto", "sometimes"), "sometimes"),
+    ],
+)
+def test_refusals(arguments: tuple[Any, ...], says: str) -> None:
+    with pytest.raises(GrammarSyntaxError, match=says) as caught:
+        get_model_structural_tag(*arguments)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_family_of_ones_own(compiler: GrammarCompiler) -> None:
+    template = ToolTemplate(call="@$name($arguments)", trigger="@", models=("mine-*",))
+    register_model_structural_tag("mine", template)
+    answers = Answers(compiler, get_model_structural_tag("me/mine-7b", TOOLS))
+    assert 'See @weather({"city": "Rome"}) and @clock({}).' in answers
+    assert "@weather({})" not in answers
+    register_model_structural_tag("fixed", lambda request: ConstStringFormat(value=request.choice))
+    assert "required" in Answers(compiler, get_model_structural_tag("fixed", TOOLS, "required"))
+    for name, wrong in (
+        ("", template),
+        ("x", 3),
+        ("x", ToolTemplate(call="$name", trigger="")),
+        ("x", ToolTemplate(call="@$name$arguments", trigger="!")),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            register_model_structural_tag(name, wrong)  # type: ignore[arg-type]
+    from stencilm import model_tags
+
+    del model_tags._REGISTRY["mine"], model_tags._REGISTRY["fixed"]
+
+
+def test_options(compiler: GrammarCompiler) -> None:
+    open_tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {}, "b": {}}}}
+    for strict, other in ((True, False), (False, True)):
+        tag = get_model_structural_tag("hermes", [open_tool], "required", strict_mode=strict)
+        found = HERMES.format(name="f", arguments='{"c": 1}') in Answers(compiler, tag)
+        assert found is other
+    tag = get_model_structural_tag("hermes", [open_tool], "required", any_order=True)
+    assert HERMES.format(name="f", arguments='{"b": 1, "a": 2}') in Answers(compiler, tag)
+    free = get_model_structural_tag("qwen_3", TOOLS, reasoning=False, exclude_special_tokens=False)
+    assert "x <think> y" in Answers(compiler, free)
+    assert "x <think> y" not in Answers(
+        compiler, get_model_structural_tag("qwen_3", TOOLS, "auto", False)
+    )
+    texts = [AnyTextFormat(max_chars=3), RegexFormat(pattern="[a-z]+")]
+    for answer in texts:
+        tag = get_model_structural_tag("hermes", TOOLS, "none", answer=answer)
+        assert "abc" in Answers(compiler, tag)
+        assert "ab" + calls("hermes", 0) not in Answers(compiler, tag)
