@@ -490,7 +490,7 @@ class StructuralTagSource:
         if triggers is not None:
             from stencilm.structural_tag import StructuralTag, StructuralTagItem
 
-            if not isinstance(tag, Sequence) or not all(
+            if isinstance(tag, (str, Mapping, StructuralTag)) or not all(
                 isinstance(item, StructuralTagItem) for item in tag
             ):
                 raise TypeError("with triggers, tag must be a list of StructuralTagItem")

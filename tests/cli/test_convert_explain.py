@@ -21,9 +21,16 @@ TAG = {
     "format": {
         "type": "triggered_tags",
         "triggers": ["<f="],
-        "tags": [{"begin": "<f=a>", "content": {"type": "json_schema", "json_schema": True}, "end": "</f>"}],
+        "tags": [
+            {
+                "begin": "<f=a>",
+                "content": {"type": "json_schema", "json_schema": True},
+                "end": "</f>",
+            }
+        ],
     },
-}  # fmt: skip
+}
+NUMBER = {"type": "integer", "minimum": 10, "maximum": 99}
 LEGACY = {
     "type": "structural_tag",
     "structures": [{"begin": "<f=a>", "schema": {"type": "integer"}, "end": "</f>"}],
@@ -35,7 +42,7 @@ LEGACY = {
 def run(tmp_path: Path, monkeypatch: Any, capsys: Any) -> Run:
     """Calls the command line in a folder with a file of every notation."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "n.json").write_text('{"type": "integer", "minimum": 10, "maximum": 99}')
+    (tmp_path / "n.json").write_text(json.dumps(NUMBER))
     (tmp_path / "tag.json").write_text(json.dumps(TAG))
     (tmp_path / "old.json").write_text(json.dumps(LEGACY))
     (tmp_path / "n.ebnf").write_text('root ::= "a" root | "b"')
@@ -57,7 +64,7 @@ class TestConvert:
     @pytest.mark.parametrize(
         ("arguments", "grammar"),
         [
-            (["n.json"], Grammar.from_json_schema({"type": "integer", "minimum": 10, "maximum": 99})),
+            (["n.json"], Grammar.from_json_schema(NUMBER)),
             (["tag.json"], Grammar.from_structural_tag(TAG)),
             (["n.ebnf"], Grammar.from_ebnf('root ::= "a" root | "b"')),
             (["n.lark"], Grammar.from_lark('start: "yes" | "no"')),

@@ -57,62 +57,107 @@ MINIMAX_CALLS = (
     '<parameter name="city">Rome</parameter>\n<parameter name="days">two</parameter>\n',
 )
 HERMES = '<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
-FENCED = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{arguments}\n```<｜tool▁call▁end｜>"
+FENCED = (
+    "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n"
+    "{arguments}\n```<｜tool▁call▁end｜>"
+)
 # Family: a call, arguments, between calls, before and behind all calls.
 FAMILIES: dict[str, tuple[str, tuple[str, str, str], str, str, str]] = {
     "llama": ('{{"name": "{name}", "parameters": {arguments}}}', JSON_CALLS, "; ", "", ""),
     "llama_python_tag": (
-        '{{"name": "{name}", "parameters": {arguments}}}', JSON_CALLS, "; ", "<|python_tag|>", "",
+        '{{"name": "{name}", "parameters": {arguments}}}',
+        JSON_CALLS,
+        "; ",
+        "<|python_tag|>",
+        "",
     ),
     "hermes": (HERMES, JSON_CALLS, "\n", "", ""),
     "qwen_2_5": (HERMES, JSON_CALLS, "\n", "", ""),
     "qwen_3": (HERMES, JSON_CALLS, "\n", "", ""),
     "mimo": (HERMES, JSON_CALLS, "\n", "", ""),
     "qwen_3_5": (
-        "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>", QWEN_CALLS, "\n", "", "",
+        "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>",
+        QWEN_CALLS,
+        "\n",
+        "",
+        "",
     ),
     "qwen_3_coder": (
-        "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>", QWEN_CALLS, "\n", "", "",
+        "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>",
+        QWEN_CALLS,
+        "\n",
+        "",
+        "",
     ),
     "exaone": (
-        '<tool_call>{{"name": "{name}", "arguments": {arguments}}}</tool_call>', JSON_CALLS, "\n", "", "",
+        '<tool_call>{{"name": "{name}", "arguments": {arguments}}}</tool_call>',
+        JSON_CALLS,
+        "\n",
+        "",
+        "",
     ),
     "deepseek_v3": (FENCED, JSON_CALLS, "\n", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
     "deepseek_r1": (FENCED, JSON_CALLS, "\n", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
     "deepseek_v3_1": (
         "<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜>",
-        JSON_CALLS, "", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>",
+        JSON_CALLS,
+        "",
+        "<｜tool▁calls▁begin｜>",
+        "<｜tool▁calls▁end｜>",
     ),
     "deepseek_v3_2": (
         '<｜DSML｜invoke name="{name}">\n{arguments}</｜DSML｜invoke>\n',
-        DSML_CALLS, "", "<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>",
+        DSML_CALLS,
+        "",
+        "<｜DSML｜function_calls>\n",
+        "</｜DSML｜function_calls>",
     ),
     "deepseek_v4": (
         '<｜DSML｜invoke name="{name}">\n{arguments}</｜DSML｜invoke>\n',
-        DSML_CALLS, "", "<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>",
+        DSML_CALLS,
+        "",
+        "<｜DSML｜tool_calls>\n",
+        "</｜DSML｜tool_calls>",
     ),
     "kimi": (
         "<|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{arguments}<|tool_call_end|>",
-        JSON_CALLS, "", "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>",
+        JSON_CALLS,
+        "",
+        "<|tool_calls_section_begin|>",
+        "<|tool_calls_section_end|>",
     ),
     "glm_4_5": ("<tool_call>{name}\n{arguments}</tool_call>", GLM_CALLS, "\n", "", ""),
     "glm_4_7": ("<tool_call>{name}{arguments}</tool_call>", GLM_CALLS, "", "", ""),
     "minimax_m1": (
-        '{{"name": "{name}", "arguments": {arguments}}}', JSON_CALLS, "\n", "<tool_calls>\n", "\n</tool_calls>",
+        '{{"name": "{name}", "arguments": {arguments}}}',
+        JSON_CALLS,
+        "\n",
+        "<tool_calls>\n",
+        "\n</tool_calls>",
     ),
     "minimax": (
         '<invoke name="{name}">\n{arguments}</invoke>\n',
-        MINIMAX_CALLS, "", "<minimax:tool_call>\n", "</minimax:tool_call>",
+        MINIMAX_CALLS,
+        "",
+        "<minimax:tool_call>\n",
+        "</minimax:tool_call>",
     ),
     "cohere": (
         '{{"tool_call_id": "0", "tool_name": "{name}", "parameters": {arguments}}}',
-        JSON_CALLS, ",\n    ", "<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>",
+        JSON_CALLS,
+        ",\n    ",
+        "<|START_ACTION|>[\n    ",
+        "\n]<|END_ACTION|>",
     ),
     "mistral": (
-        '{{"name": "{name}", "arguments": {arguments}}}', JSON_CALLS, ", ", "[TOOL_CALLS][", "]",
+        '{{"name": "{name}", "arguments": {arguments}}}',
+        JSON_CALLS,
+        ", ",
+        "[TOOL_CALLS][",
+        "]",
     ),
     "mistral_v11": ("[TOOL_CALLS]{name}[ARGS]{arguments}", JSON_CALLS, "", "", ""),
-}  # fmt: skip
+}
 # How reasoning is written where it is, and what the prompt has of it already.
 THINKING = {
     **dict.fromkeys(
@@ -219,12 +264,13 @@ class TestFamily:
             return
         begin, end = THINKING[family], ENDS.get(family, "</think>")
         thought = begin + "\nHm, " + calls(family, 0) + "?\n" + end
-        for choice, answer in (
+        choices: list[tuple[Any, str]] = [
             ("required", calls(family, 0)),
             ("auto", calls(family, 0)),
             ("auto", text_of(family, "Text.")),
             ("none", text_of(family, "Text.")),
-        ):
+        ]
+        for choice, answer in choices:
             answers = Answers(compiler, get_model_structural_tag(family, TOOLS, choice))
             assert thought + answer in answers, choice
             assert thought + "\n\n" + answer in answers or choice == "none", choice
@@ -357,7 +403,7 @@ def test_options(compiler: GrammarCompiler) -> None:
     assert "x <think> y" not in Answers(
         compiler, get_model_structural_tag("qwen_3", TOOLS, "auto", False)
     )
-    texts = [AnyTextFormat(max_chars=3), RegexFormat(pattern="[a-z]+")]
+    texts: list[Any] = [AnyTextFormat(max_chars=3), RegexFormat(pattern="[a-z]+")]
     for answer in texts:
         tag = get_model_structural_tag("hermes", TOOLS, "none", answer=answer)
         assert "abc" in Answers(compiler, tag)

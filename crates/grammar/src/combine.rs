@@ -1,6 +1,6 @@
 //! Grammars made of grammars: one after the other, and any one of them.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use stencilm_regex::ExprId;
 
 use crate::builder::GrammarBuilder;
@@ -55,13 +55,11 @@ fn combined(
 
 /// Adds all of a grammar, with names that no rule before has; gives its root.
 pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, grammar: &Grammar) -> NodeId {
-    // After this walk children stand before their parents.
-    let grammar = &drop_unreachable(grammar);
     let mut lexemes = Vec::new();
     for node in grammar.nodes() {
         expressions(grammar, node, |expr| lexemes.push(expr));
     }
-    let copies: FxHashMap<ExprId, ExprId> = exprs::copy(grammar.exprs(), lexemes, &mut builder.exprs);
+    let copies = exprs::copy(grammar.exprs(), lexemes, &mut builder.exprs);
     let rules: Vec<RuleId> = grammar
         .rules()
         .iter()
@@ -76,11 +74,12 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
             builder.declare_rule(name)
         })
         .collect();
-    let mut nodes: Vec<NodeId> = Vec::with_capacity(grammar.nodes().len());
+    // Every node becomes one node, so all of them keep their distances, whatever their order.
+    let first = builder.node_count();
+    let node_of = |id: &NodeId| NodeId(first + id.0);
     for node in grammar.nodes() {
-        let node_of = |id: &NodeId| nodes[id.0 as usize];
         let copy = match node {
-            Node::Lexeme(expr) => Node::Lexeme(copies[expr]),
+            Node::Lexeme(expr) => Node::Lexeme(copies.of(*expr)),
             Node::Sequence(parts) => Node::Sequence(parts.iter().map(node_of).collect()),
             Node::Choice(parts) => Node::Choice(parts.iter().map(node_of).collect()),
             Node::Repeat { body, min, max } => Node::Repeat { body: node_of(body), min: *min, max: *max },
@@ -88,22 +87,22 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
             Node::Token(pattern) => Node::Token(pattern.clone()),
             Node::Capture { name, body } => Node::Capture { name: name.clone(), body: node_of(body) },
             Node::Members(members) => {
-                let copy = grammar.members(*members).mapped(node_of, |expr| copies[&expr]);
-                nodes.push(builder.object(copy));
+                let copy = grammar.members(*members).mapped(node_of, |expr| copies.of(expr));
+                builder.object(copy);
                 continue;
             }
             Node::Items(items) => {
-                let copy = grammar.items(*items).mapped(node_of, |expr| copies[&expr]);
-                nodes.push(builder.array(copy));
+                let copy = grammar.items(*items).mapped(node_of, |expr| copies.of(expr));
+                builder.array(copy);
                 continue;
             }
         };
-        nodes.push(builder.node(copy));
+        builder.node(copy);
     }
     for (&rule, original) in rules.iter().zip(grammar.rules()) {
-        builder.define_rule(rule, nodes[original.body.0 as usize]);
+        builder.define_rule(rule, node_of(&original.body));
     }
-    nodes[grammar.root().0 as usize]
+    node_of(&grammar.root())
 }
 
 impl Members {

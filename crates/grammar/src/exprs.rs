@@ -26,16 +26,44 @@ pub(crate) fn reachable(exprs: &ExprSet, roots: impl IntoIterator<Item = ExprId>
     found
 }
 
-/// Copies all roots with one memory for what they share; gives the copy of everything they are made of.
-pub(crate) fn copy(
-    from: &ExprSet,
-    roots: impl IntoIterator<Item = ExprId>,
-    into: &mut ExprSet,
-) -> FxHashMap<ExprId, ExprId> {
-    let mut copies: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-    for id in reachable(from, roots) {
-        let made = rebuilt(into, from.get(id), |child| copies[&child]);
-        copies.insert(id, made);
+/// What became of the expressions of one set in another.
+pub(crate) struct Copies {
+    /// Expressions before this are the same in both.
+    common: usize,
+    made: FxHashMap<ExprId, ExprId>,
+}
+
+impl Copies {
+    /// The copy of an expression that was reached.
+    pub(crate) fn of(&self, id: ExprId) -> ExprId {
+        if id.index() < self.common { id } else { self.made[&id] }
+    }
+}
+
+/// Copies all roots with one memory for what they share; what both sets have in common is not even looked at.
+pub(crate) fn copy(from: &ExprSet, roots: impl IntoIterator<Item = ExprId>, into: &mut ExprSet) -> Copies {
+    let mut copies = Copies { common: into.common_with(from), made: FxHashMap::default() };
+    let common = copies.common;
+    let mut seen = vec![false; from.len() - common];
+    let mut found: Vec<ExprId> = Vec::new();
+    let mut visit = |id: ExprId, found: &mut Vec<ExprId>| {
+        if id.index() >= common && !std::mem::replace(&mut seen[id.index() - common], true) {
+            found.push(id);
+        }
+    };
+    for root in roots {
+        visit(root, &mut found);
+    }
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        from.for_each_child(id, |child| visit(child, &mut found));
+    }
+    // An expression is interned after its children.
+    found.sort_unstable();
+    for id in found {
+        let made = rebuilt(into, from.get(id), |child| copies.of(child));
+        copies.made.insert(id, made);
     }
     copies
 }

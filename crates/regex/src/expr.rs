@@ -425,6 +425,11 @@ impl ExprSet {
         self.repeat(body, 0, Some(1))
     }
 
+    /// How many expressions, from the first id on, are the same in both sets.
+    pub fn common_with(&self, other: &ExprSet) -> usize {
+        self.arena.common_with(&other.arena)
+    }
+
     /// Copies an expression of another set into this one. What both sets share is the same in both.
     pub fn import(&mut self, other: &ExprSet, root: ExprId) -> ExprId {
         let common = self.arena.common_with(&other.arena);

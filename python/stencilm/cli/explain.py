@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import stencilm
 from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.grammars import EMBEDDED, read_tokenizer
 from stencilm.cli.inputs import read_prompt
 from stencilm.cli.notations import grammar_of, read_notation
 
@@ -40,7 +39,7 @@ def explain(
     ] = None,
     tokenizer: Annotated[
         str, typer.Option("--tokenizer", "-t", help="tiny, or a tokenizer's file or folder.")
-    ] = "tiny",
+    ] = EMBEDDED,
     text: Annotated[
         str, typer.Option("--text", help="The text so far; - reads standard input.")
     ] = "",
@@ -61,7 +60,7 @@ def explain(
     from stencilm.matcher import GrammarMatcher
 
     notation, given = read_notation(file, source, type_name, regex)
-    info = _tokenizer(tokenizer)
+    info = read_tokenizer(tokenizer)
     matcher = GrammarMatcher(GrammarCompiler(info).compile(grammar_of(notation, given)))
     written = read_prompt(text).encode()
     verdict = matcher.longest_valid_prefix(written)
@@ -84,15 +83,6 @@ def explain(
         for line in _lines(record):
             print(line)
     return 1 if verdict.status == "dead" else 0
-
-
-def _tokenizer(name: str) -> Any:
-    from stencilm.tokenizers import TokenizerInfo
-
-    path = Path(stencilm.__file__).parent / "tiny" if name == "tiny" else Path(name)
-    if not path.exists():
-        raise Failure(f"there is no tokenizer {name!r}: give a file or a folder with one")
-    return TokenizerInfo.from_file(path)
 
 
 def _candidate(candidate: Any) -> dict[str, str]:

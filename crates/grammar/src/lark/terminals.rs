@@ -162,7 +162,7 @@ fn number(builder: &mut GrammarBuilder, place: usize, schema: &str) -> Result<Ex
         message: error.message,
     })?;
     match *grammar.node(grammar.root()) {
-        Node::Lexeme(expr) => Ok(exprs::copy(grammar.exprs(), [expr], &mut builder.exprs)[&expr]),
+        Node::Lexeme(expr) => Ok(exprs::copy(grammar.exprs(), [expr], &mut builder.exprs).of(expr)),
         _ => Err(SyntaxError::unsupported(place, "these numbers are no single terminal; use %json in a rule")),
     }
 }

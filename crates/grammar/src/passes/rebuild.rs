@@ -189,7 +189,7 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
             }
             let child = |child: &NodeId| made[child.0 as usize].expect("children are made before their parents");
             let node = match grammar.node(id) {
-                Node::Lexeme(expr) => Node::Lexeme(exprs[expr]),
+                Node::Lexeme(expr) => Node::Lexeme(exprs.of(*expr)),
                 Node::Token(pattern) => Node::Token(pattern.clone()),
                 Node::Sequence(parts) => Node::Sequence(parts.iter().map(child).collect()),
                 Node::Choice(parts) => Node::Choice(parts.iter().map(child).collect()),
@@ -197,11 +197,11 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
                 Node::Capture { name, body } => Node::Capture { name: name.clone(), body: child(body) },
                 Node::Rule(rule) => Node::Rule(new_rules[rule]),
                 Node::Members(members) => {
-                    let members = grammar.members(*members).mapped(child, |expr| exprs[&expr]);
+                    let members = grammar.members(*members).mapped(child, |expr| exprs.of(expr));
                     Node::Members(draft.object(members))
                 }
                 Node::Items(items) => {
-                    let items = grammar.items(*items).mapped(child, |expr| exprs[&expr]);
+                    let items = grammar.items(*items).mapped(child, |expr| exprs.of(expr));
                     Node::Items(draft.array(items))
                 }
             };

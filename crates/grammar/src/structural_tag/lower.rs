@@ -18,6 +18,10 @@ use crate::json_schema::document::{Document, JsonId};
 use crate::json_schema::{JsonSchemaOptions, from_json_schema};
 use crate::report::KeptReport;
 
+/// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
+/// once, which takes the square of its length.
+const MAX_STOP_BYTES: usize = 256;
+
 /// Equal schemas that are written alike are one.
 type SchemaKey<'t> = (&'t str, Style, [bool; 3], Option<u32>);
 
@@ -375,6 +379,14 @@ impl<'a> Lowering<'a> {
         stops: &[&'a str],
         excludes: &[&'a str],
     ) -> Result<(), GrammarError> {
+        if let Some(long) = stops.iter().chain(excludes).find(|text| text.len() > MAX_STOP_BYTES) {
+            let shown: String = long.chars().take(40).collect();
+            let message = format!(
+                "{shown:?}… has {} bytes and free text looks for at most {MAX_STOP_BYTES}; shorten it",
+                long.len()
+            );
+            return Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(slot.at), message));
+        }
         for trigger in stops {
             let inside = |other: &str| trigger.find(other).is_some_and(|at| at + other.len() < trigger.len());
             let earlier = stops.iter().find(|stop| inside(stop));

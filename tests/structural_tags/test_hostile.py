@@ -1,0 +1,185 @@
+"""Structural tags that are too deep, too large, or of no use: an error, never a crash."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, StructuralTag, TokenizerInfo
+from stencilm.errors import (
+    GrammarSyntaxError,
+    LimitExceeded,
+    StencilError,
+    Unsatisfiable,
+    UnsupportedFeature,
+)
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    vocabulary: list[str | bytes] = [bytes([byte]) for byte in range(256)]
+    vocabulary += ["<|tool|>", "<stop>"]
+    info = TokenizerInfo(vocabulary, stop_token_ids=[257], special_token_ids=[256, 257])
+    return GrammarCompiler(info)
+
+
+def matches(compiler: GrammarCompiler, tag: Any, text: str) -> bool:
+    matcher = GrammarMatcher(compiler.compile_structural_tag(tag))
+    return matcher.accept_string(text) and matcher.is_completed()
+
+
+def nested(depth: int) -> str:
+    return (
+        '{"type": "optional", "content": ' * depth
+        + '{"type": "const_string", "value": "x"}'
+        + "}" * depth
+    )
+
+
+def test_depth(compiler: GrammarCompiler) -> None:
+    assert matches(compiler, nested(400), "x")
+    assert matches(compiler, nested(400), "")
+    with pytest.raises(LimitExceeded):
+        Grammar.from_structural_tag(nested(100_000))
+    for depth in (400, 100_000):
+        with_typed: StructuralTag | None = None
+        try:
+            with_typed = StructuralTag.from_json(nested(depth))
+        except (LimitExceeded, GrammarSyntaxError) as error:
+            assert str(error)
+        if with_typed is not None:
+            assert matches(compiler, with_typed, "x")
+
+
+def test_nested_tags(compiler: GrammarCompiler) -> None:
+    depth = 300
+    tag: Any = {"type": "any_text"}
+    for level in range(depth):
+        tag = {"type": "tag", "begin": f"<{level}:", "content": tag, "end": f":{level}>"}
+    begun = "".join(f"<{level}:" for level in reversed(range(depth)))
+    ended = "".join(f":{level}>" for level in range(depth))
+    assert matches(compiler, tag, begun + "text :" + ended)
+    assert not matches(compiler, tag, begun + "text" + ended[:-1])
+
+
+def test_many_rules(compiler: GrammarCompiler) -> None:
+    rules = [[f"@{number}!", {"type": "const_string", "value": "."}] for number in range(500)]
+    tag = {"type": "dispatch", "rules": rules}
+    assert matches(compiler, tag, "see @432!. and @7!. here @")
+    assert not matches(compiler, tag, "see @432!,")
+
+
+def test_many_excludes(compiler: GrammarCompiler) -> None:
+    tag = {"type": "any_text", "excludes": [f"w{number}." for number in range(2_000)]}
+    assert matches(compiler, tag, "w w1 w19999 w2000.")
+    assert not matches(compiler, tag, "and w1999.")
+
+
+@pytest.mark.parametrize(
+    "odd", ["\0", "a\0b", '"\\', "\n", "😀", "é" * 50, "]]>", "<<<", "a" * 256]
+)
+def test_odd_markers(compiler: GrammarCompiler, odd: str) -> None:
+    tag = {"type": "tag", "begin": odd, "content": {"type": "any_text"}, "end": odd}
+    assert matches(compiler, tag, f"{odd}text{odd}")
+    assert matches(compiler, StructuralTag.from_json(tag), f"{odd}text{odd}")
+    assert not matches(compiler, tag, f"{odd}text{odd}{odd}")
+    assert not matches(compiler, tag, f"{odd}text")
+    rules = {"type": "dispatch", "rules": [[odd, {"type": "const_string", "value": "!"}]]}
+    assert matches(compiler, rules, f"text {odd}! text")
+    assert not matches(compiler, rules, f"text {odd}text")
+
+
+def test_a_marker_that_is_too_long(compiler: GrammarCompiler) -> None:
+    long = "a" * 257
+    with pytest.raises(LimitExceeded, match="257 bytes"):
+        Grammar.from_structural_tag({"type": "any_text", "excludes": [long]})
+    fixed = {"type": "const_string", "value": "!"}
+    assert matches(
+        compiler, {"type": "tag", "begin": long, "content": fixed, "end": long}, f"{long}!{long}"
+    )
+
+
+def test_counters(compiler: GrammarCompiler) -> None:
+    most = 2**31 - 1
+    tag = {
+        "type": "repeat",
+        "min": 0,
+        "max": most,
+        "content": {"type": "const_string", "value": "x"},
+    }
+    assert matches(compiler, tag, "x" * 1000)
+    assert matches(compiler, {"type": "any_text", "max_chars": most}, "x" * 1000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        "3",
+        '"tag"',
+        '{"type": "regex", "pattern": "a", "pattern": "b"}',
+        "{}",
+    ],
+)
+def test_what_is_no_tag(text: str) -> None:
+    with pytest.raises(GrammarSyntaxError) as caught:
+        Grammar.from_structural_tag(text)
+    assert caught.value.place
+
+
+def test_size() -> None:
+    with pytest.raises(LimitExceeded):
+        Grammar.from_structural_tag({"type": "const_string", "value": "x" * (10 << 20)})
+
+
+def test_what_matches_nothing() -> None:
+    nothing = {
+        "type": "json_schema",
+        "json_schema": {"type": "integer", "minimum": 2, "maximum": 1},
+    }
+    with pytest.raises(Unsatisfiable):
+        Grammar.from_structural_tag(nothing)
+    with pytest.raises(Unsatisfiable):
+        Grammar.from_structural_tag({"type": "grammar", "grammar": "root ::= root"})
+
+
+@pytest.mark.parametrize("token", [258, 2**31 - 1, "<|tools|>"])
+def test_tokens_that_a_vocabulary_has_not(compiler: GrammarCompiler, token: Any) -> None:
+    for tag in (
+        {"type": "token", "token": token},
+        {"type": "any_tokens", "exclude_tokens": [token]},
+        {"type": "any_tokens", "exclude_tokens": [token, "<|tool|>"]},
+    ):
+        grammar = Grammar.from_structural_tag(tag)
+        with pytest.raises(StencilError) as caught:
+            compiler.compile_grammar(grammar)
+        assert str(token) in str(caught.value)
+
+
+def test_errors_are_for_their_request_only(compiler: GrammarCompiler) -> None:
+    for wrong in (nested(100_000), "{", '{"type": "token", "token": 9999}'):
+        with pytest.raises(StencilError):
+            compiler.compile_structural_tag(wrong)
+        assert matches(compiler, {"type": "const_string", "value": "x"}, "x")
+
+
+def test_wrong_python_values() -> None:
+    for value in (3, None, b"{}", [1], object()):
+        with pytest.raises(TypeError):
+            Grammar.from_structural_tag(value)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Grammar.from_structural_tag("x", triggers=["a"])
+    with pytest.raises(GrammarSyntaxError):
+        Grammar.from_structural_tag({"type": "const_string", "value": object()})
+    with pytest.raises(GrammarSyntaxError):
+        Grammar.from_structural_tag({"type": "const_string", "value": "\ud800"})
+
+
+def test_unsupported_says_the_way_out() -> None:
+    with pytest.raises(UnsupportedFeature, match="max_chars"):
+        Grammar.from_structural_tag(json.dumps({"type": "any_text", "max_tokens": 3}))
