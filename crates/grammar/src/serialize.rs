@@ -212,10 +212,9 @@ fn saved(grammar: &Grammar) -> Saved {
         Node::Token(pattern) => match &**pattern {
             TokenPattern::Special(name) => SavedNode::SpecialToken(name.to_string()),
             TokenPattern::IfSpecial(name) => SavedNode::IfSpecialToken(name.to_string()),
-            TokenPattern::Others { ids, names } => SavedNode::OtherTokens {
-                ids: ids.to_vec(),
-                names: names.iter().map(ToString::to_string).collect(),
-            },
+            TokenPattern::Others { ids, names } => {
+                SavedNode::OtherTokens { ids: ids.to_vec(), names: names.iter().map(ToString::to_string).collect() }
+            }
             TokenPattern::Ids { ranges, negated } => SavedNode::TokenIds { ranges: ranges.to_vec(), negated: *negated },
         },
         Node::Capture { name, body } => SavedNode::Capture(name.to_string(), body.0),

@@ -19,8 +19,21 @@ use crate::json_schema::{JsonSchemaOptions, Spelling, from_json_schema};
 const READ: [&str; 4] = ["type", "properties", "required", "additionalProperties"];
 /// Keywords that only say what other keywords mean, or nothing about what is valid.
 const SILENT: [&str; 15] = [
-    "$schema", "$id", "$defs", "definitions", "$comment", "$anchor", "title", "description", "default", "examples",
-    "example", "deprecated", "readOnly", "writeOnly", "strict",
+    "$schema",
+    "$id",
+    "$defs",
+    "definitions",
+    "$comment",
+    "$anchor",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "strict",
 ];
 /// Keywords of a value beside which a string is unconstrained.
 const ANNOTATIONS: [&str; 9] =
@@ -31,7 +44,7 @@ const OTHER_TYPES: [&str; 5] = ["number", "boolean", "null", "object", "array"];
 const MAX_HOPS: usize = 64;
 
 /// The ways to write a value: the word for its type, and what stands behind the name's marker.
-type Ways = Vec<(&'static str, NodeId)>;
+pub(super) type Ways = Vec<(&'static str, NodeId)>;
 
 /// The object that a schema describes.
 struct Arguments<'a> {
@@ -61,7 +74,8 @@ impl<'a> Lowering<'a> {
         for &(name, schema, required) in &arguments.known {
             let at = schema.unwrap_or(root);
             if name.contains(['<', '>', '"', '\n']) {
-                let message = format!("{name:?} cannot be written between markers; rename it, or use the style \"json\"");
+                let message =
+                    format!("{name:?} cannot be written between markers; rename it, or use the style \"json\"");
                 return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message));
             }
             let ways = self.ways(schema, &arguments, marked, options)?;
@@ -101,7 +115,9 @@ impl<'a> Lowering<'a> {
             Json::Bool(true) => return Ok(Arguments { known: Vec::new(), others: Some(None), root }),
             Json::Bool(false) => return Err(nothing(at)),
             Json::Object(entries) => entries,
-            other => return Err(error(document, at, format!("a schema is an object or a boolean, not {}", other.kind()))),
+            other => {
+                return Err(error(document, at, format!("a schema is an object or a boolean, not {}", other.kind())));
+            }
         };
         for (keyword, &value) in entries.iter() {
             if !READ.contains(&keyword) && !SILENT.contains(&keyword) && !keyword.starts_with("x-") {
@@ -168,7 +184,8 @@ impl<'a> Lowering<'a> {
                 return Err(error(self.document, reference, "$ref must be a string"));
             };
             at = pointer.strip_prefix("#/").and_then(|path| self.find(root, path)).ok_or_else(|| {
-                let message = format!("$ref {pointer:?} leads to no schema of this document; copy what it means into $defs");
+                let message =
+                    format!("$ref {pointer:?} leads to no schema of this document; copy what it means into $defs");
                 error(self.document, reference, message)
             })?;
         }
@@ -232,7 +249,8 @@ impl<'a> Lowering<'a> {
                 }
                 parts.push(markers::literal(&mut self.builder, line));
             }
-            let values: Vec<NodeId> = ways.iter().filter(|(other, _)| *other == word).map(|(_, value)| *value).collect();
+            let values: Vec<NodeId> =
+                ways.iter().filter(|(other, _)| *other == word).map(|(_, value)| *value).collect();
             parts.push(if let [only] = values[..] { only } else { self.builder.choice(&values) });
             written.push(self.builder.sequence(&parts));
         }

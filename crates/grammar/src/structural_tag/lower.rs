@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 
+use super::arguments::Ways;
 use super::fields::error;
 use super::free_text::FreeText;
 use super::markers;
@@ -23,7 +24,7 @@ use crate::report::KeptReport;
 const MAX_STOP_BYTES: usize = 256;
 
 /// Equal schemas that are written alike are one.
-type SchemaKey<'t> = (&'t str, Style, [bool; 3], Option<u32>);
+pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 3], Option<u32>);
 
 /// A grammar under construction.
 pub(super) struct Lowering<'a> {
@@ -35,7 +36,7 @@ pub(super) struct Lowering<'a> {
     nodes: Vec<Option<NodeId>>,
     schemas: FxHashMap<SchemaKey<'a>, NodeId>,
     /// Arguments by the text of their schema.
-    pub(super) arguments: FxHashMap<(&'a str, Style, [bool; 3], Option<u32>), Vec<(&'static str, NodeId)>>,
+    pub(super) arguments: FxHashMap<SchemaKey<'a>, Ways>,
     literals: FxHashMap<&'a str, NodeId>,
 }
 
@@ -373,12 +374,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Refuses strings that can never be complete, because another one within them comes first.
-    fn check_reachable(
-        &self,
-        slot: &Slot<'a>,
-        stops: &[&'a str],
-        excludes: &[&'a str],
-    ) -> Result<(), GrammarError> {
+    fn check_reachable(&self, slot: &Slot<'a>, stops: &[&'a str], excludes: &[&'a str]) -> Result<(), GrammarError> {
         if let Some(long) = stops.iter().chain(excludes).find(|text| text.len() > MAX_STOP_BYTES) {
             let shown: String = long.chars().take(40).collect();
             let message = format!(

@@ -153,7 +153,8 @@ impl<'d, 't> Reader<'d, 't> {
     fn token_format(&self, at: JsonId, name: &str) -> Result<TokenRef<'d>, GrammarError> {
         let fields = Fields::of(self.document, at, &format!("{name:?} of a tag"))?;
         if fields.text("type")? != "token" {
-            let message = format!("{name:?} of a tag is a format of type {:?}; give a string or a token", fields.text("type")?);
+            let message =
+                format!("{name:?} of a tag is a format of type {:?}; give a string or a token", fields.text("type")?);
             return Err(error(self.document, at, message));
         }
         fields.only(&["token"])?;
@@ -186,7 +187,9 @@ impl<'d, 't> Reader<'d, 't> {
             Some(_) => fields.text("type")?,
             // Within a list of tags; `tags` lets nothing else through.
             None if fields.get("begin").is_some() => "tag",
-            None => return Err(error(self.document, at, format!("a format needs a type: one of {}", TYPES.join(", ")))),
+            None => {
+                return Err(error(self.document, at, format!("a format needs a type: one of {}", TYPES.join(", "))));
+            }
         };
         let fields = fields.named(&format!("a {kind}"));
         Ok(match kind {
@@ -206,7 +209,8 @@ impl<'d, 't> Reader<'d, 't> {
             "any_text" => {
                 fields.only(&["excludes", "max_chars", "max_tokens"])?;
                 if fields.count("max_tokens")?.is_some() {
-                    let message = "max_tokens of an any_text is not supported; bound it by max_chars, or give an any_tokens";
+                    let message =
+                        "max_tokens of an any_text is not supported; bound it by max_chars, or give an any_tokens";
                     let place = self.document.pointer(fields.required("max_tokens")?);
                     return Err(GrammarError::new(ErrorKind::Unsupported, place, message));
                 }
