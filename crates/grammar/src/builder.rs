@@ -76,11 +76,6 @@ impl GrammarBuilder {
         self.node(Node::Items(ItemsId(self.items.len() as u32 - 1)))
     }
 
-    /// How many nodes there are; the next one has this id.
-    pub(crate) fn node_count(&self) -> u32 {
-        self.nodes.len() as u32
-    }
-
     /// A node added before.
     pub(crate) fn get(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]

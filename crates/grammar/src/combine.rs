@@ -75,7 +75,7 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
         })
         .collect();
     // Every node becomes one node, so all of them keep their distances, whatever their order.
-    let first = builder.node_count();
+    let first = builder.node_count() as u32;
     let node_of = |id: &NodeId| NodeId(first + id.0);
     for node in grammar.nodes() {
         let copy = match node {
