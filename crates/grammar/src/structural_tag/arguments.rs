@@ -265,7 +265,7 @@ impl<'a> Lowering<'a> {
         marked: &'static Marked,
         options: &JsonSchemaOptions,
     ) -> Result<Ways, GrammarError> {
-        let text = schema.map_or("true", |at| super::value_text(self.text, self.document.offset(at)));
+        let text = schema.map_or("true", |at| super::value_text(self.text, self.document.position(at).1));
         let refers = text.contains("\"$ref\"") || text.contains("\"$dynamicRef\"");
         let key = (text, Style::Marked(marked), flags(options), options.max_whitespace);
         if !refers && let Some(known) = self.arguments.get(&key) {
@@ -403,7 +403,7 @@ impl<'a> Lowering<'a> {
         let root: Option<&Entries<'_>> = self.document.entries(value.arguments.root);
         for keyword in ["$schema", "$defs", "definitions"] {
             if let Some(&at) = root.and_then(|root| root.get(keyword)) {
-                let text = super::value_text(self.text, self.document.offset(at));
+                let text = super::value_text(self.text, self.document.position(at).1);
                 schema += &format!(", \"{keyword}\": {text}");
             }
         }

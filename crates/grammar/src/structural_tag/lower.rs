@@ -424,7 +424,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn schema(&mut self, at: JsonId, style: Style, options: &JsonSchemaOptions) -> Result<NodeId, GrammarError> {
-        let text = super::value_text(self.text, self.document.offset(at));
+        let text = super::value_text(self.text, self.document.position(at).1);
         let key = (text, style, flags(options), options.max_whitespace);
         if let Some(&known) = self.schemas.get(&key) {
             return Ok(known);

@@ -42,7 +42,7 @@ impl Grammar {
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) where no text matches, each at its JSON pointer;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where it is too large.
     pub fn from_structural_tag(text: &str, options: &StructuralTagOptions) -> Result<Grammar, GrammarError> {
-        let document = json_schema::parse(text, options.max_bytes)?;
+        let document = json_schema::parse(text, &[], options.max_bytes)?;
         let tree = read::read(&document)?;
         lower::Lowering::new(&document, text).grammar(&tree, options.max_exprs)
     }
