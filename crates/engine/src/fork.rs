@@ -148,6 +148,14 @@ impl Fork {
         }
     }
 
+    /// The bytes that lead on from a state behind the blanks, perhaps some more.
+    pub fn live_bytes(&self, lexicon: &mut Lexicon, state: u32) -> Result<ByteSet, LimitExceeded> {
+        match &self.automaton {
+            Automaton::Dfa(dfa) => lexicon.live_bytes(*dfa, StateId(state)).copied(),
+            Automaton::Names(names, _) => Ok(names.next_bytes(StateId(state))),
+        }
+    }
+
     /// Whether any byte leads on from a state in which a lexeme is complete.
     pub fn goes_on(&self, lexicon: &mut Lexicon, state: u32) -> Result<bool, LimitExceeded> {
         match &self.automaton {

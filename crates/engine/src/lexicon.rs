@@ -24,7 +24,7 @@ pub struct DfaId(pub u32);
 
 /// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
 /// not a choice between a few.
-const WIDE_BYTES: u16 = 10;
+const WIDE_BYTES: usize = 10;
 
 /// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
@@ -162,14 +162,19 @@ impl Lexicon {
         self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
     }
 
+    /// The bytes that lead on.
+    pub fn live_bytes(&mut self, dfa: DfaId, state: StateId) -> Result<&ByteSet, LimitExceeded> {
+        self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)
+    }
+
     /// Whether any byte leads on.
     pub fn goes_on(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
-        Ok(self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)? > 0)
+        Ok(!self.live_bytes(dfa, state)?.is_empty())
     }
 
     /// Whether many bytes lead on.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
-        Ok(self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)? >= WIDE_BYTES)
+        Ok(self.live_bytes(dfa, state)?.len() >= WIDE_BYTES)
     }
 
     /// The residual expressions of a state with their tags.

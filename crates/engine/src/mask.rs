@@ -259,7 +259,7 @@ impl Run<'_> {
         match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
             Some(blanks) => {
                 let runs = self.lexicon.blank_runs(vocabulary, blanks.set);
-                for byte in names.first_bytes() {
+                for byte in names.next_bytes(StateId::START).iter() {
                     for &(run, node) in runs.behind(byte, fork.blanks_left(thread.state)) {
                         let nodes = (node as usize, node as usize + trie.size(node as usize));
                         parts.push((nodes, run as usize, StateId::START.0));
@@ -269,9 +269,8 @@ impl Run<'_> {
             None => {
                 let memory = self.stacks.members(thread.register);
                 let start = if memory.text == NIL { StateId::START.0 } else { memory.name };
-                if start != StateId::DEAD.0 {
-                    parts.push(((0, trie.len()), 0, start));
-                }
+                let first = names.next_bytes(StateId(start));
+                parts.extend(trie.roots(first).map(|nodes| (nodes, 0, start)));
             }
         }
         let mut tokens = Vec::new();

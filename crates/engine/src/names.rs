@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Members};
-use stencilm_regex::{Expr, ExprId, ExprSet, StateId, Tag};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag};
 
 use crate::trie::Trie;
 
@@ -116,13 +116,17 @@ impl Names {
         self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8 + self.not_taken.len() * 16
     }
 
-    /// The bytes that names begin with.
-    pub fn first_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut node = 0;
-        while node < self.trie.len() {
-            bytes.push(self.trie.byte(node));
-            node += self.trie.size(node);
+    /// The bytes that lead on from a state, whichever names may come.
+    pub fn next_bytes(&self, state: StateId) -> ByteSet {
+        let (mut child, end) = match state.0 {
+            0 => (0, 0),
+            1 => (0, self.trie.len()),
+            _ => self.trie.children(state.0 as usize - 2),
+        };
+        let mut bytes = ByteSet::EMPTY;
+        while child < end {
+            bytes.insert(self.trie.byte(child));
+            child += self.trie.size(child);
         }
         bytes
     }

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId, Tag};
 
 use crate::classes::{ClassRuns, Found, Run};
@@ -118,15 +118,13 @@ impl Lexicon {
             return Ok(None);
         }
         let mut parts = Vec::new();
-        for byte in blanks.complement().iter() {
-            if self.step(dfa, StateId::START, byte)?.0 != StateId::DEAD {
-                let runs = self.blank_runs(vocabulary, blanks);
-                let behind = runs.behind(byte, Some(most)).iter();
-                parts.extend(behind.map(|&(run, node)| {
-                    let node = node as usize;
-                    ((node, node + vocabulary.trie().size(node)), run as usize)
-                }));
-            }
+        for byte in self.live_bytes(dfa, StateId::START)?.intersect(&blanks.complement()).iter() {
+            let runs = self.blank_runs(vocabulary, blanks);
+            let behind = runs.behind(byte, Some(most)).iter();
+            parts.extend(behind.map(|&(run, node)| {
+                let node = node as usize;
+                ((node, node + vocabulary.trie().size(node)), run as usize)
+            }));
         }
         let runs = self.blank_runs(vocabulary, blanks).tokens(Some(most)).collect();
         let from = self.start_of(&key.0, dfa, StateId::START)?;
@@ -205,7 +203,7 @@ impl Lexicon {
                     plain &= next != StateId::START;
                     return Ok::<_, LimitExceeded>(Some((next, begun)));
                 }
-                plain &= automaton.live_bytes(deriver, next)? == 0;
+                plain &= automaton.live_bytes(deriver, next)?.is_empty();
                 Ok(plain.then_some((StateId::START, begun)))
             },
             |token, (_, rounds)| found.within.push((rounds, token)),
@@ -220,16 +218,8 @@ impl Lexicon {
             return Ok(None);
         };
         let (characters, behind) = (self.dfa(&[character])?, self.dfa(&[tail])?);
-        let mut first = ByteSet::EMPTY;
-        for (set, _) in self.dfas[behind.0 as usize].transitions(&mut self.deriver, StateId::START)? {
-            first = first.union(&set);
-        }
-        for byte in first.iter() {
-            if self.step(characters, StateId::START, byte)?.0 != StateId::DEAD {
-                return Ok(None);
-            }
-        }
-        if first.is_empty() {
+        let first = *self.live_bytes(behind, StateId::START)?;
+        if first.is_empty() || !first.intersect(self.live_bytes(characters, StateId::START)?).is_empty() {
             return Ok(None);
         }
         let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
@@ -481,7 +471,16 @@ impl Lexicon {
         let mut endings: Vec<Box<[u32]>> = states.map(|state| accepts(StateId(state)).into()).collect();
         endings.sort_unstable();
         endings.dedup();
-        let mut leaving: FxHashMap<&[u32], Vec<Leaving<'_>>> = FxHashMap::default();
+        // What leaves, by what has matched there; by state it is found at once.
+        let mut leaving: Vec<(&[u32], Vec<Leaving<'_>>)> =
+            endings.iter().map(|residuals| (&**residuals, Vec::new())).collect();
+        let group_of = |state| {
+            let known = endings.binary_search_by(|known| (**known).cmp(accepts(state)));
+            known.expect("all sets that match together are listed")
+        };
+        let groups: Vec<usize> = (0..accepting.len() as u32)
+            .map(|state| if accepting[state as usize] { group_of(StateId(state)) } else { 0 })
+            .collect();
         let mut count = if below > MAX_BELOW_ENDS { MAX_EXITS + 1 } else { 0 };
         for &(node, state) in &ends {
             if count > MAX_EXITS {
@@ -489,17 +488,16 @@ impl Lexicon {
             }
             let depth = trie.depth(node as usize);
             let own = trie.entry_at(node as usize);
+            let leaving = &mut leaving[groups[state.0 as usize]].1;
             for token in trie.entries_below(node as usize).filter(|&token| Some(token) != own) {
                 let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                leaving.entry(accepts(state)).or_default().push((&bytes[depth..], token, 0));
+                leaving.push((&bytes[depth..], token, 0));
                 count += 1;
             }
         }
         let exits = (count <= MAX_EXITS).then(|| {
-            let mut exits: Vec<Exits> =
-                leaving.into_iter().map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect();
-            exits.sort_unstable_by(|a, b| a.residuals.cmp(&b.residuals));
-            Arc::new(exits)
+            let leaving = leaving.into_iter().filter(|(_, leaving)| !leaving.is_empty());
+            Arc::new(leaving.map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect())
         });
         let row = match inside {
             Inside::Set(inside) => Row::of_set(inside, exits, endings.into()),

@@ -44,8 +44,9 @@ impl TokenSet {
 
     /// The tokens, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, &word)| {
-            (0..32).filter(move |bit| word & (1 << bit) != 0).map(move |bit| index as u32 * 32 + bit)
+        self.words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(index, &word)| {
+            let bits = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
+            bits.take_while(|&word| word != 0).map(move |word| index as u32 * 32 + word.trailing_zeros())
         })
     }
 }

@@ -3,6 +3,8 @@
 //! A walk keeps the automaton's state for every depth, so that stepping to a sibling or an uncle pops by itself. A node
 //! is 12 bytes and the walk reads them in order, which the memory prefetcher likes.
 
+use stencilm_regex::ByteSet;
+
 /// Set in a node's entry when a string ends there.
 const ENDS: u32 = 1 << 31;
 
@@ -22,6 +24,8 @@ pub struct Trie {
     nodes: Vec<Node>,
     /// How many bytes the longest string below each node has beyond it, 255 for more.
     heights: Vec<u8>,
+    /// By first byte its node.
+    roots: Vec<Option<u32>>,
     max_depth: usize,
 }
 
@@ -71,7 +75,13 @@ impl Trie {
             }
             path.push(index);
         }
-        Trie { nodes, heights, max_depth }
+        let mut roots = if nodes.is_empty() { Vec::new() } else { vec![None; 256] };
+        let mut node = 0;
+        while node < nodes.len() {
+            roots[usize::from(nodes[node].byte_and_depth as u8)] = Some(node as u32);
+            node += nodes[node].size as usize;
+        }
+        Trie { nodes, heights, roots, max_depth }
     }
 
     /// How many nodes the trie has, without the root.
@@ -82,6 +92,14 @@ impl Trie {
     /// Whether the trie holds no string.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// The nodes behind some first bytes, each with the node behind its subtree. First nodes lie far apart: a walk that
+    /// can go on with a few bytes only had better not read the others.
+    pub fn roots(&self, bytes: ByteSet) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let roots = (0..=u8::MAX).filter(move |&byte| bytes.contains(byte));
+        let roots = roots.filter_map(|byte| self.roots.get(usize::from(byte)).copied().flatten());
+        roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
     }
 
     /// The length of the longest string, in bytes.

@@ -121,14 +121,13 @@ impl<'r, 'a> Walk<'r, 'a> {
             let spot = self.spot(thread, Doubt::default());
             let fork = self.contexts[spot.context as usize].fork.clone();
             let Some(blanks) = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) else {
-                self.jobs.push(Job { nodes: (0, trie.len()), depth: 0, spot });
+                let first = fork.live_bytes(self.run.lexicon, spot.state)?;
+                self.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
                 continue;
             };
             let spot = Spot { state: StateId::START.0, ..spot };
-            for byte in blanks.set.complement().iter() {
-                if fork.step(self.run.lexicon, spot.state, byte)?.0 == StateId::DEAD.0 {
-                    continue;
-                }
+            let first = fork.live_bytes(self.run.lexicon, spot.state)?;
+            for byte in first.intersect(&blanks.set.complement()).iter() {
                 let runs = self.run.lexicon.blank_runs(vocabulary, blanks.set);
                 for &(run, node) in runs.behind(byte, fork.blanks_left(thread.state)) {
                     let nodes = (node as usize, node as usize + trie.size(node as usize));

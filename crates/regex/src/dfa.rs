@@ -7,7 +7,7 @@
 use std::hash::{BuildHasher, BuildHasherDefault};
 
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 
 use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
@@ -53,7 +53,8 @@ pub struct Dfa {
 struct State {
     residuals: Box<[(Tag, ExprId)]>,
     accepts: Box<[Tag]>,
-    live_bytes: u16,
+    /// The bytes that lead on, once the transitions are known.
+    live: ByteSet,
     /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
     saturated: u32,
 }
@@ -173,16 +174,16 @@ impl Dfa {
         &self.states[state.0 as usize].residuals
     }
 
-    /// How many of the 256 bytes lead on from here.
+    /// The bytes that lead on from here.
     ///
     /// # Errors
     /// As [`Dfa::next`].
-    pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<u16, LimitExceeded> {
+    pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<&ByteSet, LimitExceeded> {
         let width = self.representatives.len();
         if self.table[state.0 as usize * width] == UNKNOWN {
             self.fill_row(deriver, state)?;
         }
-        Ok(self.states[state.0 as usize].live_bytes)
+        Ok(&self.states[state.0 as usize].live)
     }
 
     /// Disjoint byte sets with the state each leads to; bytes that lead nowhere are left out.
@@ -259,17 +260,17 @@ impl Dfa {
         found.sort_unstable();
         let row = state.0 as usize * width;
         self.table[row..row + width].fill(StateId::DEAD.0);
-        let mut live_bytes = 0;
+        let mut live = ByteSet::EMPTY;
         let mut residuals = Vec::new();
         for same_column in found.chunk_by(|a, b| a.0 == b.0) {
             let column = same_column[0].0;
             residuals.clear();
             residuals.extend(same_column.iter().map(|&(_, tag, rest)| (tag, rest)));
             let next = self.state_of(&deriver.exprs, &residuals)?;
-            live_bytes += self.members[column].len() as u16;
+            live = live.union(&self.members[column]);
             self.table[row + column] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         }
-        self.states[state.0 as usize].live_bytes = live_bytes;
+        self.states[state.0 as usize].live = live;
         Ok(())
     }
 
@@ -289,7 +290,7 @@ impl Dfa {
         let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
         self.residuals += residuals.len();
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
-        self.states.push(State { residuals: residuals.into(), accepts, live_bytes: 0, saturated: UNKNOWN });
+        self.states.push(State { residuals: residuals.into(), accepts, live: ByteSet::EMPTY, saturated: UNKNOWN });
         let states = &self.states;
         if self.index.find(hash, |&known| states[known as usize].residuals == states[id as usize].residuals).is_none() {
             self.index.insert_unique(hash, id, |&id| hash_of(&states[id as usize].residuals));
@@ -315,12 +316,17 @@ fn byte_classes(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
                 return;
             }
             // Split every class into its part inside and its part outside of the set.
-            let mut renamed: FxHashMap<(u8, bool), u8> = FxHashMap::default();
+            let mut renamed = [[u16::MAX; 2]; 256];
+            let mut next = 0;
             for (byte, class) in class_of.iter_mut().enumerate() {
-                let next = renamed.len() as u8;
-                *class = *renamed.entry((*class, set.contains(byte as u8))).or_insert(next);
+                let name = &mut renamed[usize::from(*class)][usize::from(set.contains(byte as u8))];
+                if *name == u16::MAX {
+                    *name = next;
+                    next += 1;
+                }
+                *class = *name as u8;
             }
-            count = renamed.len() as u16;
+            count = next;
         };
         match exprs.get(id) {
             Expr::Bytes(set) => split(set),
@@ -378,7 +384,7 @@ mod tests {
         let a = dfa.next(&mut deriver, StateId::START, b'a').unwrap();
         assert_eq!(dfa.next(&mut deriver, a, b'b').unwrap(), StateId::DEAD);
         assert_ne!(dfa.next(&mut deriver, a, b'c').unwrap(), StateId::DEAD);
-        assert_eq!(dfa.live_bytes(&mut deriver, a).unwrap(), 1);
+        assert_eq!(dfa.live_bytes(&mut deriver, a).unwrap().len(), 1);
     }
 
     #[test]
