@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-EXTRAS := transformers,tiktoken,sentencepiece
+EXTRAS := transformers,tiktoken,sentencepiece,openai,anthropic
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 # The first Python on the path that is new enough; `make PYTHON=...` names another.
