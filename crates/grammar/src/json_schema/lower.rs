@@ -22,6 +22,9 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{Grammar, Node, NodeId, RuleId};
 use crate::report::{Fate, Finding, KeptReport};
 
+/// Most terms in the alternatives of all values together: bounds the time to lower them, to some seconds.
+const MAX_LOWERED: usize = 500_000;
+
 /// A rule whose body is still to be built.
 struct Task<'a> {
     rule: RuleId,
@@ -60,6 +63,8 @@ pub(super) struct Lowering<'a> {
     lexemes: FxHashMap<ExprId, NodeId>,
     work: Vec<Task<'a>>,
     admitted: usize,
+    /// How many terms of alternatives were lowered.
+    lowered: usize,
 }
 
 impl<'a> Lowering<'a> {
@@ -79,6 +84,7 @@ impl<'a> Lowering<'a> {
             lexemes: FxHashMap::default(),
             work: Vec::new(),
             admitted: 0,
+            lowered: 0,
         })
     }
 
@@ -112,6 +118,10 @@ impl<'a> Lowering<'a> {
         }
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         let alternatives = self.normal.alternatives(all)?;
+        self.lowered += alternatives.iter().map(|alternative| 1 + alternative.len()).sum::<usize>();
+        if self.lowered > MAX_LOWERED {
+            return Err(self.normal.too_many(at));
+        }
         self.admit()?;
         let mut scalars = Vec::new();
         let mut texts = Vec::new();

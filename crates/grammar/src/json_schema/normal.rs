@@ -95,6 +95,8 @@ pub(super) struct Normal<'a> {
     any: Vec<Rc<[Term]>>,
     /// Atoms in conjunctions looked at closely.
     looks: usize,
+    /// How many terms were looked at to prove that nothing fits.
+    pub(super) proofs: usize,
 }
 
 impl<'a> Normal<'a> {
@@ -110,6 +112,7 @@ impl<'a> Normal<'a> {
             seen: Vec::new(),
             any: Vec::new(),
             looks: 0,
+            proofs: 0,
         }
     }
 

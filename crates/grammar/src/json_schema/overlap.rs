@@ -15,6 +15,9 @@ const MAX_PAIRS: usize = 100_000;
 /// How deep a clash is looked for.
 const MAX_LEVEL: usize = 2;
 
+/// Most terms that are looked at for all proofs that nothing fits: past that nothing is taken to be proven.
+const MAX_PROOFS: usize = 300_000;
+
 impl Normal<'_> {
     /// For every branch of a `oneOf` the other ones that may hold together with it. The loose forms of all are known.
     pub(super) fn find_overlaps(&mut self, id: SchemaId, branches: &[SchemaId]) -> Result<Overlaps, GrammarError> {
@@ -54,6 +57,10 @@ impl Normal<'_> {
 
     /// Whether it is certain that nothing fits all of these.
     pub(super) fn is_empty(&mut self, all: &Conjunction, level: usize) -> Result<bool, GrammarError> {
+        self.proofs += 1 + all.len();
+        if self.proofs > MAX_PROOFS {
+            return Ok(false);
+        }
         let merged = merge(self, all);
         if merged.is_impossible() {
             return Ok(true);
