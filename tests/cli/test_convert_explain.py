@@ -49,7 +49,7 @@ def run(tmp_path: Path, monkeypatch: Any, capsys: Any) -> Run:
     (tmp_path / "n.lark").write_text('start: "yes" | "no"')
     (tmp_path / "n.regex").write_text("[0-9]{2}\n")
     (tmp_path / "bad.ebnf").write_text('root ::= "a')
-    (tmp_path / "types_here.py").write_text("from typing import Literal\nA = Literal['x', 'y']")
+    (tmp_path / "named_types.py").write_text("from typing import Literal\nA = Literal['x', 'y']")
 
     def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
@@ -70,7 +70,7 @@ class TestConvert:
             (["n.lark"], Grammar.from_lark('start: "yes" | "no"')),
             (["n.regex"], Grammar.from_regex("[0-9]{2}")),
             (["--regex", "[0-9]{2}"], Grammar.from_regex("[0-9]{2}")),
-            (["--type", "types_here:A"], Grammar.from_regex("x|y")),
+            (["--type", "named_types:A"], Grammar.from_regex("x|y")),
         ],
     )  # fmt: skip
     def test_anything_becomes_ebnf(self, run: Run, arguments: list[str], grammar: Grammar) -> None:
@@ -118,7 +118,7 @@ class TestConvert:
             (["n.json", "--regex", "a"], 2),
             ([], 2),
             (["none.json"], 1),
-            (["--type", "types_here:A", "--to", "structural-tag"], 1),
+            (["--type", "named_types:A", "--to", "structural-tag"], 1),
         ],
     )
     def test_wrong_calls(self, run: Run, arguments: list[str], code: int) -> None:
