@@ -4,15 +4,17 @@
 
 use std::ops::Range;
 use std::panic;
+use std::sync::Arc;
 
-use stencilm_engine::{DraftTree, Explanation, GrammarMatcher, MatcherError, Status, TokenSet, Verdict};
+use stencilm_engine::{
+    CompiledGrammar, DraftTree, EngineError, Explanation, GrammarMatcher, MatcherError, MatcherOptions, Status,
+    TokenSet, Verdict,
+};
 use stencilm_fuzz::choices::random_bytes;
 use stencilm_fuzz::grammars::random_grammar;
 use stencilm_fuzz::vocabularies::Tokens;
 use stencilm_fuzz::{Choices, notations};
 use stencilm_grammar::Node;
-
-use crate::common::matcher;
 
 /// Longest completion that is asked for, in bytes.
 const MOST: usize = 100_000;
@@ -21,7 +23,12 @@ const MOST: usize = 100_000;
 fn walked(random: &mut Choices<'_>) -> Option<GrammarMatcher> {
     let grammar = if random.chance(3) { notations::json_schema(random).0? } else { random_grammar(random)? };
     let vocabulary = Tokens::random(random, &[]).vocabulary();
-    let mut matcher = matcher(grammar, vocabulary);
+    // Arrays whose elements must differ are refused where it cannot be told that values are left.
+    let compiled = match CompiledGrammar::new(Arc::new(grammar), vocabulary) {
+        Err(EngineError::NotRun(_) | EngineError::TooFewValues { .. }) => return None,
+        compiled => Arc::new(compiled.unwrap()),
+    };
+    let mut matcher = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
     for _ in 0..random.below(12) {
         let allowed = allowed(&mut matcher)?;
         matcher.accept_token(*random.pick(&allowed)).unwrap();
