@@ -10,6 +10,7 @@ import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.inputs import read_schema, read_type, shown
+from stencilm.cli.options import Pattern, TypeName
 from stencilm.errors import StencilError
 
 
@@ -21,15 +22,8 @@ def check(
     schema: Annotated[
         str | None, typer.Option(metavar="FILE", help="The same as FILE, as an option.")
     ] = None,
-    type_name: Annotated[
-        str | None,
-        typer.Option(
-            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
-        ),
-    ] = None,
-    regex: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
-    ] = None,
+    type_name: TypeName = None,
+    regex: Pattern = None,
     relax: Annotated[
         bool,
         typer.Option("--relax", help="Drop what a schema asks for in vain, and list what it was."),

@@ -9,34 +9,18 @@ import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.notations import grammar_of, read_notation
+from stencilm.cli.options import GrammarFile, Notation, Pattern, TypeName
 from stencilm.errors import StencilError, UnsupportedFeature
 
 
 def convert(
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE]", help="A grammar, or - for standard input."),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="NOTATION",
-            help="json-schema, structural-tag, ebnf, lark or regex; else as the file is named.",
-        ),
-    ] = None,
+    file: GrammarFile = None,
+    source: Notation = None,
     target: Annotated[
         str, typer.Option("--to", metavar="NOTATION", help="ebnf or structural-tag.")
     ] = "ebnf",
-    type_name: Annotated[
-        str | None,
-        typer.Option(
-            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
-        ),
-    ] = None,
-    regex: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
-    ] = None,
+    type_name: TypeName = None,
+    regex: Pattern = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object with the text.")
     ] = False,

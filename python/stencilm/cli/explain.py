@@ -11,32 +11,16 @@ from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, read_tokenizer
 from stencilm.cli.inputs import read_prompt
 from stencilm.cli.notations import grammar_of, read_notation
+from stencilm.cli.options import GrammarFile, Notation, Pattern, TypeName
 
 _MOST_SHOWN = 60
 
 
 def explain(
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE]", help="A grammar, or - for standard input."),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="NOTATION",
-            help="json-schema, structural-tag, ebnf, lark or regex; else as the file is named.",
-        ),
-    ] = None,
-    type_name: Annotated[
-        str | None,
-        typer.Option(
-            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
-        ),
-    ] = None,
-    regex: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
-    ] = None,
+    file: GrammarFile = None,
+    source: Notation = None,
+    type_name: TypeName = None,
+    regex: Pattern = None,
     tokenizer: Annotated[
         str, typer.Option("--tokenizer", "-t", help="tiny, or a tokenizer's file or folder.")
     ] = EMBEDDED,

@@ -12,6 +12,7 @@ import typer
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.guided import chosen_strategy, generate_guided, live_printer, write_html
 from stencilm.cli.inputs import read_prompt, read_schema, read_type
+from stencilm.cli.options import Pattern, SchemaFile, TypeName
 from stencilm.cli.view import progress, trace_lines
 
 
@@ -19,19 +20,9 @@ def generate(
     prompt: Annotated[
         str, typer.Option("--prompt", "-p", help="The prompt, or - to read standard input.")
     ],
-    schema: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A JSON Schema file, or - for standard input."),
-    ] = None,
-    type_name: Annotated[
-        str | None,
-        typer.Option(
-            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
-        ),
-    ] = None,
-    regex: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
-    ] = None,
+    schema: SchemaFile = None,
+    type_name: TypeName = None,
+    regex: Pattern = None,
     model: Annotated[
         str,
         typer.Option(

@@ -13,6 +13,7 @@ import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
+from stencilm.cli.options import EbnfFile, Pattern, SchemaFile, TypeName
 
 _MAX_LISTED = 60
 _MAX_TOKENS = 12
@@ -29,22 +30,10 @@ class Format(StrEnum):
 
 
 def index(
-    schema: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A JSON Schema file, or - for standard input."),
-    ] = None,
-    type_name: Annotated[
-        str | None,
-        typer.Option(
-            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
-        ),
-    ] = None,
-    regex: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
-    ] = None,
-    ebnf: Annotated[
-        str | None, typer.Option(metavar="FILE", help="An EBNF grammar, or - for standard input.")
-    ] = None,
+    schema: SchemaFile = None,
+    type_name: TypeName = None,
+    regex: Pattern = None,
+    ebnf: EbnfFile = None,
     tokenizer: Annotated[
         str, typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder.")
     ] = EMBEDDED,

@@ -13,6 +13,7 @@ import typer
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
 from stencilm.cli.inputs import read_text
+from stencilm.cli.options import Pattern, TypeName
 
 _COLOURS = {"sampled": "green", "forced": "blue", "refused": "red"}
 
@@ -39,15 +40,8 @@ class Step:
 def trace(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text, or - for standard input.")],
     schema: Annotated[str | None, typer.Option(metavar="FILE", help="A JSON Schema file.")] = None,
-    type_name: Annotated[
-        str | None,
-        typer.Option(
-            "--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."
-        ),
-    ] = None,
-    regex: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
-    ] = None,
+    type_name: TypeName = None,
+    regex: Pattern = None,
     ebnf: Annotated[str | None, typer.Option(metavar="FILE", help="An EBNF grammar.")] = None,
     tokenizer: Annotated[
         str, typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder.")

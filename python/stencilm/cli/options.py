@@ -1,0 +1,34 @@
+"""The options that several commands share, each described once."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+GrammarFile: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(metavar="[FILE]", help="A grammar, or - for standard input."),
+]
+Notation: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="NOTATION",
+        help="json-schema, structural-tag, ebnf, lark or regex; else as the file is named.",
+    ),
+]
+SchemaFile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="A JSON Schema file, or - for standard input."),
+]
+TypeName: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."),
+]
+Pattern: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="PATTERN", help="A regular expression.")
+]
+EbnfFile: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="FILE", help="An EBNF grammar, or - for standard input.")
+]
