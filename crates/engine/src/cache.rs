@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::machine::{ForkId, FrameId, Machine};
-use crate::mask::Finished;
+use crate::mask::{Doubtful, Finished};
 use crate::row::{MAX_LISTED, Row};
 use crate::stacks::{Entry, SetId, Stacks};
 use crate::tokenset;
@@ -20,7 +20,7 @@ use crate::tokenset;
 pub(crate) struct KeptMask {
     tokens: KeptTokens,
     allowed: usize,
-    doubtful: Box<[u32]>,
+    doubtful: Box<[Doubtful]>,
 }
 
 enum KeptTokens {
@@ -56,7 +56,7 @@ impl KeptMask {
     }
 
     /// The tokens that must be decided anew for every sequence, because they may end a key seen before.
-    pub fn doubtful(&self) -> &[u32] {
+    pub fn doubtful(&self) -> &[Doubtful] {
         &self.doubtful
     }
 
@@ -79,7 +79,7 @@ impl KeptMask {
     fn bytes(&self) -> usize {
         let (KeptTokens::Words(numbers) | KeptTokens::Listed(numbers) | KeptTokens::Patched { flipped: numbers, .. }) =
             &self.tokens;
-        (numbers.len() + self.doubtful.len()) * 4
+        numbers.len() * 4 + self.doubtful.len() * size_of::<Doubtful>()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::error::EngineError;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
 use crate::machine::Machine;
+use crate::mask::{Cause, Doubtful};
 use crate::run::{Doubt, Run};
 use crate::stacks::{SetId, Stacks};
 use crate::token_edges::{self, TokenEdges};
@@ -198,8 +199,18 @@ impl Layout {
                     run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut doubtful)?;
                 }
                 let mut refused = Vec::new();
-                for token in doubtful {
+                let within_key = run.is_within_free_key(configuration);
+                let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
+                for Doubtful { token, cause } in doubtful {
                     let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+                    let is_new = match cause {
+                        Cause::WholeKey => !run.may_repeat_a_key(bytes, within_key),
+                        Cause::BegunKey => false,
+                        Cause::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
+                    };
+                    if is_new {
+                        continue;
+                    }
                     if !run.survives(configuration, bytes)? {
                         // What the grammar asks for as a single token is allowed whatever it spells.
                         let same = self.vocabulary.same_bytes(token).iter().chain([&token]).copied();

@@ -38,6 +38,11 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         id
     }
 
+    /// The id of a value that has one.
+    pub fn find(&self, value: T) -> Option<u32> {
+        self.index.find(hash_of(&value), |&id| self.values[id as usize] == value).copied()
+    }
+
     /// Forgets all but the first values.
     pub fn truncate(&mut self, len: usize) {
         while self.values.len() > len {

@@ -156,6 +156,11 @@ impl Machine {
         free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
+    /// Whether some object that was met has this name, plainly spelled with its quotes.
+    pub fn is_name(&self, spelled: &[u8]) -> bool {
+        self.objects.values().any(|facts| facts.names.has(spelled))
+    }
+
     /// Writes what of a register can make a difference to tokens of at most `horizon` bytes.
     pub fn describe_register(
         &self,

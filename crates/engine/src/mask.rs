@@ -35,8 +35,40 @@ pub(crate) struct Finished {
     pub joined: bool,
     /// Whether some tokens were turned off.
     pub cleared: bool,
-    /// Tokens for which taking keys for new ones may be wrong.
-    pub doubtful: Vec<u32>,
+    /// Tokens for which taking keys and elements for new ones may be wrong.
+    pub doubtful: Vec<Doubtful>,
+}
+
+/// A token for which it may be wrong that keys and elements were taken for new ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubtful {
+    /// The token.
+    pub token: u32,
+    /// What may be known already.
+    pub cause: Cause,
+}
+
+/// What may be known already, though it was taken for new.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    /// A key that lies whole within the token.
+    WholeKey,
+    /// A key that had begun before the token.
+    BegunKey,
+    /// An element of an array whose elements must differ.
+    Element,
+}
+
+impl Doubtful {
+    /// A token that may end a known key which had begun before.
+    pub fn begun_key(token: u32) -> Doubtful {
+        Doubtful { token, cause: Cause::BegunKey }
+    }
+
+    /// A token that may end a known element.
+    pub fn element(token: u32) -> Doubtful {
+        Doubtful { token, cause: Cause::Element }
+    }
 }
 
 /// A mask in the making.
@@ -47,7 +79,7 @@ struct Draft<'a> {
     flipped: Vec<u32>,
     joined: bool,
     cleared: bool,
-    doubtful: Vec<u32>,
+    doubtful: Vec<Doubtful>,
 }
 
 impl Draft<'_> {
@@ -203,8 +235,8 @@ impl Run<'_> {
                     self.follow(fork, tag, thread, &mut threads)?;
                 }
             }
-            // Of the key that ends here more is known elsewhere; not so of an element.
-            let doubt = Doubt { later: true, seen: self.doubt.seen && !fork.free, ..Doubt::default() };
+            // Of the key that ends here more is known elsewhere.
+            let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
             Walk::new(self).over(&exits.suffixes, &threads, doubt, |suffix, doubt| {
                 for &(token, rounds) in &exits.tokens[suffix as usize] {
                     if here.row.leaves(suffix, token, rounds) && !taken.contains(&token) {
@@ -302,7 +334,7 @@ impl Run<'_> {
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
-        tokens: &mut Vec<u32>,
+        tokens: &mut Vec<Doubtful>,
     ) -> Result<(), EngineError> {
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
@@ -339,21 +371,21 @@ impl Run<'_> {
                     let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
                     let key = [&so_far, &bytes[..trie.depth(node as usize)]].concat();
                     if repeats(&json_text::value_of(&key)) {
-                        tokens.extend(below);
+                        tokens.extend(below.map(Doubtful::begun_key));
                     }
                 }
                 continue;
             };
             for (node, gained) in &row.escaped_ends {
                 if repeats(&[body, gained].concat()) {
-                    tokens.extend(trie.entries_below(*node as usize));
+                    tokens.extend(trie.entries_below(*node as usize).map(Doubtful::begun_key));
                 }
             }
             for key in &seen {
                 if let Some(rest) = key.strip_prefix(body)
                     && let Some(node) = trie.find(&[rest, b"\""].concat())
                 {
-                    tokens.extend(trie.entries_below(node));
+                    tokens.extend(trie.entries_below(node).map(Doubtful::begun_key));
                 }
             }
         }
@@ -366,7 +398,10 @@ impl Draft<'_> {
     fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
         let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
         if doubt.seen || doubt.whole || (doubt.taken && (within || escapes())) {
-            self.doubtful.push(token);
+            self.doubtful.push(Doubtful { token, cause: if within { Cause::BegunKey } else { Cause::WholeKey } });
+        }
+        if doubt.element {
+            self.doubtful.push(Doubtful::element(token));
         }
     }
 }

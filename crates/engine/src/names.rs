@@ -180,6 +180,11 @@ impl Names {
                 .is_some_and(|entry| self.not_taken.is_empty() || !self.not_taken.contains(&(entry, class)))
     }
 
+    /// Whether this is a name, quotes included.
+    pub fn has(&self, spelled: &[u8]) -> bool {
+        self.trie.find(spelled).is_some_and(|node| self.trie.entry_at(node).is_some())
+    }
+
     /// Whether a name that may come goes on behind this one.
     pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
         let (mut child, end) = self.trie.children(state.0 as usize - 2);

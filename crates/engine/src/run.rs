@@ -45,6 +45,8 @@ pub(crate) struct Doubt {
     pub taken: bool,
     /// The whole key lies within the token.
     pub whole: bool,
+    /// Not a key but an element of an array whose elements must differ, behind others.
+    pub element: bool,
     /// Not of the key, but of the thread that this is said of: it began within the token.
     pub later: bool,
 }
@@ -142,7 +144,7 @@ impl Run<'_> {
                 if self.machine.keeps_text() && self.ends_unique_element(frame) {
                     // What comes of it depends on the text, too.
                     by_text = true;
-                    match self.end_element(frame) {
+                    match self.end_element(frame)? {
                         Some(ended) => frame = ended,
                         None => continue,
                     }
@@ -252,6 +254,32 @@ impl Run<'_> {
     /// Whether anything can follow these bytes.
     pub fn survives(&mut self, configuration: SetId, bytes: &[u8]) -> Result<bool, EngineError> {
         Ok(!self.read(configuration, bytes)?.is_empty())
+    }
+
+    /// Whether a free key has begun.
+    pub fn is_within_free_key(&self, configuration: SetId) -> bool {
+        self.stacks.entries(configuration).iter().any(|&thread| {
+            thread != Entry::BOTTOM
+                && thread.state & IN_BLANKS == 0
+                && self.machine.fork(ForkId(thread.head)).free
+                && self.stacks.members(thread.register).text != NIL
+        })
+    }
+
+    /// Whether some key that lies whole within these bytes may be a known one: one that was seen, one that ends within
+    /// them, or a name that its object has. A key reads from one quote to the next, but for escapes.
+    pub fn may_repeat_a_key(&self, bytes: &[u8], within_key: bool) -> bool {
+        if bytes.contains(&b'\\') {
+            return true;
+        }
+        let parts: Vec<&[u8]> = bytes.split(|&byte| byte == b'"').collect();
+        let Some((&end, parts)) = parts.split_last().and_then(|(_, parts)| parts.split_first()) else { return false };
+        parts.iter().enumerate().any(|(at, &key)| {
+            (within_key && key.ends_with(end))
+                || parts[..at].contains(&key)
+                || self.stacks.has_text(key)
+                || self.machine.is_name(&[b"\"", key, b"\""].concat())
+        })
     }
 
     /// Whether a single token that the grammar asks for may be this one.

@@ -386,6 +386,12 @@ impl Stacks {
         bytes.iter().fold(NIL, |text, &byte| self.append(text, u32::from(byte)))
     }
 
+    /// Whether a text is kept that begins with these bytes.
+    pub fn has_text(&self, bytes: &[u8]) -> bool {
+        let cell = |before, &byte: &u8| self.cells.find(Cell { before, last: u32::from(byte) });
+        bytes.iter().try_fold(NIL, cell).is_some()
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         (self.entries.len() + self.started.len() * 4) * size_of::<Entry>()
@@ -466,5 +472,7 @@ mod tests {
         assert_eq!(stacks.text(text), b"key");
         assert_eq!(stacks.intern_text(b"key"), text);
         assert_eq!(stacks.intern_text(b""), NIL);
+        assert!(stacks.has_text(b"key") && stacks.has_text(b"ke") && stacks.has_text(b""));
+        assert!(!stacks.has_text(b"keys") && !stacks.has_text(b"ey"));
     }
 }

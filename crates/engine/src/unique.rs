@@ -15,6 +15,7 @@ use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId};
 use crate::error::EngineError;
 use crate::fork::IN_BLANKS;
 use crate::machine::{ForkId, Frame, FrameId, Machine};
+use crate::mask::Doubtful;
 use crate::run::{Run, UNKNOWN_TEXT, offers_tokens};
 use crate::stacks::{Entry, ItemsState, NIL, SetId, Stacks};
 use crate::tokens::Tokens;
@@ -128,25 +129,26 @@ impl Run<'_> {
 
     /// What a frame behind an element becomes when the element ends here: the same frame with the element among those
     /// seen, or `None` where it was seen before. Other frames are `Some` of themselves.
-    pub(crate) fn end_element(&mut self, frame: Entry) -> Option<Entry> {
-        if self.machine.unique_items(FrameId(frame.head)).is_none() {
-            return Some(frame);
-        }
+    pub(crate) fn end_element(&mut self, frame: Entry) -> Result<Option<Entry>, EngineError> {
+        let Some(id) = self.machine.unique_items(FrameId(frame.head)) else { return Ok(Some(frame)) };
         let state = self.stacks.items(frame.register);
         let Some(text) = self.text.filter(|_| self.recording && state.start != UNKNOWN_TEXT) else {
-            self.doubt.seen = true;
+            // A first element is new, but there might be no other for the next place.
+            let others = self.machine.grammar().items(id).prefix.is_empty()
+                && self.is_frame_rich(FrameId(frame.head), frame.register)?;
+            self.doubt.element |= state.seen != NIL || !others;
             let seen = self.stacks.append(state.seen, UNKNOWN_TEXT);
             let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
-            return Some(Entry { register, ..frame });
+            return Ok(Some(Entry { register, ..frame }));
         };
         let written = text_since(self.stacks, text, state.start);
         let value = self.stacks.intern_text(&canonical_json(&written));
         if self.stacks.list(state.seen).any(|seen| seen == value) {
-            return None;
+            return Ok(None);
         }
         let seen = self.stacks.append(state.seen, value);
         let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
-        Some(Entry { register, ..frame })
+        Ok(Some(Entry { register, ..frame }))
     }
 
     /// Whether a frame waits for the end of an element that must be new.
@@ -176,16 +178,25 @@ impl Run<'_> {
 
     /// The arrays with elements seen within an element of which a thread is, or between them.
     fn pending(&mut self, thread: Entry, pending: &mut Vec<ItemsState>) {
+        let mut arrays = Vec::new();
+        self.unique_arrays(thread, &mut arrays);
+        for (_, register) in arrays {
+            let state = self.stacks.items(register);
+            if state.seen != NIL && !pending.contains(&state) {
+                pending.push(state);
+            }
+        }
+    }
+
+    /// The frames and registers of all arrays with unique elements that a thread is in.
+    fn unique_arrays(&mut self, thread: Entry, arrays: &mut Vec<(FrameId, u32)>) {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return;
         }
         let own = self.machine.fork(ForkId(thread.head)).frame;
         let mut add = |run: &Run<'_>, frame: FrameId, register: u32| {
-            if run.machine.unique_items(frame).is_some() {
-                let state = run.stacks.items(register);
-                if state.seen != NIL && !pending.contains(&state) {
-                    pending.push(state);
-                }
+            if run.machine.unique_items(frame).is_some() && !arrays.contains(&(frame, register)) {
+                arrays.push((frame, register));
             }
         };
         add(self, own, thread.register);
@@ -518,13 +529,35 @@ impl Run<'_> {
         (is_zero, zeros)
     }
 
+    /// What tells tokens that surely end no known element; `None` where the text is not within a plainly written string, or
+    /// an element that begins might have no new value.
+    pub(crate) fn strings_seen(&mut self, configuration: SetId) -> Result<Option<StringsSeen>, EngineError> {
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
+        let Some(text) = self.text.take() else { return Ok(None) };
+        let mut arrays = Vec::new();
+        for &thread in &threads {
+            self.unique_arrays(thread, &mut arrays);
+        }
+        let states: Vec<ItemsState> = arrays.iter().map(|&(_, register)| self.stacks.items(register)).collect();
+        let Some(open) = self.open_string(text, &states) else { return Ok(None) };
+        for (frame, register) in arrays {
+            if !self.is_frame_rich(frame, register)? {
+                return Ok(None);
+            }
+        }
+        let seen = states.iter().flat_map(|state| self.stacks.list(state.seen));
+        let values = seen.filter(|&seen| seen != UNKNOWN_TEXT).map(|seen| self.stacks.text(seen)).collect();
+        Ok(Some(StringsSeen { open, values }))
+    }
+
     /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real.
     pub(crate) fn tokens_of_seen_elements(
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
         mask: &[u32],
-        tokens: &mut Vec<u32>,
+        tokens: &mut Vec<Doubtful>,
     ) -> Result<(), EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut threads);
@@ -540,21 +573,21 @@ impl Run<'_> {
         let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
         let open = self.open_string(text, &pending).filter(|_| allowed().nth(MANY_TOKENS).is_some());
         let Some(open) = open else {
-            tokens.extend(allowed().filter(readable));
+            tokens.extend(allowed().filter(readable).map(Doubtful::element));
             return Ok(());
         };
         // Within a string: what ends it or has an escape, and what a value seen goes on with.
         let ends = |token: &u32| {
             vocabulary.token_bytes(*token).is_some_and(|bytes| bytes.iter().any(|byte| b"\"\\".contains(byte)))
         };
-        tokens.extend(allowed().filter(ends));
+        tokens.extend(allowed().filter(ends).map(Doubtful::element));
         let trie = vocabulary.trie();
         for state in &pending {
             for rest in self.occurrences(state, &open) {
                 for length in 1..=rest.len() {
                     let Some(node) = trie.find(&rest[..length]) else { break };
                     let token = trie.entry_at(node);
-                    tokens.extend(token.filter(|&token| tokenset::get(mask, token)));
+                    tokens.extend(token.filter(|&token| tokenset::get(mask, token)).map(Doubtful::element));
                 }
             }
         }
@@ -621,6 +654,46 @@ impl Run<'_> {
             }
             _ => Ok(false),
         }
+    }
+}
+
+/// The strings in elements seen before, and the one that is open.
+pub(crate) struct StringsSeen {
+    /// The open string, from its quote on.
+    open: Vec<u8>,
+    /// The canonical texts of the elements.
+    values: Vec<Vec<u8>>,
+}
+
+impl StringsSeen {
+    /// Whether every element that goes on with these bytes, or begins in them, surely is a new one: it has a string that no
+    /// element has that was seen, and no two of them have the same.
+    pub fn are_not_in(&self, bytes: &[u8]) -> bool {
+        if bytes.contains(&b'\\') {
+            return false;
+        }
+        let mut strings: Vec<Vec<u8>> = Vec::new();
+        let mut parts = bytes.split(|&byte| byte == b'"').enumerate().peekable();
+        while let Some((at, part)) = parts.next() {
+            if at % 2 == 1 {
+                // Between strings an element may end that has one, and another may begin, but none lies there as a whole.
+                if !part.iter().all(|byte| b",:]} \t\r\n".contains(byte)) {
+                    return false;
+                }
+                continue;
+            }
+            let mut string = if at == 0 { self.open.clone() } else { b"\"".to_vec() };
+            string.extend_from_slice(part);
+            if parts.peek().is_some() {
+                string.push(b'"');
+            }
+            let is_in = |text: &Vec<u8>| text.windows(string.len()).any(|window| window == string);
+            if self.values.iter().any(is_in) || strings.iter().any(is_in) {
+                return false;
+            }
+            strings.push(string);
+        }
+        true
     }
 }
 

@@ -225,10 +225,16 @@ impl<'r, 'a> Walk<'r, 'a> {
             |(set, doubt), byte, _| {
                 run.doubt = Doubt::default();
                 let next = run.step(set, byte)?;
-                let Doubt { seen, taken, .. } = run.doubt;
+                let Doubt { seen, taken, element, .. } = run.doubt;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
                 let whole = doubt.whole || seen || taken;
-                let doubt = Doubt { seen: doubt.seen || seen, taken: doubt.taken || taken, whole, later: true };
+                let doubt = Doubt {
+                    seen: doubt.seen || seen,
+                    taken: doubt.taken || taken,
+                    whole,
+                    element: doubt.element || element,
+                    later: true,
+                };
                 Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, doubt)))
             },
             |entry, (_, doubt)| reached(entry, doubt),
@@ -249,11 +255,12 @@ impl<'r, 'a> Walk<'r, 'a> {
             let tag = fork.accepts(self.run.lexicon, spot.state)[index];
             self.run.follow(&fork, tag, thread, &mut threads)?;
         }
-        let Doubt { seen, taken, .. } = self.run.doubt;
+        let Doubt { seen, taken, element, .. } = self.run.doubt;
         let doubt = Doubt {
             seen: before.seen || seen,
             taken: before.taken || taken,
             whole: before.whole || (before.later && (seen || taken)),
+            element: before.element || element,
             later: true,
         };
         self.run.stacks.join(&mut threads)?;
