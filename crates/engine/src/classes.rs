@@ -8,9 +8,10 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
-use crate::row::{Exits, Row};
+use crate::exits::{Exits, Suffixes};
+use crate::row::Row;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
 use crate::trie::Trie;
@@ -41,15 +42,6 @@ impl Run {
     }
 }
 
-/// What a walk of the vocabulary found, in the order of the trie.
-#[derive(Default)]
-pub struct Found {
-    /// Tokens that read characters only, the last perhaps not to its end, each with the number of characters begun.
-    pub within: Vec<(u32, u32)>,
-    /// Nodes of the trie behind whole characters whose byte begins none, each with the number of characters before.
-    pub stops: Vec<(u32, u32)>,
-}
-
 /// The places where runs of characters stop before one byte.
 pub struct Stops {
     /// The byte.
@@ -62,84 +54,143 @@ pub struct Stops {
 
 /// What is behind characters and one byte of a set, which ends the lexeme.
 struct Ending {
-    /// Tokens that end the lexeme with their last byte, with their number of characters.
-    ended: Vec<(u32, u32)>,
-    /// The most characters before an end.
-    most_before_end: u32,
-    exits: Arc<Vec<Exits>>,
-    ends: Vec<u32>,
-    escaped_ends: Vec<(u32, Box<[u8]>)>,
+    /// Nodes behind such a byte, ascending, each with the number of characters before it.
+    ends: Vec<(u32, u32)>,
+    suffixes: Arc<Suffixes>,
 }
 
 /// The tokens of a vocabulary by their characters of one class.
 pub struct ClassRuns {
-    /// Tokens that read characters only, those with fewer first.
+    /// Those that read characters only, the last perhaps not to its end.
+    any: TokenSet,
+    counted: Option<Counted>,
+    /// By byte.
+    stops: Vec<Stops>,
+    /// The bytes before which stops were looked for.
+    known: ByteSet,
+    endings: FxHashMap<ByteSet, Ending>,
+}
+
+/// The tokens that read characters only, by how many they begin.
+struct Counted {
+    /// Those with fewer first.
     tokens: Vec<u32>,
     /// For every number of characters begun, the first token in `tokens` that begins so many.
     starts: Vec<u32>,
     /// Those of at most so many characters, for few.
     few: Vec<Option<TokenSet>>,
-    /// Those of any number.
-    any: TokenSet,
-    /// By byte.
-    stops: Vec<Stops>,
-    endings: FxHashMap<ByteSet, Ending>,
 }
 
-impl ClassRuns {
-    /// Sorts what was found.
-    pub fn new(vocabulary: &Tokens, found: Found) -> ClassRuns {
-        let trie = vocabulary.trie();
-        let rounds = found.within.iter().map(|&(rounds, _)| rounds as usize + 1).max().unwrap_or(0);
+impl Counted {
+    /// Sorts tokens, each with its number of characters.
+    fn new(within: &[(u32, u32)]) -> Counted {
+        let rounds = within.iter().map(|&(rounds, _)| rounds as usize + 1).max().unwrap_or(0);
         let mut starts = vec![0u32; rounds + 1];
-        found.within.iter().for_each(|&(rounds, _)| starts[rounds as usize + 1] += 1);
+        within.iter().for_each(|&(rounds, _)| starts[rounds as usize + 1] += 1);
         for rounds in 1..starts.len() {
             starts[rounds] += starts[rounds - 1];
         }
-        let mut tokens = vec![0; found.within.len()];
+        let mut tokens = vec![0; within.len()];
         let mut places = starts.clone();
-        let mut any = TokenSet::empty(vocabulary.vocab_size());
-        for (rounds, token) in found.within {
+        for &(rounds, token) in within {
             let place = &mut places[rounds as usize];
             tokens[*place as usize] = token;
             *place += 1;
-            tokenset::set(any.words_mut(), token);
         }
-        let mut stops: Vec<Stops> = Vec::new();
-        let mut place_of = [usize::MAX; 256];
-        for (node, rounds) in found.stops {
-            let byte = trie.byte(node as usize);
-            let place = &mut place_of[usize::from(byte)];
-            if *place == usize::MAX {
-                *place = stops.len();
-                stops.push(Stops { byte, nodes: Vec::new(), paths: None });
+        Counted { tokens, starts, few: vec![None; FEW_ROUNDS.min(rounds)] }
+    }
+}
+
+impl ClassRuns {
+    /// Reads all tokens with the automaton of a character. `None` where it is not plain to see where a character ends.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the automaton grows too large.
+    pub fn find(
+        vocabulary: &Tokens,
+        automaton: &mut Dfa,
+        deriver: &mut Deriver,
+        stops: ByteSet,
+        counted: bool,
+    ) -> Result<Option<ClassRuns>, LimitExceeded> {
+        let trie = vocabulary.trie();
+        let mut characters = Characters { automaton, deriver, table: Vec::new(), plain: true };
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        let step = |at: u32, byte, node| {
+            let state = at & STATE;
+            let next = characters.next(state, byte)?;
+            if next == StateId::DEAD.0 {
+                if state == StateId::START.0 && stops.contains(byte) {
+                    found.push((node as u32, at >> ROUNDS));
+                }
+                return Ok::<_, LimitExceeded>(None);
             }
-            stops[*place].nodes.push((node, rounds));
+            let begun = u32::from(state == StateId::START.0) << ROUNDS;
+            Ok(characters.plain.then_some(((at & !STATE) + begun) | next))
+        };
+        let mut any = TokenSet::empty(vocabulary.vocab_size());
+        let counted = if counted {
+            let mut within: Vec<(u32, u32)> = Vec::with_capacity(vocabulary.vocab_size());
+            trie.walk(StateId::START.0, step, |token, at| within.push((at >> ROUNDS, token)))?;
+            within.iter().for_each(|&(_, token)| any.insert(token));
+            Some(Counted::new(&within))
+        } else {
+            trie.walk_mask(StateId::START.0, step, any.words_mut())?;
+            None
+        };
+        if !characters.plain {
+            return Ok(None);
         }
-        let few = vec![None; FEW_ROUNDS.min(rounds)];
-        ClassRuns { tokens, starts, few, any, stops, endings: FxHashMap::default() }
+        let mut by_byte: Vec<Stops> = Vec::new();
+        for (node, rounds) in found {
+            let byte = trie.byte(node as usize);
+            let place = by_byte.iter().position(|stops| stops.byte == byte).unwrap_or_else(|| {
+                by_byte.push(Stops { byte, nodes: Vec::new(), paths: None });
+                by_byte.len() - 1
+            });
+            by_byte[place].nodes.push((node, rounds));
+        }
+        Ok(Some(ClassRuns { any, counted, stops: by_byte, known: stops, endings: FxHashMap::default() }))
     }
 
-    /// The tokens that read at most so many characters, and nothing else.
+    /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
+    pub fn tells(&self, stops: ByteSet, counted: bool) -> bool {
+        stops.intersect(&self.known.complement()).is_empty() && (!counted || self.is_counted())
+    }
+
+    /// The bytes before which stops are known.
+    pub fn known_stops(&self) -> &ByteSet {
+        &self.known
+    }
+
+    /// Whether the numbers of characters are known.
+    pub fn is_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
+    /// The tokens that read at most so many characters, and nothing else; all of them where they are not counted.
     pub fn within(&mut self, max: Option<u32>) -> TokenSet {
-        let rounds = self.starts.len() - 1;
-        let Some(most) = max.map(|max| max as usize).filter(|&most| most + 1 < rounds) else {
+        let (Some(max), Some(Counted { tokens, starts, few })) = (max, &mut self.counted) else {
             return self.any.clone();
         };
-        if let Some(Some(known)) = self.few.get(most) {
+        let (most, rounds) = (max as usize, starts.len() - 1);
+        if most + 1 >= rounds {
+            return self.any.clone();
+        }
+        if let Some(Some(known)) = few.get(most) {
             return known.clone();
         }
-        let (shorter, longer) = self.tokens.split_at(self.starts[most + 1] as usize);
+        let (shorter, longer) = tokens.split_at(starts[most + 1] as usize);
         let set = if shorter.len() < longer.len() {
             let mut set = TokenSet::empty(self.any.words().len() * 32);
-            shorter.iter().for_each(|&token| tokenset::set(set.words_mut(), token));
+            shorter.iter().for_each(|&token| set.insert(token));
             set
         } else {
             let mut set = self.any.clone();
-            longer.iter().for_each(|&token| tokenset::clear(set.words_mut(), token));
+            longer.iter().for_each(|&token| set.remove(token));
             set
         };
-        if let Some(place) = self.few.get_mut(most) {
+        if let Some(place) = few.get_mut(most) {
             *place = Some(set.clone());
         }
         set
@@ -164,61 +215,103 @@ impl ClassRuns {
         (paths, nodes)
     }
 
-    /// The row of so many characters and one byte of `end`, which begins no character.
-    pub fn row(&mut self, vocabulary: &Tokens, min: u32, max: Option<u32>, end: ByteSet) -> Row {
+    /// The row of so many characters and one byte of `end`, which begins no character; with the ways behind such a byte,
+    /// where they are known.
+    pub fn row(
+        &mut self,
+        vocabulary: &Tokens,
+        min: u32,
+        max: Option<u32>,
+        end: ByteSet,
+        known: Option<Arc<Suffixes>>,
+    ) -> Row {
         let mut inside = self.within(max);
         let stops = &self.stops;
-        let ending = self.endings.entry(end).or_insert_with(|| Ending::new(vocabulary, stops, end));
-        let counts = (min, max.unwrap_or(u32::MAX));
-        for &(rounds, token) in &ending.ended {
-            if (counts.0..=counts.1).contains(&rounds) {
-                tokenset::set(inside.words_mut(), token);
-            }
+        let ending = self.endings.entry(end).or_insert_with(|| Ending::new(vocabulary, stops, end, known));
+        let counts = min..=max.unwrap_or(u32::MAX);
+        let ends = ending.ends.iter().filter(|(_, rounds)| counts.contains(rounds));
+        let ends: Vec<u32> = ends.map(|&(node, _)| node).collect();
+        for token in ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
+            tokenset::set(inside.words_mut(), token);
         }
-        let never = min > ending.most_before_end;
-        let exits = if never { Arc::default() } else { ending.exits.clone() };
-        let ends = if never { Vec::new() } else { ending.ends.clone() };
-        let escaped_ends = if never { Vec::new() } else { ending.escaped_ends.clone() };
-        let row = Row::of_set(inside, Some(exits), [[0].into()].into());
-        row.with_ends(counts, ends, escaped_ends)
+        let exits = Exits::through(&[0], ending.suffixes.clone(), ends.iter().copied());
+        Row::of_set(inside, Some(Arc::new(vec![exits])), [[0].into()].into()).with_ends(ends)
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let sets = 1 + self.few.iter().flatten().count();
+        let counted = self.counted.iter().map(|counted| {
+            let sets = counted.few.iter().flatten().count() * self.any.words().len();
+            (counted.tokens.len() + counted.starts.len() + sets) * 4
+        });
         let stops = self.stops.iter().map(|stops| {
             stops.nodes.len() * 8 + stops.paths.as_ref().map_or(0, Trie::memory_bytes) + size_of::<Stops>()
         });
-        let endings: usize = self.endings.values().map(Ending::memory_bytes).sum();
-        self.tokens.len() * 4 + sets * self.any.words().len() * 4 + stops.sum::<usize>() + endings
+        let endings = self.endings.values().map(Ending::memory_bytes);
+        self.any.words().len() * 4 + counted.chain(stops).chain(endings).sum::<usize>()
+    }
+}
+
+/// Where a walk keeps a state of the automaton and the number of characters begun.
+const STATE: u32 = (1 << ROUNDS) - 1;
+
+/// See [`STATE`].
+const ROUNDS: u32 = 16;
+
+/// Not looked up yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// The automaton of one character as a table that begins anew behind each.
+struct Characters<'a> {
+    automaton: &'a mut Dfa,
+    deriver: &'a mut Deriver,
+    /// By state and byte the next state.
+    table: Vec<u32>,
+    /// Whether no character goes on with another, so far.
+    plain: bool,
+}
+
+impl Characters<'_> {
+    #[inline]
+    fn next(&mut self, state: u32, byte: u8) -> Result<u32, LimitExceeded> {
+        match self.table.get((state as usize) << 8 | usize::from(byte)) {
+            Some(&next) if next != UNKNOWN => Ok(next),
+            _ => self.look_up(state, byte),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, state: u32, byte: u8) -> Result<u32, LimitExceeded> {
+        let (next, complete) = self.automaton.step(self.deriver, StateId(state), byte)?;
+        let behind = if complete {
+            self.plain &= self.automaton.live_bytes(self.deriver, next)?.is_empty();
+            StateId::START
+        } else {
+            // Back at the start without being complete would be taken for a boundary.
+            self.plain &= next != StateId::START;
+            next
+        };
+        self.plain &= behind.0 <= STATE;
+        let end = (state as usize + 1) << 8;
+        if self.table.len() < end {
+            self.table.resize(end, UNKNOWN);
+        }
+        self.table[(state as usize) << 8 | usize::from(byte)] = behind.0;
+        Ok(behind.0)
     }
 }
 
 impl Ending {
-    fn new(vocabulary: &Tokens, stops: &[Stops], end: ByteSet) -> Ending {
-        let trie = vocabulary.trie();
+    fn new(vocabulary: &Tokens, stops: &[Stops], end: ByteSet, known: Option<Arc<Suffixes>>) -> Ending {
         let here = stops.iter().filter(|stops| end.contains(stops.byte));
-        let mut found: Vec<(u32, u32)> = here.flat_map(|stops| &stops.nodes).copied().collect();
-        found.sort_unstable();
-        let (mut ended, mut leaving) = (Vec::new(), Vec::new());
-        for &(node, rounds) in &found {
-            let node = node as usize;
-            let own = trie.entry_at(node);
-            ended.extend(own.map(|token| (rounds, token)));
-            for token in trie.entries_below(node).filter(|&token| Some(token) != own) {
-                let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                leaving.push((&bytes[trie.depth(node)..], token, rounds));
-            }
-        }
-        let exits = if leaving.is_empty() { Vec::new() } else { vec![Exits::new(&[0], leaving)] };
-        let most_before_end = found.iter().map(|&(_, rounds)| rounds).max().unwrap_or(0);
-        let ends: Vec<u32> = found.into_iter().map(|(node, _)| node).collect();
-        let escaped_ends = crate::row::escaped(vocabulary, &ends);
-        Ending { ended, most_before_end, exits: Arc::new(exits), ends, escaped_ends }
+        let mut ends: Vec<(u32, u32)> = here.flat_map(|stops| &stops.nodes).copied().collect();
+        ends.sort_unstable();
+        let own = || Arc::new(Suffixes::behind(vocabulary, ends.iter().map(|&(node, _)| node)));
+        let suffixes = known.unwrap_or_else(own);
+        Ending { ends, suffixes }
     }
 
     fn memory_bytes(&self) -> usize {
-        let exits: usize = self.exits.iter().map(Exits::memory_bytes).sum();
-        exits + self.ended.len() * 8 + self.ends.len() * 4 + self.escaped_ends.len() * 32
+        self.ends.len() * 8 + self.suffixes.memory_bytes()
     }
 }

@@ -13,9 +13,11 @@ use stencilm_regex::{
 
 use crate::blanks::BlankRuns;
 use crate::classes::ClassRuns;
+use crate::exits::Suffixes;
 use crate::fork::{Blanks, IN_BLANKS};
 use crate::open_runs::Behind;
 use crate::row::Row;
+use crate::rows::MAX_EXITS;
 use crate::tokens::Tokens;
 
 /// An automaton of one [`Lexicon`].
@@ -43,6 +45,8 @@ pub struct Lexicon {
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
+    /// The ways behind a byte, where they are not too many.
+    ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
     measured: (usize, usize),
     limits: Limits,
@@ -63,6 +67,7 @@ impl Lexicon {
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
             blank_runs: FxHashMap::default(),
+            ways: FxHashMap::default(),
             measured: (0, 0),
             limits,
         }
@@ -113,6 +118,16 @@ impl Lexicon {
     /// The runs of these bytes in the vocabulary.
     pub fn blank_runs(&mut self, vocabulary: &Tokens, set: ByteSet) -> &mut BlankRuns {
         self.blank_runs.entry(set).or_insert_with(|| BlankRuns::new(vocabulary, set))
+    }
+
+    /// The ways behind a byte; `None` where they are too many to keep.
+    pub fn ways_behind(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
+        let ways = self.ways.entry(byte).or_insert_with(|| {
+            let ways = Suffixes::behind_byte(vocabulary, byte, MAX_EXITS).map(Arc::new);
+            self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
+            ways
+        });
+        ways.clone()
     }
 
     /// An expression that ends in optional blanks as what comes before them, which is not empty, and the blanks.

@@ -16,6 +16,7 @@ mod costs;
 mod cpus;
 mod draft;
 mod error;
+mod exits;
 mod first;
 mod fork;
 mod frame;

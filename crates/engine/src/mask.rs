@@ -227,7 +227,8 @@ impl Run<'_> {
                 draft.cleared = true;
             }
         }
-        for exits in here.row.exits.iter().flat_map(|exits| exits.iter()) {
+        let exits = here.row.exits.iter().flat_map(|exits| exits.iter());
+        for exits in exits.filter(|exits| !exits.is_empty()) {
             let mut threads = Vec::new();
             self.doubt = Doubt::default();
             for &residual in &exits.residuals {
@@ -237,9 +238,9 @@ impl Run<'_> {
             }
             // Of the key that ends here more is known elsewhere.
             let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
-            Walk::new(self).over(&exits.suffixes, &threads, doubt, |suffix, doubt| {
-                for &(token, rounds) in &exits.tokens[suffix as usize] {
-                    if here.row.leaves(suffix, token, rounds) && !taken.contains(&token) {
+            Walk::new(self).over(exits.suffixes(), &threads, doubt, |suffix, doubt| {
+                for token in exits.tokens(suffix) {
+                    if !taken.contains(&token) {
                         draft.allow(token);
                         draft.note(token, doubt, false);
                     }

@@ -3,22 +3,25 @@
 //! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind blanks that are
 //! met more than once. Other states are walked in their place, see `mask.rs`.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId, Tag};
 
-use crate::classes::{ClassRuns, Found, Run};
+use crate::classes::{ClassRuns, Run};
+use crate::exits::{Exits, Suffixes};
 use crate::lexicon::{DfaId, Lexicon, RowKey};
 use crate::open_runs::{Open, RunsOf, open_run};
-use crate::row::{Exits, Leaving, Row, RowHere, escaped};
+use crate::row::{Row, RowHere};
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
+use crate::trie::Trie;
 
 /// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
 /// where something can follow, a direct walk is cheaper than the suffixes are to store.
-const MAX_EXITS: usize = 40_000;
+pub(crate) const MAX_EXITS: usize = 40_000;
+
+/// With so many nodes below its ends a row looks for the ways that all rows share.
+const MANY_BELOW_ENDS: usize = 128;
 
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
@@ -154,61 +157,29 @@ impl Lexicon {
         row
     }
 
-    /// The runs of a character; `None` where it is not plain to see where a character ends.
-    fn runs(&mut self, vocabulary: &Tokens, character: ExprId) -> Result<Option<&mut ClassRuns>, LimitExceeded> {
-        if !self.classes.contains_key(&character) {
-            let found = self.characters(vocabulary, character)?;
-            let runs = found.map(|found| ClassRuns::new(vocabulary, found));
+    /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
+    /// `counted`; `None` where it is not plain to see where a character ends.
+    fn runs(
+        &mut self,
+        vocabulary: &Tokens,
+        character: ExprId,
+        stops: ByteSet,
+        counted: bool,
+    ) -> Result<Option<&mut ClassRuns>, LimitExceeded> {
+        let known = self.classes.get(&character);
+        if known.is_none_or(|known| known.as_ref().is_some_and(|runs| !runs.tells(stops, counted))) {
+            let before = known.and_then(Option::as_ref);
+            // Nearly all strings end with a quote.
+            let stops = before.map_or(ByteSet::of(b'"'), |runs| *runs.known_stops()).union(&stops);
+            let counted = counted || before.is_some_and(ClassRuns::is_counted);
+            self.rows_bytes -= before.map_or(0, ClassRuns::memory_bytes);
+            let dfa = self.dfa(&[character])?;
+            let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
+            let runs = ClassRuns::find(vocabulary, automaton, deriver, stops, counted)?;
             self.rows_bytes += runs.as_ref().map_or(0, ClassRuns::memory_bytes);
             self.classes.insert(character, runs);
         }
         Ok(self.classes.get_mut(&character).and_then(Option::as_mut))
-    }
-
-    /// Counts the characters of every token; `None` where it is not plain to see where a character ends.
-    fn characters(&mut self, vocabulary: &Tokens, character: ExprId) -> Result<Option<Found>, LimitExceeded> {
-        let dfa = self.dfa(&[character])?;
-        let trie = vocabulary.trie();
-        let mut found = Found::default();
-        if let Expr::Bytes(set) = *self.deriver.exprs.get(character) {
-            let Ok(()) = trie.walk(
-                0,
-                |rounds, byte, node| {
-                    if set.contains(byte) {
-                        return Ok::<_, Infallible>(Some(rounds + 1));
-                    }
-                    found.stops.push((node as u32, rounds));
-                    Ok(None)
-                },
-                |token, rounds| found.within.push((rounds, token)),
-            );
-            return Ok(Some(found));
-        }
-        let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
-        let mut plain = true;
-        trie.walk(
-            (StateId::START, 0),
-            |(state, rounds), byte, node| {
-                let (next, complete) = automaton.step(deriver, state, byte)?;
-                let begins = state == StateId::START;
-                if next == StateId::DEAD {
-                    if begins {
-                        found.stops.push((node as u32, rounds));
-                    }
-                    return Ok(None);
-                }
-                let begun = rounds + u32::from(begins);
-                if !complete {
-                    // Back at the start without being complete would be taken for a boundary.
-                    plain &= next != StateId::START;
-                    return Ok::<_, LimitExceeded>(Some((next, begun)));
-                }
-                plain &= automaton.live_bytes(deriver, next)?.is_empty();
-                Ok(plain.then_some((StateId::START, begun)))
-            },
-            |token, (_, rounds)| found.within.push((rounds, token)),
-        )?;
-        Ok(plain.then_some(found))
     }
 
     /// The row of `C{a,b}X`, where `X` begins with no byte that begins a character: of the tokens with so many
@@ -224,14 +195,17 @@ impl Lexicon {
         }
         let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
         let trie = vocabulary.trie();
-        let Some(runs) = self.runs(vocabulary, character)? else { return Ok(None) };
+        let known = first.single().filter(|_| one_byte);
+        let known = known.and_then(|byte| self.ways_behind(vocabulary, byte));
+        let max = max.filter(|&max| (max as usize) < trie.max_depth());
+        let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };
         let counts = (min, max.unwrap_or(u32::MAX));
         let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte)).flat_map(|stops| &stops.nodes);
         let mut stops: Vec<u32> =
             stops.filter(|(_, rounds)| (counts.0..=counts.1).contains(rounds)).map(|&(node, _)| node).collect();
         if one_byte && stops.iter().map(|&node| trie.size(node as usize)).sum::<usize>() <= MAX_BELOW_ENDS {
             let before = runs.memory_bytes();
-            let row = runs.row(vocabulary, min, max, first);
+            let row = runs.row(vocabulary, min, max, first, known);
             let grown = runs.memory_bytes() - before;
             self.rows_bytes += grown;
             return Ok(Some(row));
@@ -276,14 +250,16 @@ impl Lexicon {
         };
         for counted in counted {
             let dfa = self.dfa(&[counted])?;
-            if self.runs(vocabulary, counted)?.is_none() || !RunsOf::new(self, dfa, counted).hold(character)? {
+            if self.runs(vocabulary, counted, ByteSet::EMPTY, false)?.is_none()
+                || !RunsOf::new(self, dfa, counted).hold(character)?
+            {
                 return Ok(None);
             }
         }
         let characters = self.dfa(&[character])?;
         let Some(end) = RunsOf::new(self, characters, character).then_a_byte(residual)? else { return Ok(None) };
         let trie = vocabulary.trie();
-        let Some(runs) = self.runs(vocabulary, character)? else { return Ok(None) };
+        let Some(runs) = self.runs(vocabulary, character, end, false)? else { return Ok(None) };
         let mut inside = runs.within(None);
         let mut ends = Ends::default();
         let before = runs.memory_bytes();
@@ -378,27 +354,14 @@ impl Lexicon {
         for token in dead {
             tokenset::clear(inside.words_mut(), token);
         }
-        let mut stays: FxHashSet<(u32, u32)> = larger.stays.clone();
         let mut ends = larger.ends.clone();
-        let mut escaped_ends = larger.escaped_ends.clone();
+        ends.retain(|node| not_here.binary_search(node).is_err());
         // Without exits a row is used only where nothing follows.
-        for &node in larger.exits.iter().flat_map(|_| &not_here) {
-            let node = node as usize;
-            let depth = trie.depth(node);
-            let own = trie.entry_at(node);
-            for token in trie.entries_below(node).filter(|&token| Some(token) != own) {
-                let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                let suffixes = larger.exits.as_ref().and_then(|exits| Some(&exits.first()?.suffixes));
-                let entry = suffixes.and_then(|trie| trie.entry_at(trie.find(&bytes[depth..])?));
-                stays.extend(entry.map(|entry| (entry, token)));
-            }
-        }
-        if !not_here.is_empty() {
-            ends.retain(|node| not_here.binary_search(node).is_err());
-            escaped_ends.retain(|(node, _)| not_here.binary_search(node).is_err());
-        }
-        let row = Row::of_set(inside, larger.exits.clone(), larger.endings.clone());
-        Ok(Some(row.staying(stays).with_ends(larger.counts, ends, escaped_ends)))
+        let exits = larger.exits.as_ref().map(|exits| match not_here.is_empty() {
+            true => exits.clone(),
+            false => Arc::new(exits.iter().map(|exits| exits.without(&not_here)).collect()),
+        });
+        Ok(Some(Row::of_set(inside, exits, larger.endings.clone()).with_ends(ends)))
     }
 
     /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
@@ -462,18 +425,18 @@ impl Lexicon {
     }
 
     /// The row of these tokens inside of what an automaton reads, and these ends.
-    fn row_with(&self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
-        let trie = vocabulary.trie();
+    fn row_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
+        let Ends { nodes: mut ends, accepting, below } = ends;
+        ends.sort_unstable_by_key(|&(node, _)| node);
+        let byte = only_byte_before(vocabulary.trie(), &ends).filter(|_| below >= MANY_BELOW_ENDS);
+        let shared = byte.and_then(|byte| self.ways_behind(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
-        let Ends { nodes: ends, accepting, below } = ends;
         let states = (0..accepting.len() as u32).filter(|&state| accepting[state as usize]);
         let mut endings: Vec<Box<[u32]>> = states.map(|state| accepts(StateId(state)).into()).collect();
         endings.sort_unstable();
         endings.dedup();
-        // What leaves, by what has matched there; by state it is found at once.
-        let mut leaving: Vec<(&[u32], Vec<Leaving<'_>>)> =
-            endings.iter().map(|residuals| (&**residuals, Vec::new())).collect();
+        // The ends by what has matched there; by state that is found at once.
         let group_of = |state| {
             let known = endings.binary_search_by(|known| (**known).cmp(accepts(state)));
             known.expect("all sets that match together are listed")
@@ -481,36 +444,38 @@ impl Lexicon {
         let groups: Vec<usize> = (0..accepting.len() as u32)
             .map(|state| if accepting[state as usize] { group_of(StateId(state)) } else { 0 })
             .collect();
-        let mut count = if below > MAX_BELOW_ENDS { MAX_EXITS + 1 } else { 0 };
-        for &(node, state) in &ends {
-            if count > MAX_EXITS {
-                break;
-            }
-            let depth = trie.depth(node as usize);
-            let own = trie.entry_at(node as usize);
-            let leaving = &mut leaving[groups[state.0 as usize]].1;
-            for token in trie.entries_below(node as usize).filter(|&token| Some(token) != own) {
-                let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                leaving.push((&bytes[depth..], token, 0));
-                count += 1;
-            }
-        }
-        let exits = (count <= MAX_EXITS).then(|| {
-            let leaving = leaving.into_iter().filter(|(_, leaving)| !leaving.is_empty());
-            Arc::new(leaving.map(|(residuals, leaving)| Exits::new(residuals, leaving)).collect())
+        let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); endings.len()];
+        ends.iter().for_each(|&(node, state)| nodes[groups[state.0 as usize]].push(node));
+        let trie = vocabulary.trie();
+        let leaving = || ends.iter().flat_map(|&(node, _)| trie.entries_below(node as usize));
+        let few = below <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(MAX_EXITS).is_none());
+        let exits = few.then(|| {
+            let groups = endings.iter().zip(&nodes);
+            let exits = groups.map(|(residuals, nodes)| {
+                let nodes = nodes.iter().copied();
+                match &shared {
+                    Some(shared) => Exits::through(residuals, shared.clone(), nodes),
+                    None => Exits::through_all(residuals, Suffixes::behind(vocabulary, nodes)),
+                }
+            });
+            Arc::new(exits.collect())
         });
         let row = match inside {
             Inside::Set(inside) => Row::of_set(inside, exits, endings.into()),
             Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, exits, endings.into()),
         };
-        if row.exits.is_none() {
-            return row;
+        match row.exits {
+            None => row,
+            Some(_) => row.with_ends(ends.into_iter().map(|(node, _)| node).collect()),
         }
-        let ends: Vec<u32> = ends.into_iter().map(|(node, _)| node).collect();
-        let escaped_ends = escaped(vocabulary, &ends);
-        let counts = row.counts;
-        row.with_ends(counts, ends, escaped_ends)
     }
+}
+
+/// The byte that leads into all these nodes.
+fn only_byte_before(trie: &Trie, ends: &[(u32, StateId)]) -> Option<u8> {
+    let mut bytes = ends.iter().map(|&(node, _)| trie.byte(node as usize));
+    let first = bytes.next()?;
+    bytes.all(|byte| byte == first).then_some(first)
 }
 
 /// A state to read a lexeme from.
@@ -562,6 +527,7 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::convert::Infallible;
 
     use stencilm_grammar::{Grammar, JsonSchemaOptions, Node, from_json_schema};
     use stencilm_regex::Limits;
@@ -587,7 +553,7 @@ mod tests {
     fn said(row: &Row, vocab_size: usize) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
         let mut leaving = BTreeSet::new();
         for exits in row.exits.iter().flat_map(|exits| exits.iter()) {
-            let suffixes = exits.suffixes.clone();
+            let suffixes = exits.suffixes().clone();
             let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
             let Ok(()) = suffixes.walk::<usize, Infallible>(
                 0,
@@ -606,11 +572,7 @@ mod tests {
                 },
             );
             for (suffix, bytes) in found {
-                for &(token, rounds) in &exits.tokens[suffix as usize] {
-                    if row.leaves(suffix, token, rounds) {
-                        leaving.insert((bytes.clone(), token));
-                    }
-                }
+                leaving.extend(exits.tokens(suffix).map(|token| (bytes.clone(), token)));
             }
         }
         (row.to_set(vocab_size), leaving)

@@ -32,6 +32,11 @@ impl TokenSet {
         set(&mut self.words, id);
     }
 
+    /// Takes a token out.
+    pub fn remove(&mut self, id: u32) {
+        clear(&mut self.words, id);
+    }
+
     /// How many tokens are in the set.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -205,9 +205,11 @@ impl Trie {
 
     /// The node that a string leads to.
     pub fn find(&self, string: &[u8]) -> Option<usize> {
-        let mut children = 0..self.nodes.len();
-        let mut found = None;
-        for &byte in string {
+        let (&first, rest) = string.split_first()?;
+        let root = self.roots.get(usize::from(first)).copied().flatten()? as usize;
+        let mut children = root + 1..root + self.size(root);
+        let mut found = Some(root);
+        for &byte in rest {
             let mut node = children.start;
             while node < children.end && self.byte(node) != byte {
                 node += self.nodes[node].size as usize;

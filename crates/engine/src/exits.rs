@@ -1,0 +1,167 @@
+//! Exits: with which suffixes the tokens of a vocabulary go on behind a lexeme.
+//!
+//! A **way** is a place within a token, as a node of the trie, and the token: it leaves with what it spells behind that
+//! place. Nearly all lexemes that many tokens leave end with the same byte, the quote of a JSON string. So the ways
+//! behind a byte are sorted once for a vocabulary, and the exits of a row are a set of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::json_text;
+use crate::tokens::Tokens;
+use crate::tokenset::TokenSet;
+use crate::trie::Trie;
+
+/// The ways from some nodes of a vocabulary's trie, by suffix.
+pub struct Suffixes {
+    /// The distinct suffixes; an entry is the number of one.
+    trie: Trie,
+    /// By number of a suffix the first of its ways, and one more.
+    starts: Vec<u32>,
+    /// The ways in the order of their suffixes, each with its token.
+    ways: Vec<(u32, u32)>,
+    /// The nodes, ascending, each with its first way; the ways of a node are numbered one after the other.
+    nodes: Vec<(u32, u32)>,
+    /// Those of the nodes before which a backslash is, each with the value of what a JSON string gains on the way there.
+    escaped: Vec<EscapedEnd>,
+}
+
+/// A node, and the value of what a JSON string gains on the way to it.
+pub type EscapedEnd = (u32, Arc<[u8]>);
+
+impl Suffixes {
+    /// The ways from nodes, which come ascending.
+    pub fn behind(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
+        let trie = vocabulary.trie();
+        let spelled = |token| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+        let mut leaving: Vec<(&[u8], u32, u32)> = Vec::new();
+        let (mut starting, mut escaped) = (Vec::new(), Vec::new());
+        for node in nodes {
+            starting.push((node, leaving.len() as u32));
+            let depth = trie.depth(node as usize);
+            let mut below = trie.entries_below(node as usize);
+            let way = &spelled(below.clone().next().expect("every node leads to a token"))[..depth];
+            if way.contains(&b'\\') {
+                escaped.push((node, json_text::value_of(&[b"\"", way].concat()).into()));
+            }
+            if trie.entry_at(node as usize).is_some() {
+                below.next();
+            }
+            for token in below {
+                leaving.push((&spelled(token)[depth..], token, leaving.len() as u32));
+            }
+        }
+        // The suffixes behind every node are sorted already: a sort that merges has little to do.
+        leaving.sort();
+        let (mut strings, mut starts) = (Vec::new(), Vec::new());
+        for (index, &(suffix, ..)) in leaving.iter().enumerate() {
+            if strings.last() != Some(&suffix) {
+                strings.push(suffix);
+                starts.push(index as u32);
+            }
+        }
+        starts.push(leaving.len() as u32);
+        let entries = strings.iter().enumerate().map(|(entry, &suffix)| (suffix, entry as u32));
+        Suffixes {
+            trie: Trie::from_sorted(entries),
+            starts,
+            ways: leaving.into_iter().map(|(_, token, way)| (way, token)).collect(),
+            nodes: starting,
+            escaped,
+        }
+    }
+
+    /// The ways from all nodes that a byte leads to; `None` where they are more than `most`.
+    pub fn behind_byte(vocabulary: &Tokens, byte: u8, most: usize) -> Option<Suffixes> {
+        let trie = vocabulary.trie();
+        let nodes: Vec<u32> = (0..trie.len()).filter(|&node| trie.byte(node) == byte).map(|node| node as u32).collect();
+        let below: usize = nodes.iter().map(|&node| trie.size(node as usize) - 1).sum();
+        (below <= 2 * most).then(|| Suffixes::behind(vocabulary, nodes.into_iter()))
+    }
+
+    /// The ways from a node.
+    fn of_node(&self, node: u32) -> Range<u32> {
+        let Ok(place) = self.nodes.binary_search_by_key(&node, |&(node, _)| node) else { return 0..0 };
+        let end = self.nodes.get(place + 1).map_or(self.ways.len() as u32, |&(_, way)| way);
+        self.nodes[place].1..end
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let numbers = self.starts.len() * 4 + (self.ways.len() + self.nodes.len()) * 8;
+        self.trie.memory_bytes() + numbers + self.escaped.len() * 48
+    }
+}
+
+/// Tokens that go on behind the lexeme after the same residuals have matched.
+#[derive(Clone)]
+pub struct Exits {
+    /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
+    pub residuals: Box<[u32]>,
+    suffixes: Arc<Suffixes>,
+    /// The ways by which tokens leave.
+    ways: TokenSet,
+    count: usize,
+    /// Whether rows of other lexemes have the same suffixes.
+    shared: bool,
+}
+
+impl Exits {
+    /// The exits through all nodes of some suffixes.
+    pub fn through_all(residuals: &[u32], suffixes: Suffixes) -> Exits {
+        let count = suffixes.ways.len();
+        let mut ways = TokenSet::empty(count);
+        (0..count as u32).for_each(|way| ways.insert(way));
+        Exits { residuals: residuals.into(), suffixes: Arc::new(suffixes), ways, count, shared: false }
+    }
+
+    /// The exits through some of the nodes of suffixes that are there already.
+    pub fn through(residuals: &[u32], suffixes: Arc<Suffixes>, nodes: impl Iterator<Item = u32>) -> Exits {
+        let mut ways = TokenSet::empty(suffixes.ways.len());
+        let mut count = 0;
+        for node in nodes {
+            let through = suffixes.of_node(node);
+            count += through.len();
+            through.for_each(|way| ways.insert(way));
+        }
+        Exits { residuals: residuals.into(), suffixes, ways, count, shared: true }
+    }
+
+    /// The exits but for those through some nodes.
+    pub fn without(&self, nodes: &[u32]) -> Exits {
+        let mut exits = Exits { shared: true, ..self.clone() };
+        for way in nodes.iter().flat_map(|&node| self.suffixes.of_node(node)) {
+            exits.count -= usize::from(exits.ways.contains(way));
+            exits.ways.remove(way);
+        }
+        exits
+    }
+
+    /// Whether no token leaves here.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The suffixes with which some token leaves, perhaps some more.
+    pub fn suffixes(&self) -> &Trie {
+        &self.suffixes.trie
+    }
+
+    /// The tokens that leave with a suffix.
+    pub fn tokens(&self, suffix: u32) -> impl Iterator<Item = u32> + '_ {
+        let (first, end) = (self.suffixes.starts[suffix as usize], self.suffixes.starts[suffix as usize + 1]);
+        let ways = &self.suffixes.ways[first as usize..end as usize];
+        ways.iter().filter(|&&(way, _)| self.ways.contains(way)).map(|&(_, token)| token)
+    }
+
+    /// Those of some ends, which are sorted, before which a backslash is.
+    pub fn escaped<'e>(&'e self, ends: &'e [u32]) -> impl Iterator<Item = EscapedEnd> + 'e {
+        self.suffixes.escaped.iter().filter(|(node, _)| ends.binary_search(node).is_ok()).cloned()
+    }
+
+    /// Bytes of memory held, about, without what is shared.
+    pub fn memory_bytes(&self) -> usize {
+        let suffixes = if self.shared { 0 } else { self.suffixes.memory_bytes() };
+        suffixes + self.ways.words().len() * 4 + size_of::<Exits>()
+    }
+}
