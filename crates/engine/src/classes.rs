@@ -14,7 +14,7 @@ use crate::exits::{Exits, Suffixes};
 use crate::row::Row;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
-use crate::trie::Trie;
+use crate::trie::{Trie, groups_within};
 
 /// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
 const FEW_ROUNDS: usize = 24;
@@ -116,7 +116,7 @@ impl ClassRuns {
         let trie = vocabulary.trie();
         let mut characters = Characters { automaton, deriver, table: Vec::new(), plain: true };
         let mut found: Vec<(u32, u32)> = Vec::new();
-        let step = |at: u32, byte, node| {
+        let mut step = |characters: &mut Characters<'_>, at: u32, byte, node| {
             let state = at & STATE;
             let next = characters.next(state, byte)?;
             if next == StateId::DEAD.0 {
@@ -131,11 +131,30 @@ impl ClassRuns {
         let mut any = TokenSet::empty(vocabulary.vocab_size());
         let counted = if counted {
             let mut within: Vec<(u32, u32)> = Vec::with_capacity(vocabulary.vocab_size());
+            let step = |at, byte, node| step(&mut characters, at, byte, node);
             trie.walk(StateId::START.0, step, |token, at| within.push((at >> ROUNDS, token)))?;
             within.iter().for_each(|&(_, token)| any.insert(token));
             Some(Counted::new(&within))
         } else {
-            trie.walk_mask(StateId::START.0, step, any.words_mut())?;
+            let mut same = ByteSet::EMPTY;
+            for byte in 0..=u8::MAX {
+                if characters.next(StateId::START.0, byte)? == StateId::START.0 {
+                    same.insert(byte);
+                }
+            }
+            let same = groups_within(same);
+            let begins = *characters.automaton.live_bytes(characters.deriver, StateId::START)?;
+            if 2 * trie.nodes_behind(begins) > trie.len() {
+                any = vocabulary.spelled().clone();
+                let step = |at, byte, node| {
+                    let next = step(&mut characters, at, byte, node)?;
+                    Ok(next.map(|at| (at, if at & STATE == StateId::START.0 { same } else { 0 })))
+                };
+                trie.walk_rest(StateId::START.0, step, any.words_mut())?;
+            } else {
+                let step = |at, byte, node| step(&mut characters, at, byte, node);
+                trie.walk_mask(StateId::START.0, step, any.words_mut())?;
+            }
             None
         };
         if !characters.plain {

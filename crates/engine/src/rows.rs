@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId, Tag};
+use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, LimitExceeded, StateId, Tag};
 
 use crate::classes::{ClassRuns, Run};
 use crate::exits::{Exits, Suffixes};
@@ -14,7 +14,7 @@ use crate::open_runs::{Open, RunsOf, open_run};
 use crate::row::{Row, RowHere};
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
-use crate::trie::Trie;
+use crate::trie::{Trie, groups_within};
 
 /// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
 /// where something can follow, a direct walk is cheaper than the suffixes are to store.
@@ -22,6 +22,9 @@ pub(crate) const MAX_EXITS: usize = 40_000;
 
 /// With so many nodes below its ends a row looks for the ways that all rows share.
 const MANY_BELOW_ENDS: usize = 128;
+
+/// A state with fewer bytes that lead on is not asked which of them lead back to it.
+const MANY_LOOPS: usize = 16;
 
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
@@ -390,8 +393,10 @@ impl Lexicon {
         let trie = vocabulary.trie();
         let mut ends = Ends::default();
         let (automaton, deriver) = (&mut self.dfas[from.dfa.0 as usize], &mut self.deriver);
+        // Where most tokens begin as the lexeme may go on, those are told that leave it.
+        let wide = 2 * trie.nodes_behind(*automaton.live_bytes(deriver, from.state)?) > trie.len();
         let mut left = enough;
-        let mut step = |state, byte, node| {
+        let mut step = |automaton: &mut Dfa, deriver: &mut Deriver, state, byte, node| {
             if left == 0 {
                 return Err(Stopped::Enough);
             }
@@ -403,15 +408,40 @@ impl Lexicon {
             Ok((next != StateId::DEAD).then_some(next.0))
         };
         let (inside, walked) = match parts {
+            None if wide => {
+                let mut loops: Vec<Option<u32>> = Vec::new();
+                let mut inside = vocabulary.spelled().clone();
+                let walked = trie.walk_rest(
+                    from.state.0,
+                    |state, byte, node| {
+                        let Some(next) = step(automaton, deriver, state, byte, node)? else { return Ok(None) };
+                        let place = next as usize;
+                        if place >= loops.len() {
+                            loops.resize(place + 1, None);
+                        }
+                        let same = match loops[place] {
+                            Some(same) => same,
+                            None => {
+                                let same = loops_of(automaton, deriver, StateId(next)).map_err(Stopped::Limit)?;
+                                *loops[place].insert(same)
+                            }
+                        };
+                        Ok(Some((next, same)))
+                    },
+                    inside.words_mut(),
+                );
+                (Inside::Set(inside), walked)
+            }
             None => {
                 let mut inside = TokenSet::empty(vocabulary.vocab_size());
+                let step = |state, byte, node| step(automaton, deriver, state, byte, node);
                 let walked = trie.walk_mask(from.state.0, step, inside.words_mut());
                 (Inside::Set(inside), walked)
             }
             Some((parts, mut tokens)) => {
                 let mut states = vec![0; trie.max_depth() + 1];
                 let walked = parts.into_iter().try_for_each(|(nodes, depth)| {
-                    let step = |state, byte, node, _| step(state, byte, node);
+                    let step = |state, byte, node, _| step(automaton, deriver, state, byte, node);
                     trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token))
                 });
                 (Inside::Listed(tokens), walked)
@@ -469,6 +499,21 @@ impl Lexicon {
             Some(_) => row.with_ends(ends.into_iter().map(|(node, _)| node).collect()),
         }
     }
+}
+
+/// The groups of bytes that lead from a state to itself, where nothing has matched.
+fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: StateId) -> Result<u32, LimitExceeded> {
+    let live = *automaton.live_bytes(deriver, state)?;
+    if live.len() < MANY_LOOPS {
+        return Ok(0);
+    }
+    let mut same = ByteSet::EMPTY;
+    for byte in live.iter() {
+        if automaton.step(deriver, state, byte)? == (state, false) {
+            same.insert(byte);
+        }
+    }
+    Ok(groups_within(same))
 }
 
 /// The byte that leads into all these nodes.

@@ -1,5 +1,6 @@
 //! The tokens of a tokenizer: which bytes each spells, which stop, and the trie of it all.
 
+use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
 /// What [`Tokens::new`] refuses.
@@ -42,6 +43,8 @@ pub struct Tokens {
     stop_token_ids: Vec<u32>,
     special_tokens: Vec<(u32, String)>,
     trie: Trie,
+    /// The tokens of the trie.
+    spelled: TokenSet,
     /// For every set of tokens that spell the same bytes: the one in the trie, and the others.
     duplicates: Vec<(u32, Vec<u32>)>,
     fingerprint: u128,
@@ -103,6 +106,8 @@ impl Tokens {
             }
         }
         let trie = Trie::from_sorted(unique.iter().map(|&id| (spelled(id), id)));
+        let mut in_trie = TokenSet::empty(vocab_size);
+        unique.iter().for_each(|&id| in_trie.insert(id));
         let mut stop_token_ids = stop_token_ids.to_vec();
         stop_token_ids.sort_unstable();
         stop_token_ids.dedup();
@@ -126,6 +131,7 @@ impl Tokens {
             stop_token_ids,
             special_tokens,
             trie,
+            spelled: in_trie,
             duplicates,
         })
     }
@@ -154,6 +160,11 @@ impl Tokens {
     pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
         let &(start, len) = self.spans.get(id as usize)?;
         if len == 0 { None } else { Some(&self.bytes[start as usize..][..len as usize]) }
+    }
+
+    /// The tokens of the trie: all that spell something, of those that spell the same the first.
+    pub(crate) fn spelled(&self) -> &TokenSet {
+        &self.spelled
     }
 
     /// The trie of all tokens that spell bytes; of tokens that spell the same bytes it holds the first.

@@ -24,6 +24,8 @@ pub struct Trie {
     nodes: Vec<Node>,
     /// How many bytes the longest string below each node has beyond it, 255 for more.
     heights: Vec<u8>,
+    /// The groups of the bytes below each node.
+    below: Vec<u32>,
     /// By first byte its node.
     roots: Vec<Option<u32>>,
     max_depth: usize,
@@ -75,13 +77,28 @@ impl Trie {
             }
             path.push(index);
         }
+        let mut below = vec![0u32; nodes.len()];
+        let mut path: Vec<usize> = Vec::new();
+        let mut gather = |path: &mut Vec<usize>, depth: usize| {
+            while path.len() > depth {
+                let child = path.pop().expect("the loop runs only while the path is longer than depth");
+                if let Some(&parent) = path.last() {
+                    below[parent] |= below[child] | 1 << group_of(nodes[child].byte_and_depth as u8);
+                }
+            }
+        };
+        for (index, node) in nodes.iter().enumerate() {
+            gather(&mut path, (node.byte_and_depth >> 8) as usize - 1);
+            path.push(index);
+        }
+        gather(&mut path, 0);
         let mut roots = if nodes.is_empty() { Vec::new() } else { vec![None; 256] };
         let mut node = 0;
         while node < nodes.len() {
             roots[usize::from(nodes[node].byte_and_depth as u8)] = Some(node as u32);
             node += nodes[node].size as usize;
         }
-        Trie { nodes, heights, roots, max_depth }
+        Trie { nodes, heights, below, roots, max_depth }
     }
 
     /// How many nodes the trie has, without the root.
@@ -109,7 +126,7 @@ impl Trie {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.len() * (size_of::<Node>() + 1)
+        self.nodes.len() * (size_of::<Node>() + 5)
     }
 
     /// How many bytes the longest string below a node has beyond it; 255 where it has more.
@@ -203,6 +220,46 @@ impl Trie {
         Ok(())
     }
 
+    /// As [`Trie::walk_mask`], for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and
+    /// those that are not read are cleared. `step` also gives the groups of bytes that lead nowhere else from the next
+    /// state; where there are no others below a node, nothing there is looked at.
+    ///
+    /// # Panics
+    /// When `mask` has too few words for the entries.
+    #[inline(always)]
+    pub fn walk_rest<S: Copy, E>(
+        &self,
+        start: S,
+        mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
+        mask: &mut [u32],
+    ) -> Result<(), E> {
+        let mut states = vec![start; self.max_depth + 1];
+        let mut index = 0;
+        while let Some(node) = self.nodes.get(index) {
+            let depth = (node.byte_and_depth >> 8) as usize;
+            let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+                let end = index + node.size as usize;
+                for node in &self.nodes[index..end] {
+                    mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
+                }
+                index = end;
+                continue;
+            };
+            if self.below[index] & !same == 0 {
+                index += node.size as usize;
+                continue;
+            }
+            states[depth] = state;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// How many nodes lie behind some first bytes.
+    pub fn nodes_behind(&self, bytes: ByteSet) -> usize {
+        self.roots(bytes).map(|(first, end)| end - first).sum()
+    }
+
     /// The node that a string leads to.
     pub fn find(&self, string: &[u8]) -> Option<usize> {
         let (&first, rest) = string.split_first()?;
@@ -256,6 +313,49 @@ impl Trie {
     pub fn depth(&self, node: usize) -> usize {
         (self.nodes[node].byte_and_depth >> 8) as usize
     }
+}
+
+/// The group of a byte: the kind of a letter, or of what else tokens and patterns treat alike; 0 to 31.
+const fn group_of(byte: u8) -> u32 {
+    match byte {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        b' ' => 3,
+        b'\t' | b'\n' | b'\r' => 4,
+        0x00..=0x1F | 0x7F => 5,
+        0x80.. => 6,
+        b'"' => 7,
+        b'\\' => 8,
+        b'/' => 9,
+        b'_' => 10,
+        b'-' => 11,
+        b'.' => 12,
+        b',' => 13,
+        b':' => 14,
+        b'@' => 15,
+        b'#' => 16,
+        b'+' => 17,
+        b'%' => 18,
+        b'&' => 19,
+        b'=' => 20,
+        b'?' => 21,
+        b'\'' => 22,
+        b'*' => 23,
+        b';' => 24,
+        b'(' | b')' => 25,
+        b'<' | b'>' => 26,
+        b'{' | b'}' => 27,
+        b'[' | b']' => 28,
+        b'!' => 29,
+        b'$' => 30,
+        b'^' | b'`' | b'|' | b'~' => 31,
+    }
+}
+
+/// The groups of which all bytes are in a set, as bits.
+pub fn groups_within(bytes: ByteSet) -> u32 {
+    (0..=u8::MAX).filter(|&byte| !bytes.contains(byte)).fold(u32::MAX, |groups, byte| groups & !(1 << group_of(byte)))
 }
 
 #[cfg(test)]
