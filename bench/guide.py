@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from time import process_time
 from typing import Any
 
@@ -25,6 +27,7 @@ import numpy as np
 import stencilm
 from bench import records
 from stencilm.generation.loop import Decoding
+from stencilm.guiding.texts import compiler_of
 
 SIZES = (10, 20, 30, 40)
 WAYS = ("naive", "mask", "mask + forced", "guide")
@@ -78,17 +81,20 @@ def naive(model: Any, compiled: Any, prompt_ids: list[int], limit: int) -> tuple
 
 
 def run(way: str, model: Any, n: int, limit: int) -> dict[str, float]:
-    compiled = stencilm.GrammarCompiler(model.tokenizer_info).compile_grammar(grammar(n))
+    # The compiler of `guide`, so that none of the ways compiles while its clock runs.
+    compiled = compiler_of(model.tokenizer_info).compile_grammar(grammar(n))
     prompt = PROMPT.format(n=n)
     prompt_ids = model.backend.encode(prompt)
     start = process_time()
     if way == "naive":
         tokens, passes = naive(model, compiled, prompt_ids, limit)
+        seconds = process_time() - start
     elif way == "guide":
         result = stencilm.guide(
             model, grammar(n), prompt, token_healing=False, max_grammar_corrections=10_000,
             budget=stencilm.Budget(tokens=limit),
         )  # fmt: skip
+        seconds = process_time() - start
         assert result.is_valid
         passes = result.usage.calls
         # What stands, in the tokens that it was read and written in.
@@ -104,47 +110,61 @@ def run(way: str, model: Any, n: int, limit: int) -> dict[str, float]:
         )  # fmt: skip
         for _ in decoding:
             pass
+        seconds = process_time() - start
         tokens, passes = len(decoding.token_ids), decoding.stats.forward_passes
-    seconds = process_time() - start
     return {"tokens": tokens, "passes": passes, "tokens/s": tokens / seconds}
 
 
-def measure(shape: str, rounds: int, limit: int) -> dict[str, dict[str, list[float]]]:
-    """Medians of some rounds, the ways taking turns; with the least and the greatest rate."""
+Found = dict[str, dict[str, dict[str, float]]]
+"""For each way and each number of pairs: what was found."""
+
+
+def measure(shape: str, rounds: int, limit: int, sizes: Sequence[int]) -> Found:
+    """Medians of some rounds, the ways taking turns.
+
+    Rates are compared with that of masked decoding in the same round, so that what else the machine
+    does falls on both.
+    """
     model = backend(shape)
-    run("mask", model, SIZES[0], 30)  # warm up
-    found: dict[str, dict[str, list[float]]] = {way: {} for way in WAYS}
-    for n in SIZES:
-        taken: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
-        for _ in range(rounds):
-            for way in WAYS:
-                taken[way].append(run(way, model, n, limit))
-        for way, runs in taken.items():
-            rates = sorted(one["tokens/s"] for one in runs)
-            found[way][str(n)] = [
-                runs[0]["tokens"], runs[0]["passes"],
-                round(rates[len(rates) // 2], 1), round(rates[0], 1), round(rates[-1], 1),
-            ]  # fmt: skip
+    for way in WAYS[1:]:
+        run(way, model, sizes[0], 30)  # warm up
+    found: Found = {way: {} for way in WAYS}
+    for n in sizes:
+        taken = [{way: run(way, model, n, limit) for way in WAYS} for _ in range(rounds)]
+        for way in WAYS:
+            rates = sorted(one[way]["tokens/s"] for one in taken)
+            ratios = sorted(one[way]["tokens/s"] / one["mask"]["tokens/s"] for one in taken)
+            found[way][str(n)] = {
+                "tokens": taken[0][way]["tokens"],
+                "passes": taken[0][way]["passes"],
+                "tokens/s": round(median(rates), 1),
+                "least": round(rates[0], 1),
+                "greatest": round(rates[-1], 1),
+                "to mask": round(median(ratios), 3),
+            }
     return found
 
 
-def table(found: dict[str, dict[str, list[float]]]) -> str:
+def table(found: Found) -> str:
     lines = ["| pairs | way | tokens | passes | tokens/s | to mask |", "|--:|---|--:|--:|--:|--:|"]
-    for n in map(str, SIZES):
-        for way in WAYS:
-            tokens, passes, rate, *_ = found[way][n]
-            ratio = rate / found["mask"][n][2]
-            lines.append(f"| {n} | {way} | {tokens} | {passes} | {rate:,.0f} | {ratio:.2f} |")
+    for n in found["mask"]:
+        for way, cells in found.items():
+            cell = cells[n]
+            lines.append(
+                f"| {n} | {way} | {cell['tokens']} | {cell['passes']} | {cell['tokens/s']:,.0f} "
+                f"| {cell['to mask']:.2f} |"
+            )
     return "\n".join(lines) + "\n"
 
 
 COLOURS = {"naive": "#8a8f98", "mask": "#3b7dd8", "mask + forced": "#c27a12", "guide": "#2a9d54"}
 
 
-def plot(found: dict[str, dict[str, list[float]]], title: str) -> str:
+def plot(found: Found, title: str) -> str:
     """Tokens per second over the number of pairs, as SVG that reads on light and dark."""
-    highest = max(cell[2] for cells in found.values() for cell in cells.values()) * 1.1
-    x = {str(n): 70 + 430 * place / (len(SIZES) - 1) for place, n in enumerate(SIZES)}
+    highest = max(cell["tokens/s"] for cells in found.values() for cell in cells.values()) * 1.1
+    sizes = list(found["mask"])
+    x = {n: 70 + 430 * place / max(1, len(sizes) - 1) for place, n in enumerate(sizes)}
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" font-family="sans-serif" '
         'font-size="12" fill="#808790">',
@@ -161,8 +181,8 @@ def plot(found: dict[str, dict[str, list[float]]], title: str) -> str:
     for n, place in x.items():
         parts.append(f'<text x="{place:.0f}" y="296" text-anchor="middle">{n}</text>')
     for way, cells in found.items():
-        points = " ".join(f"{x[n]:.0f},{280 - 240 * cells[n][2] / highest:.1f}" for n in x)
-        last = 280 - 240 * cells[str(SIZES[-1])][2] / highest
+        points = " ".join(f"{x[n]:.0f},{280 - 240 * cells[n]['tokens/s'] / highest:.1f}" for n in x)
+        last = 280 - 240 * cells[sizes[-1]]["tokens/s"] / highest
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{COLOURS[way]}" stroke-width="2.5"/>'
             f'<text x="508" y="{last + 4:.0f}" fill="{COLOURS[way]}">{way}</text>'
@@ -176,17 +196,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=int, default=900, help="the most tokens of one text")
     parser.add_argument("--record", action="store_true", help="keep table, numbers and plot")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of pairs")
     options = parser.parse_args()
-    found = measure(options.shape, options.rounds, options.limit)
+    found = measure(options.shape, options.rounds, options.limit, options.sizes)
     print(table(found))
     if options.record:
         name = f"guide-{options.shape}"
         kept = {
             "case": name,
             "command": f"python -m bench.guide --shape {options.shape} --rounds {options.rounds} "
-            f"--limit {options.limit}",
+            f"--limit {options.limit} --sizes {' '.join(map(str, options.sizes))}",
             "machine": records.machine(),
-            "numbers (tokens, passes, tokens/s: median, least, greatest)": found,
+            "numbers": found,
         }
         text = json.dumps(kept, indent=1) + "\n"
         (records.FOLDER / f"{name}.json").write_text(text, encoding="utf-8")

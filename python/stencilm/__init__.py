@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammar import Finding, Grammar, Report
     from stencilm.guiding.api import aguide, guide
-    from stencilm.guiding.parsers import choose_candidate, load_parser, obtain_correction_pairs
+    from stencilm.guiding.choosers import choose_candidate
+    from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
     from stencilm.guiding.task import Budget, Correction, Guided, Usage
     from stencilm.index import TokenIndex
     from stencilm.limits import Limits
@@ -158,7 +159,8 @@ _NAMES = {
     "generation.result": ("Generation", "IncompleteOutput", "InvalidOutput"),
     "grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),
-    "guiding.parsers": ("choose_candidate", "load_parser", "obtain_correction_pairs"),
+    "guiding.choosers": ("choose_candidate",),
+    "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
     "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
     "index": ("TokenIndex",),
     "limits": ("Limits",),

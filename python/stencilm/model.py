@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.generation.batches import beam_search, decode_batch
@@ -21,7 +22,7 @@ from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
 from stencilm.generation.typed import with_value
-from stencilm.grammar import JsonSchemaSource
+from stencilm.grammar import Grammar, JsonSchemaSource
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import load_backend, wrap_transformers
 from stencilm.models.protocol import LanguageModel, Prompt
@@ -31,6 +32,41 @@ from stencilm.tokenizers import TokenizerInfo
 T = TypeVar("T")
 
 _MAX_CACHED_TYPES = 64
+
+
+OnEvent = Callable[[Event], None]
+
+
+class Drawing(TypedDict, total=False):
+    """How a text is written; every call that writes one takes these.
+
+    Attributes:
+        max_tokens: The most tokens to write; 512 where none is given.
+        temperature: 0 takes the most probable token; see `Sampling` for this and the rest.
+        top_p: Keep the fewest tokens that have this much probability together.
+        top_k: Keep this many of the most probable tokens; None for all.
+        seed: The same seed gives the same text; None for a new one.
+    """
+
+    max_tokens: int
+    temperature: float
+    top_p: float
+    top_k: int | None
+    seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Texts of one type that are being written."""
+
+    output: Output
+    grammar: Grammar
+    decodings: list[Decoding]
+    max_tokens: int
+
+    def result(self, decoding: Decoding) -> Generation[Any]:
+        """A finished text with its value."""
+        return with_value(decoding.result(), self.output, self.max_tokens)
 
 
 class Model:
@@ -54,52 +90,20 @@ class Model:
         return self.backend.tokenizer_info
 
     @overload
-    def __call__(
-        self,
-        prompt: Prompt,
-        output_type: type[T],
-        *,
-        max_tokens: int = ...,
-        temperature: float = ...,
-        top_p: float = ...,
-        top_k: int | None = ...,
-        seed: int | None = ...,
-    ) -> T: ...
+    def __call__(self, prompt: Prompt, output_type: type[T], **options: Unpack[Drawing]) -> T: ...
 
     @overload
     def __call__(
-        self,
-        prompt: Prompt,
-        output_type: Any = ...,
-        *,
-        max_tokens: int = ...,
-        temperature: float = ...,
-        top_p: float = ...,
-        top_k: int | None = ...,
-        seed: int | None = ...,
+        self, prompt: Prompt, output_type: Any = ..., **options: Unpack[Drawing]
     ) -> Any: ...
 
-    def __call__(
-        self,
-        prompt: Prompt,
-        output_type: Any = str,
-        *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int | None = None,
-        seed: int | None = None,
-    ) -> Any:
+    def __call__(self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]) -> Any:
         """A value of `output_type`, written by the model; never an invalid one.
 
         Args:
             prompt: Text, or chat messages for a tokenizer with a chat template.
             output_type: A Python type, `Regex`, `JsonSchema`, `Choice`, or a `Grammar`.
-            max_tokens: The most tokens to write.
-            temperature: 0 takes the most probable token; see `Sampling` for this and the rest.
-            top_p: Keep the fewest tokens that have this much probability together.
-            top_k: Keep this many of the most probable tokens; None for all.
-            seed: The same seed gives the same text; None for a new one.
+            options: Those of `Drawing`: `max_tokens`, `temperature`, `top_p`, `top_k`, `seed`.
 
         Raises:
             IncompleteOutput: `max_tokens` or the model's context cut the text. Only a plain `str`
@@ -109,16 +113,7 @@ class Model:
                 LimitExceeded), or the model cannot be run (ModelError).
             ValueError: A sampling option is out of range.
         """
-        generation = self.generate(
-            prompt,
-            output_type,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            top_k=top_k,
-            seed=seed,
-        )
-        return _value(generation)
+        return _value(self.generate(prompt, output_type, **options))
 
     @overload
     def generate(
@@ -126,12 +121,8 @@ class Model:
         prompt: Prompt,
         output_type: type[T],
         *,
-        max_tokens: int = ...,
-        temperature: float = ...,
-        top_p: float = ...,
-        top_k: int | None = ...,
-        seed: int | None = ...,
-        on_event: Callable[[Event], None] | None = ...,
+        on_event: OnEvent | None = ...,
+        **options: Unpack[Drawing],
     ) -> Generation[T]: ...
 
     @overload
@@ -140,12 +131,8 @@ class Model:
         prompt: Prompt,
         output_type: Any = ...,
         *,
-        max_tokens: int = ...,
-        temperature: float = ...,
-        top_p: float = ...,
-        top_k: int | None = ...,
-        seed: int | None = ...,
-        on_event: Callable[[Event], None] | None = ...,
+        on_event: OnEvent | None = ...,
+        **options: Unpack[Drawing],
     ) -> Generation[Any]: ...
 
     def generate(
@@ -153,12 +140,8 @@ class Model:
         prompt: Prompt,
         output_type: Any = str,
         *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int | None = None,
-        seed: int | None = None,
-        on_event: Callable[[Event], None] | None = None,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Drawing],
     ) -> Generation[Any]:
         """The text with its value, tokens, trace and statistics.
 
@@ -166,30 +149,18 @@ class Model:
         that was cut, or that the type's own validators refuse, comes back with `value` None and
         the reason in `error`. `on_event` is called with each event of the trace as it happens.
         """
-        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
-        output, compiled = self._prepare(output_type)
-        decoding = Decoding(
-            self.backend,
-            _new_matcher(compiled, self.tokenizer_info),
-            self.backend.encode(prompt),
-            sampling=sampling,
-            max_tokens=max_tokens,
-        )
+        task = self._task([prompt], output_type, **options)
+        (decoding,) = task.decodings
         for event in decoding:
             if on_event is not None:
                 on_event(event)
-        return with_value(decoding.result(), output, max_tokens)
+        return task.result(decoding)
 
     def batch(
         self,
         prompts: Sequence[Prompt],
         output_type: Any = str,
-        *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int | None = None,
-        seed: int | None = None,
+        **options: Unpack[Drawing],
     ) -> list[Any]:
         """One value for each prompt, in order.
 
@@ -198,15 +169,7 @@ class Model:
         `seed + i`, so that equal prompts may differ, and equal prompts are read once. The first
         prompt that fails raises, as `__call__` does.
         """
-        generations = self.generate_batch(
-            prompts,
-            output_type,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            top_k=top_k,
-            seed=seed,
-        )
+        generations = self.generate_batch(prompts, output_type, **options)
         return [_value(generation) for generation in generations]
 
     def sample(
@@ -215,55 +178,27 @@ class Model:
         output_type: Any = str,
         *,
         n: int,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        top_k: int | None = None,
-        seed: int | None = None,
+        **options: Unpack[Drawing],
     ) -> list[Any]:
-        """`n` values for one prompt, which is read once; a batch of the same prompt."""
+        """`n` values for one prompt, which is read once; a batch of the same prompt.
+
+        The temperature is 1 where none is given.
+        """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ValueError(f"n is {n!r}, but must be at least 1")
-        return self.batch(
-            [prompt] * n,
-            output_type,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            top_k=top_k,
-            seed=seed,
-        )
+        options.setdefault("temperature", 1.0)
+        return self.batch([prompt] * n, output_type, **options)
 
     def generate_batch(
         self,
         prompts: Sequence[Prompt],
         output_type: Any = str,
-        *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int | None = None,
-        seed: int | None = None,
+        **options: Unpack[Drawing],
     ) -> list[Generation[Any]]:
         """`generate` for several prompts at once; the arguments are those of `batch`."""
-        output, compiled = self._prepare(output_type)
-        decodings = [
-            Decoding(
-                self.backend,
-                _new_matcher(compiled, self.tokenizer_info),
-                self.backend.encode(prompt),
-                sampling=Sampling(
-                    temperature=temperature,
-                    top_p=top_p,
-                    top_k=top_k,
-                    seed=None if seed is None else seed + number,
-                ),
-                max_tokens=max_tokens,
-            )
-            for number, prompt in enumerate(prompts)
-        ]
-        decode_batch(self.backend, decodings)
-        return [with_value(decoding.result(), output, max_tokens) for decoding in decodings]
+        task = self._task(prompts, output_type, **options)
+        decode_batch(self.backend, task.decodings)
+        return [task.result(decoding) for decoding in task.decodings]
 
     def beam_search(
         self,
@@ -304,15 +239,18 @@ class Model:
             if beam.is_complete
         ]
 
-    def stream(self, prompt: Prompt, output_type: Any = str, **options: Any) -> Iterator[Any]:
+    def stream(
+        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
+    ) -> Iterator[Any]:
         """Partial values while the text is written, and the whole one last.
 
         Pydantic models and dataclasses come as instances with the attributes written so far; only
         what is closed is checked. Bare texts come as far as they are written. Closing the iterator
         stops the model. Options and errors are those of `__call__`.
         """
-        output, decoding, max_tokens = self._decoding(prompt, output_type, **options)
-        is_json = isinstance(self.compile(output_type).grammar.source, JsonSchemaSource)
+        task = self._task([prompt], output_type, **options)
+        (decoding,) = task.decodings
+        is_json = isinstance(task.grammar.source, JsonSchemaSource)
         shown: Any = MISSING
         for _ in decoding:
             text = decoding.text.decode("utf-8", "ignore")
@@ -321,27 +259,28 @@ class Model:
                 shown = value
                 if decoding.finish_reason is None:
                     yield value
-        yield _value(with_value(decoding.result(), output, max_tokens))
+        yield _value(task.result(decoding))
 
     async def agenerate(
-        self, prompt: Prompt, output_type: Any = str, **options: Any
+        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
     ) -> Generation[Any]:
         """`generate`, awaited: runs in a thread, and stops where the task is cancelled."""
-        output, decoding, max_tokens = self._decoding(prompt, output_type, **options)
+        task = self._task([prompt], output_type, **options)
+        (decoding,) = task.decodings
         async for _ in _steps(decoding):
             pass
-        return with_value(decoding.result(), output, max_tokens)
+        return task.result(decoding)
 
     async def astream(
-        self, prompt: Prompt, output_type: Any = str, **options: Any
+        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
     ) -> AsyncIterator[Any]:
         """`stream`, awaited."""
         async for value in _steps(self.stream(prompt, output_type, **options)):
             yield value
 
-    def _decoding(
+    def _task(
         self,
-        prompt: Prompt,
+        prompts: Sequence[Prompt],
         output_type: Any,
         *,
         max_tokens: int = DEFAULT_MAX_TOKENS,
@@ -349,16 +288,21 @@ class Model:
         top_p: float = 1.0,
         top_k: int | None = None,
         seed: int | None = None,
-    ) -> tuple[Output, Decoding, int]:
+    ) -> _Task:
+        """Texts that are ready to be written; prompt number i draws with `seed + i`."""
+        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         output, compiled = self._prepare(output_type)
-        decoding = Decoding(
-            self.backend,
-            _new_matcher(compiled, self.tokenizer_info),
-            self.backend.encode(prompt),
-            sampling=Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed),
-            max_tokens=max_tokens,
-        )
-        return output, decoding, max_tokens
+        decodings = [
+            Decoding(
+                self.backend,
+                _new_matcher(compiled, self.tokenizer_info),
+                self.backend.encode(prompt),
+                sampling=replace(sampling, seed=None if seed is None else seed + number),
+                max_tokens=max_tokens,
+            )
+            for number, prompt in enumerate(prompts)
+        ]
+        return _Task(output, compiled.grammar, decodings, max_tokens)
 
     def compile(self, output_type: Any) -> CompiledGrammar:
         """The compiled grammar of an output type, as the calls above use it."""

@@ -17,11 +17,28 @@ class Fault(Exception):
     """What goes wrong: an HTTP status, "cut" streams, "silence"."""
 
 
-def openai_chunk(text: str, reason: str | None, *, chat: bool) -> dict[str, Any]:
+def openai_chunk(
+    text: str, reason: str | None, *, chat: bool, tool: bool = False
+) -> dict[str, Any]:
     choice: dict[str, Any] = {"index": 0, "finish_reason": reason}
     choice |= {"delta": {"content": text}} if chat else {"text": text}
+    if tool:
+        call = {
+            "index": 0,
+            "id": "c",
+            "type": "custom",
+            "custom": {"name": "output", "input": text},
+        }
+        choice["delta"] = {"content": None, "tool_calls": [call]}
     kind = "chat.completion.chunk" if chat else "text_completion"
     return {"id": "x", "object": kind, "created": 1, "model": "m", "choices": [choice]}
+
+
+def told(answer: Any) -> tuple[str, str, bool]:
+    """The text of an answer, why it ends, and whether it is the input of a tool."""
+    if isinstance(answer, dict):
+        return answer["tool"], "tool_calls", True
+    return (*answer, False) if isinstance(answer, tuple) else (answer, "stop", False)
 
 
 class Script:
@@ -67,9 +84,9 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(b'{"error": {"message": "no"}}')
 
         def whole(self, answer: Any) -> None:
-            text, reason = answer if isinstance(answer, tuple) else (answer, "stop")
+            text, reason, tool = told(answer)
             chat = "chat" in self.path
-            choice = openai_chunk(text, reason, chat=chat)
+            choice = openai_chunk(text, reason, chat=chat, tool=tool)
             if chat:
                 choice["choices"][0]["message"] = {
                     **choice["choices"][0].pop("delta"), "role": "assistant",
@@ -83,14 +100,14 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(json.dumps(value).encode())
 
         def stream(self, answer: Any) -> None:
-            text, reason = answer if isinstance(answer, tuple) else (answer, "stop")
+            text, reason, tool = told(answer)
             chat = "chat" in self.path
             self.begin_stream()
             if reason == "endless":
                 while True:
                     self.event(openai_chunk(text, None, chat=chat))
             for start in range(0, len(text), 7):
-                self.event(openai_chunk(text[start : start + 7], None, chat=chat))
+                self.event(openai_chunk(text[start : start + 7], None, chat=chat, tool=tool))
             if reason == "cut":
                 return
             self.event(openai_chunk("", reason, chat=chat))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,10 @@ import pytest
 import stencilm
 from endpoints.scripted import Fault, Script, served
 from stencilm import Budget, Capabilities, Grammar, Prices
+from stencilm.endpoints.capabilities import PRESETS
+from stencilm.endpoints.requests import tool_grammar
 from stencilm.generation.trace import Called
+from stencilm.guiding.texts import byte_matcher
 
 openai = pytest.importorskip("openai")
 
@@ -67,6 +71,7 @@ def always(text: Any) -> Answers:
         ("vllm", SCHEMA, lambda body: "size" in str(body["structured_outputs"]["json"])),
         ("vllm", SQL, lambda body: "::=" in body["structured_outputs"]["grammar"]),
         ("llama.cpp", SQL, lambda body: "::=" in body["grammar"]),
+        ("sglang", SQL, lambda body: "::=" in body["ebnf"]),
     ],
 )
 def test_a_native_constraint_comes_first(capabilities: str, grammar: Any, expected: Any) -> None:
@@ -76,6 +81,62 @@ def test_a_native_constraint_comes_first(capabilities: str, grammar: Any, expect
     assert (result.response, result.status, means(result)) == (text, "valid", ["native"])
     assert expected(script.requests[0][1])
     assert result.num_grammar_corrections == 0
+
+
+LARK_SQL = """
+start: "SELECT a WHERE b " OPERATOR " "+ NUMBER ";"
+OPERATOR: "LIKE" | "IN" | "BETWEEN"
+NUMBER: /[0-9]+/
+"""
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("grammar", "syntax", "text"),
+    [
+        (Grammar.from_lark(LARK_SQL), "lark", "SELECT a WHERE b IN 1;"),
+        (Grammar.from_regex("[0-9]{4}-[0-9]{2}"), "regex", "2024-07"),
+        (stencilm.Choice(["yes", "no"]), "regex", "no"),
+    ],
+)
+def test_grammars_go_to_openai_as_the_input_of_a_tool(
+    grammar: Any, syntax: str, text: str, stream: bool
+) -> None:
+    capabilities = replace(PRESETS["openai"], stream=stream)
+    with endpoint(always({"tool": text}), capabilities) as (model, script):
+        result = stencilm.guide(model, grammar, "p")
+    assert (result.response, result.status, means(result)) == (text, "valid", ["native"])
+    body = script.requests[0][1]
+    (tool,) = body["tools"]
+    given = tool["custom"]["format"]["grammar"]
+    assert given["syntax"] == syntax
+    assert body["tool_choice"]["custom"]["name"] == tool["custom"]["name"]
+    read = Grammar.from_lark if syntax == "lark" else Grammar.from_regex
+    assert byte_matcher(read(given["definition"])).longest_valid_prefix(text).status == "complete"
+    assert result.usage.output_tokens == 5
+
+
+@pytest.mark.parametrize(
+    ("grammar", "is_sent"),
+    [
+        (Grammar.from_regex("a+b"), True),
+        (Grammar.from_regex("a+?b"), False),
+        (Grammar.from_regex("(?=a)[ab]"), False),
+        (Grammar.from_regex("a\nb"), False),
+        (Grammar.from_lark('start: A\nA: "x"'), True),
+        (Grammar.from_lark('start: INT\n%import common.INT\n%ignore " "'), True),
+        (Grammar.from_lark('begin: "x"', start="begin"), False),
+        (Grammar.from_lark('start: A\nA.2: "x"'), False),
+        (Grammar.from_lark('start: A\nA: /x+?/ "y"'), False),
+        (Grammar.from_lark('start: two{"x"}\ntwo{a}: a a'), False),
+        (Grammar.from_lark('start: "x"~2..3'), True),
+        (Grammar.from_lark('start: %json {"type": "integer"}'), False),
+        (Grammar.from_lark("start: @other", grammars={"other": 'start: "x"'}), False),
+        (SQL, False),
+    ],
+)
+def test_only_what_openai_reads_is_sent(grammar: Grammar, is_sent: bool) -> None:
+    assert (tool_grammar(grammar) is not None) is is_sent
 
 
 def test_what_is_refused_natively_is_drafted() -> None:
@@ -348,10 +409,13 @@ def test_capabilities_can_be_tried() -> None:
     def answer(body: dict[str, Any], number: int) -> Any:
         if "response_format" in body:
             raise Fault("400")
+        if "tools" in body:
+            return {"tool": "x1"}
         return "7" if "logit_bias" in body else "1"
 
     with endpoint(answer, "openai", tokenizer_info=BYTES) as (model, _):
         found = model.probe()
+    assert found["grammar"] == "wrote 'x1', which is not in the grammar"
     assert found["draft"] == found["choice"] == found["logit_bias"] == "works"
     assert found["native"].startswith("BadRequestError")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import stencilm
+from guiding.test_local import wants
 from stencilm import Budget, Grammar, Guided, Literal
 from stencilm.generation.trace import Called, Drafted, Rejected, Trace
 
@@ -138,7 +140,7 @@ def test_every_correction_is_logged_with_what_it_was() -> None:
     assert {"LIKE", "IN", "=", "BETWEEN", "NOT"} <= set(correction.candidates)
     assert (correction.choice, correction.means) == ("LIKE", "chooser")
     assert result.usage.discarded_tokens > 0 and result.usage.is_estimate
-    assert sum(isinstance(event, Called) for event in result.trace) == result.usage.calls == 2
+    assert sum(isinstance(event, Called) for event in result.trace) == result.usage.calls == 3
     assert result.process_time_seconds > 0
 
 
@@ -241,6 +243,83 @@ def test_events_are_told_as_they_happen(capsys: Any, tmp_path: Any) -> None:
     assert any(isinstance(event, Drafted) for event in told)
     assert '"Ann"' in capsys.readouterr().err
     assert path.read_text(encoding="utf-8") == result.html
+
+
+# Choosers, and how much is asked for
+
+
+def test_a_chooser_holds_no_event_loop_up() -> None:
+    """A function that waits for what only the event loop can do: it must run beside it."""
+    happened = threading.Event()
+
+    def chooser(prompt: str) -> str:
+        assert happened.wait(30), "the event loop stood still"
+        return "LIKE"
+
+    async def main() -> Guided:
+        asyncio.get_running_loop().call_later(0.01, happened.set)
+        draft = script("SELECT * FROM t WHERE a SIMILAR TO 'x'", " 'x';")
+        return await stencilm.aguide(draft, SQL, "q", chooser)
+
+    result = asyncio.run(main())
+    assert result.response == "SELECT * FROM t WHERE a LIKE 'x';"
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_choosers_may_be_coroutine_functions(local: bool) -> None:
+    async def chooser(prompt: str) -> str:
+        await asyncio.sleep(0)
+        return "2"
+
+    draft: Any = wants("a SIMILAR") if local else script("a SIMILAR", "")
+    grammar = Grammar.from_ebnf('root ::= "a " ("LIKE" | "IN" | "BETWEEN") " "+ [0-9]+')
+    options: dict[str, Any] = {"max_grammar_corrections": 9}
+    if local:
+        options |= {"token_healing": False}
+    result = asyncio.run(stencilm.aguide(draft, grammar, ">", chooser, **options))
+    assert result.response.startswith("a IN ")
+    assert result.correction_log[0].means == "chooser"
+    with pytest.raises(TypeError, match="target model is asynchronous"):
+        stencilm.guide(draft, grammar, ">", chooser, **options)
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_what_a_chooser_raises_is_recorded(local: bool) -> None:
+    def chooser(prompt: str) -> str:
+        raise OSError("gone")
+
+    grammar = Grammar.from_regex("a (LIKE|IN) [0-9]")
+    draft: Any = wants("a SIMILAR") if local else script("a SIMILAR", " 1")
+    result = stencilm.guide(draft, grammar, ">", chooser, token_healing=False)
+    assert result.is_valid and isinstance(result.error, OSError)
+    with pytest.raises(OSError, match="gone"):
+        stencilm.choose_candidate(["a", "b"], "x", chooser)
+    with pytest.raises(TypeError, match="target_model is a int"):
+        stencilm.guide(draft, grammar, ">", 3)
+
+
+def test_calls_of_a_chooser_count() -> None:
+    draft = script("SELECT * FROM t WHERE a SIMILAR TO 'x'", "~")
+    for calls in range(1, 6):
+        budget = Budget(calls=calls)
+        result = stencilm.guide(draft, SQL, "q", lambda prompt: "1", budget=budget)
+        assert fits(SQL, result) and result.usage.calls <= calls
+
+
+def test_drafts_are_as_long_as_they_were_of_use() -> None:
+    asked: list[int] = []
+
+    def draft(prefix: str, prompt: str, max_new_tokens: int) -> str:
+        asked.append(max_new_tokens)
+        return "1111~~~~" * 8 if len(asked) < 5 else "1" * 4 * max_new_tokens
+
+    result = stencilm.guide(
+        draft, Grammar.from_regex("[0-9]{200}[a-c]"), "p", token_lookahead=32,
+    )  # fmt: skip
+    assert result.is_valid
+    assert asked[:4] == [32, 16, 8, 4]
+    assert asked[5:8] == [8, 16, 32][: len(asked[5:8])]
+    assert max(asked) == 32
 
 
 # The steps by themselves

@@ -6,8 +6,8 @@ from typing import Any
 
 from stencilm.endpoints.api_model import ApiModel, Piece
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
+from stencilm.endpoints.clients import check_model_name, library, made, within
 from stencilm.endpoints.requests import Request
-from stencilm.errors import ModelError
 
 
 def from_anthropic(
@@ -31,16 +31,12 @@ def from_anthropic(
         ModelError: The `anthropic` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
     """
-    if not model:
-        raise ValueError("from_anthropic needs the name of a model: from_anthropic(client, 'name')")
+    check_model_name(model, "from_anthropic")
     known = capabilities_of(capabilities)
-    library = _library()
+    anthropic = library("anthropic", "Anthropic's API")
     if client is None:
-        try:
-            client = library.Anthropic()
-        except library.AnthropicError as error:
-            raise ModelError(f"cannot make an Anthropic client: {error}") from error
-    provider = _Anthropic(client, is_async=isinstance(client, library.AsyncAnthropic))
+        client = made(anthropic.Anthropic, anthropic.AnthropicError)
+    provider = _Anthropic(client, is_async=isinstance(client, anthropic.AsyncAnthropic))
     return ApiModel(provider, model, capabilities=known, prices=prices)
 
 
@@ -52,12 +48,7 @@ class _Anthropic:
         self.is_async = is_async
 
     def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
-        client = self._client
-        if timeout is not None:
-            timeout = timeout / (1 + client.max_retries)
-            limit = client.timeout
-            limit = getattr(limit, "read", limit)
-            client = client.with_options(timeout=min(timeout, limit or timeout))
+        client = within(self._client, timeout)
         return client.messages.create(**_arguments(request), stream=stream)
 
     def read(self, response: Any) -> Piece:
@@ -105,13 +96,3 @@ def _counted(piece: Piece, usage: Any) -> Piece:
     piece.output_tokens = usage.output_tokens
     piece.cached_tokens = cached
     return piece
-
-
-def _library() -> Any:
-    try:
-        import anthropic
-    except ImportError as error:
-        raise ModelError(
-            "Anthropic's API needs the package 'anthropic': pip install 'stencilm[anthropic]'"
-        ) from error
-    return anthropic

@@ -16,9 +16,10 @@ from stencilm.endpoints.capabilities import Capabilities, Prices
 from stencilm.endpoints.requests import Request, native_form, request_for
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
 from stencilm.grammar import Grammar
+from stencilm.guiding.choosers import picked
 from stencilm.guiding.drafts import Answer, Ask, AskKind
-from stencilm.guiding.parsers import picked
 from stencilm.guiding.task import Budget, Guided
+from stencilm.guiding.texts import byte_matcher
 from stencilm.tokenizers import TokenizerInfo
 
 
@@ -94,6 +95,7 @@ class _Reading:
             cached_tokens=piece.cached_tokens,
             cost=cost,
             seconds=perf_counter() - self.started,
+            is_cut=self.is_cut,
             error=None if self.text else error,
         )
 
@@ -130,6 +132,11 @@ class ApiModel:
         self.prices = prices
 
     @property
+    def is_async(self) -> bool:
+        """Whether its client is asynchronous, so that answers are awaited."""
+        return self._provider.is_async
+
+    @property
     def biases_tokens(self) -> bool:
         """Whether a few tokens may be made the only ones."""
         return self.capabilities.logit_bias and self.tokenizer_info is not None
@@ -152,7 +159,7 @@ class ApiModel:
 
     def answer(self, ask: Ask) -> Answer:
         """Make the call that answers a question; an exception of the library is an answer too."""
-        if self._provider.is_async:
+        if self.is_async:
             raise TypeError("the client is asynchronous: await stencilm.aguide")
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
@@ -173,7 +180,7 @@ class ApiModel:
         """The same, awaited; a synchronous client is called in a thread."""
         from asyncio import to_thread
 
-        if not self._provider.is_async:
+        if not self.is_async:
             return await to_thread(self.answer, ask)
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
@@ -226,21 +233,23 @@ class ApiModel:
 
         return await aguide(self, output_type, prompt, **options)
 
-    def generate_text(self, prompt: str, grammar: Grammar, *, max_tokens: int) -> str:
-        """A short text of a grammar, for `choose_candidate`."""
-        budget = Budget(tokens=max_tokens, calls=4)
-        return self.generate(prompt, grammar, budget=budget).response
+    def short(self, prompt: str, grammar: Grammar, *, max_tokens: int) -> Any:
+        """A short guided text, for choosers; to be awaited where the client is asynchronous."""
+        generate = self.agenerate if self.is_async else self.generate
+        return generate(prompt, grammar, budget=Budget(tokens=max_tokens, calls=4))
 
     def probe(self) -> dict[str, str]:
         """Try each declared capability with a small call: "works", or what was wrong instead."""
         found = {}
         yes_or_no = Grammar.from_json_schema({"type": "object", "properties": {}})
+        digits = Grammar.from_regex("[0-9]{2}")
         allowed: tuple[int, ...] = ()
         if self.tokenizer_info is not None:
             allowed = tuple(self.tokenizer_info.tokenize_bytes(b"7"))[:1]
         asks = {
             "draft": _ask(yes_or_no, "draft", prefix='{"'),
             "native": _ask(yes_or_no, "whole") if self.can("whole", yes_or_no) else None,
+            "grammar": _ask(digits, "whole") if self.can("whole", digits) else None,
             "logit_bias": (
                 _ask(yes_or_no, "choose", allowed_tokens=allowed) if self.biases_tokens else None
             ),
@@ -255,8 +264,11 @@ class ApiModel:
                 continue
             answer = self.answer(ask)
             found[name] = "works"
+            fits = byte_matcher(ask.grammar).longest_valid_prefix(answer.text).status != "dead"
             if answer.error is not None:
                 found[name] = f"{type(answer.error).__name__}: {answer.error}"
+            elif ask.kind == "whole" and not (answer.text and fits):
+                found[name] = f"wrote {answer.text!r}, which is not in the grammar"
             elif name == "logit_bias" and answer.text.strip() != "7":
                 found[name] = f"wrote {answer.text!r} where only '7' was allowed"
             elif name == "choice" and not answer.text:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Native: TypeAlias = Literal["json_schema", "structured_outputs", "guided_grammar", "output_config"]
-"""How an endpoint takes a grammar: `response_format` with a schema; vLLM's `structured_outputs`;
-llama.cpp's `grammar`; Anthropic's `output_config`."""
+Native: TypeAlias = Literal[
+    "json_schema", "custom_tool", "structured_outputs", "guided_grammar", "ebnf", "output_config"
+]
+"""How an endpoint takes a grammar: `response_format` with a schema; OpenAI's custom tools with a
+Lark grammar or a regular expression; vLLM's `structured_outputs`; llama.cpp's `grammar`; SGLang's
+`ebnf`; Anthropic's `output_config`."""
 
 Continuation: TypeAlias = Literal["completion", "continue_final_message", "prefix", "prefill"]
 """How an endpoint goes on with a given text: raw completions; `continue_final_message` of vLLM and
@@ -50,7 +53,7 @@ class Capabilities:
 
 PRESETS: dict[str, Capabilities] = {
     "openai": Capabilities(
-        native=("json_schema",),
+        native=("json_schema", "custom_tool"),
         logit_bias=True,
         stream_usage=True,
         max_tokens="max_completion_tokens",
@@ -64,7 +67,7 @@ PRESETS: dict[str, Capabilities] = {
         seed=True,
     ),
     "sglang": Capabilities(
-        native=("json_schema",),
+        native=("json_schema", "ebnf"),
         continuation="continue_final_message",
         logit_bias=True,
         stream_usage=True,

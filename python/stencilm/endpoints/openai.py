@@ -6,8 +6,8 @@ from typing import Any
 
 from stencilm.endpoints.api_model import ApiModel, Piece
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
+from stencilm.endpoints.clients import check_model_name, library, made, within
 from stencilm.endpoints.requests import Request
-from stencilm.errors import ModelError
 from stencilm.tokenizers import TokenizerInfo
 
 
@@ -34,16 +34,12 @@ def from_openai(
         ModelError: The `openai` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
     """
-    if not model:
-        raise ValueError("from_openai needs the name of a model: from_openai(client, 'name')")
+    check_model_name(model, "from_openai")
     known = capabilities_of(capabilities)
-    library = _library()
+    openai = library("openai", "OpenAI's API")
     if client is None:
-        try:
-            client = library.OpenAI()
-        except library.OpenAIError as error:
-            raise ModelError(f"cannot make an OpenAI client: {error}") from error
-    provider = _OpenAI(client, is_async=isinstance(client, library.AsyncOpenAI))
+        client = made(openai.OpenAI, openai.OpenAIError)
+    provider = _OpenAI(client, is_async=isinstance(client, openai.AsyncOpenAI))
     return ApiModel(
         provider, model, capabilities=known, tokenizer_info=tokenizer_info, prices=prices
     )
@@ -57,22 +53,13 @@ class _OpenAI:
         self.is_async = is_async
 
     def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
-        client = self._client
-        if timeout is not None:
-            # What is left is for the retries of the library too.
-            timeout = timeout / (1 + client.max_retries)
-            limit = client.timeout
-            limit = getattr(limit, "read", limit)
-            client = client.with_options(timeout=min(timeout, limit or timeout))
+        client = within(self._client, timeout)
         resource = client.completions if request.route == "completions" else client.chat.completions
         return resource.create(**request.arguments, stream=stream)
 
     def read(self, response: Any) -> Piece:
         choices = response.choices or []
-        text = ""
-        if choices:
-            message = getattr(choices[0], "message", None)
-            text = (choices[0].text if message is None else message.content) or ""
+        text = _text(choices[0], "message") if choices else ""
         finished = bool(choices) and choices[0].finish_reason not in ("length", None)
         return _counted(Piece(text=text, is_finished=finished), response)
 
@@ -80,11 +67,26 @@ class _OpenAI:
         choices = part.choices or []
         if not choices:
             return _counted(Piece(), part)
-        delta = getattr(choices[0], "delta", None)
-        text = (choices[0].text if delta is None else delta.content) or ""
+        text = _text(choices[0], "delta")
         reason = choices[0].finish_reason
         finished = None if reason is None else reason != "length"
         return _counted(Piece(text=text, is_finished=finished), part)
+
+
+def _text(choice: Any, part: str) -> str:
+    """What a choice says: the text of a completion, or that of a message and its custom tools."""
+    said = getattr(choice, part, None)
+    if said is None:
+        return choice.text or ""
+    calls = getattr(said, "tool_calls", None) or ()
+    return (said.content or "") + "".join(map(_tool_input, calls))
+
+
+def _tool_input(call: Any) -> str:
+    """What a custom tool is given; the parts of a stream come as plain dictionaries."""
+    custom = getattr(call, "custom", None)
+    given = custom.get("input") if isinstance(custom, dict) else getattr(custom, "input", None)
+    return given or ""
 
 
 def _counted(piece: Piece, response: Any) -> Piece:
@@ -95,13 +97,3 @@ def _counted(piece: Piece, response: Any) -> Piece:
         details = getattr(usage, "prompt_tokens_details", None)
         piece.cached_tokens = getattr(details, "cached_tokens", None) or 0
     return piece
-
-
-def _library() -> Any:
-    try:
-        import openai
-    except ImportError as error:
-        raise ModelError(
-            "OpenAI's API needs the package 'openai': pip install 'stencilm[openai]'"
-        ) from error
-    return openai

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from stencilm.endpoints.capabilities import Capabilities
-from stencilm.grammar import Grammar, JsonSchemaSource
+from stencilm.grammar import Grammar, JsonSchemaSource, LarkSource, RegexSource
+from stencilm.guiding.choosers import numbered
 from stencilm.guiding.drafts import Ask
-from stencilm.guiding.parsers import numbered
 
 Messages: TypeAlias = list[dict[str, Any]]
 Route: TypeAlias = Literal["chat", "completions", "messages"]
@@ -50,6 +51,10 @@ def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] 
         if native == "guided_grammar":
             body = {"grammar": str(grammar)} if schema is None else {"json_schema": schema}
             return {"extra_body": body}
+        if native == "ebnf" and schema is None:
+            return {"extra_body": {"ebnf": str(grammar)}}
+        if native == "custom_tool" and (definition := tool_grammar(grammar)) is not None:
+            return _custom_tool(definition)
         if schema is None:
             continue
         if native == "json_schema":
@@ -58,6 +63,47 @@ def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] 
         if native == "output_config":
             return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
     return None
+
+
+def _custom_tool(grammar: dict[str, str]) -> dict[str, Any]:
+    """A tool whose input is the text, and the order to call it."""
+    tool = {
+        "name": "output",
+        "description": "Takes the whole answer, and nothing else. The answer fits its grammar.",
+        "format": {"type": "grammar", "grammar": grammar},
+    }
+    return {
+        "tools": [{"type": "custom", "custom": tool}],
+        "tool_choice": {"type": "custom", "custom": {"name": "output"}},
+    }
+
+
+def tool_grammar(grammar: Grammar) -> dict[str, str] | None:
+    """A grammar as OpenAI's custom tools take it, in its own notation; None where they do not.
+
+    They know regular expressions and Lark, without look-around, lazy repetition, priorities,
+    templates, and imports other than the common library. A grammar that seems to have one of these
+    is not sent.
+    """
+    source = grammar.source
+    if isinstance(source, RegexSource):
+        is_known = "\n" not in source.pattern and not _NOT_IN_TOOLS.search(source.pattern)
+        return {"syntax": "regex", "definition": source.pattern} if is_known else None
+    if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
+        refused = _NOT_IN_TOOLS.search(source.text) or _NOT_IN_LARK_TOOLS.search(source.text)
+        return None if refused else {"syntax": "lark", "definition": source.text}
+    return None
+
+
+_NOT_IN_TOOLS = re.compile(r"\(\?<?[=!]|[*+?}]\?")
+"""Look-around and lazy repetition."""
+
+_NOT_IN_LARK_TOOLS = re.compile(
+    r"^\s*%(?!ignore\b|import\s+common\b)"  # directives, and imports of other files
+    r"|^\s*[?!]*\w+(\.-?\d+|\[[^\]]*\]|\{[^}]*\})\s*:"  # priorities, attributes, templates
+    r"|%(json|regex|lark)\b|@\w|<[\[|]|[&~]\s*[A-Z/\"]",  # what only our dialect has
+    re.MULTILINE,
+)
 
 
 def schema_of(grammar: Grammar) -> Any:

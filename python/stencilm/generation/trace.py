@@ -104,8 +104,9 @@ class Called(Event):
     """One call of a text function or an endpoint.
 
     `means` is how it was asked: "native", "completion", "continue", "prefill", "instruct",
-    "re-ask", "logit_bias", "choice" or "function". Numbers of tokens are those of the endpoint
-    where it tells them; `error` is the sentence of the exception where the call failed.
+    "re-ask", "logit_bias", "choice", "function", or "chooser" for the target model. Numbers of
+    tokens are those of the endpoint where it tells them; `error` is the sentence of the exception
+    where the call failed.
     """
 
     kind: ClassVar[str] = "called"

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stencilm.compiler import GrammarCompiler
 from stencilm.errors import MatcherError
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
 from stencilm.grammar import Grammar
-from stencilm.guiding.drafts import Answer, Ask, Drafter, FunctionDrafter
+from stencilm.guiding.choosers import Chooser, chooser_of
+from stencilm.guiding.drafts import Answer, Ask, Consult, Drafter, FunctionDrafter
 from stencilm.guiding.healing import healer
 from stencilm.guiding.local import LocalGuide
-from stencilm.guiding.parsers import as_grammar, chooser_of
+from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided, Options
 from stencilm.guiding.text import Means, TextGuide
 from stencilm.guiding.texts import byte_vocabulary, compiler_of
@@ -23,6 +24,9 @@ from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel
 from stencilm.output_types import alternatives
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 OnEvent = Callable[[Event], None]
 
@@ -57,7 +61,8 @@ def guide(
         parser: A `Grammar`, the text of one, or an output type.
         prompt: What the text is about; it is no part of the response.
         target_model: Chooses among the candidates where the draft left the grammar: a
-            `stencilm.Model` or a function of a prompt. None leaves that to the draft model.
+            `stencilm.Model`, an API model, or a function of a prompt. None leaves that to the draft
+            model. What it raises is recorded, and the draft model chooses.
         tokenizer: That of a transformers model.
         seed_str: What the response begins with.
         max_grammar_corrections: Behind so many, the text is closed by a shortest completion.
@@ -106,14 +111,18 @@ async def aguide(
 ) -> Guided:
     """`guide`, awaited: for coroutine functions, asynchronous clients, and busy event loops.
 
-    The arguments are those of `guide`. Endpoints and coroutine functions are awaited; local models
-    and plain functions run in a thread. Where the task is cancelled, the call that runs is, too,
+    The arguments are those of `guide`; the target model may be a coroutine function or have an
+    asynchronous client, too. Endpoints and coroutine functions are awaited; local models and plain
+    functions run in a thread. Where the task is cancelled, the call that runs is, too,
     and a local model stops before its next forward pass.
     """
-    from asyncio import CancelledError, to_thread
+    from asyncio import CancelledError, get_running_loop, to_thread
 
     drafter = _drafter(draft_model)
     if drafter is None:
+        chooser = chooser_of(target_model)
+        if chooser is not None and chooser.is_async:
+            target_model = _OnLoop(chooser, get_running_loop())
         cancelled = _Cancelled()
         on_event = options.pop("on_event", None)
 
@@ -139,6 +148,20 @@ async def aguide(
     guided = await task.arun(drafter)
     _save(guided, given["save_html"])
     return guided
+
+
+class _OnLoop(Chooser):
+    """An asynchronous chooser for a loop that runs in another thread than the event loop."""
+
+    def __init__(self, chooser: Chooser, loop: AbstractEventLoop) -> None:
+        self._chooser = chooser
+        self._loop = loop
+        self.is_async = False
+
+    def answer(self, consult: Consult) -> Answer:
+        from asyncio import run_coroutine_threadsafe
+
+        return run_coroutine_threadsafe(self._chooser.answer_async(consult), self._loop).result()
 
 
 class _Cancelled:
@@ -187,6 +210,9 @@ class _Task:
             answer = None
             if isinstance(step, Ask):
                 answer = drafter.answer(step)
+            elif isinstance(step, Consult):
+                assert self._chooser is not None, "invariant: there is somebody to consult"
+                answer = self._chooser.answer(step)
             else:
                 self._tell(loop, step)
 
@@ -202,6 +228,9 @@ class _Task:
             answer = None
             if isinstance(step, Ask):
                 answer = await drafter.answer_async(step)
+            elif isinstance(step, Consult):
+                assert self._chooser is not None, "invariant: there is somebody to consult"
+                answer = await self._chooser.answer_async(step)
             else:
                 self._tell(loop, step)
 
@@ -223,7 +252,8 @@ class _Task:
         )
         return TextGuide(
             matcher, self._grammar, self._prompt,
-            options=self._options, means=means, chooser=self._chooser, vocab_size=info.vocab_size,
+            options=self._options, means=means, vocab_size=info.vocab_size,
+            has_chooser=self._chooser is not None,
         )  # fmt: skip
 
     def _run_local(self, model: LanguageModel) -> Guided:
@@ -244,7 +274,7 @@ def local_guide(
     prompt: Any,
     *,
     options: Options,
-    chooser: Any = None,
+    chooser: Chooser | None = None,
 ) -> LocalGuide:
     """A local text ready to be guided: the prompt encoded together with the seed, and healed."""
     info = model.tokenizer_info

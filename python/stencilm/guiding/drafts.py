@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from stencilm.candidates import Candidate
 from stencilm.grammar import Grammar
 
 AskKind: TypeAlias = Literal["whole", "draft", "choose"]
@@ -68,6 +69,8 @@ class Answer:
         cached_tokens: Tokens of the prompt that the endpoint did not compute again.
         cost: Money, where prices are known.
         seconds: How long it took.
+        is_cut: It was not read to its end, because it was dead; so a shorter one would save little.
+        calls: How many calls it took.
         error: Why there is no text.
     """
 
@@ -79,7 +82,17 @@ class Answer:
     cached_tokens: int = 0
     cost: float = 0.0
     seconds: float = 0.0
+    is_cut: bool = False
+    calls: int = 1
     error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consult:
+    """A question to the chooser, who is no drafter: which of these comes behind a prefix."""
+
+    candidates: tuple[Candidate, ...]
+    prefix: str
 
 
 @runtime_checkable
@@ -112,9 +125,7 @@ class FunctionDrafter:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._takes_prefix = _takes_prefix(function)
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - an object with an async call
-        )
+        self.is_async = is_coroutine_function(function)
 
     def can(self, kind: AskKind, grammar: Grammar) -> bool:
         """Functions draft, and nothing else."""
@@ -156,6 +167,13 @@ class FunctionDrafter:
         if self._takes_prefix:
             return self._function(ask.prefix, ask.prompt, ask.max_tokens)
         return self._function(f"{ask.prompt}{ask.prefix}")
+
+
+def is_coroutine_function(function: Any) -> bool:
+    """Whether calling it gives something to await; an object with such a call counts as well."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - the method itself is looked at
+    )
 
 
 def _takes_prefix(function: Callable[..., Any]) -> bool:

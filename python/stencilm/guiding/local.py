@@ -12,7 +12,7 @@ milliseconds: nothing is computed behind a token that the grammar refuses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,16 +35,15 @@ from stencilm.generation.trace import (
     Trace,
 )
 from stencilm.guiding.backtrack import readable
+from stencilm.guiding.choosers import Chooser
+from stencilm.guiding.drafts import Consult
+from stencilm.guiding.guesses import Guesser
 from stencilm.guiding.healing import healer
-from stencilm.guiding.lookup import Lookup
 from stencilm.guiding.task import Account, Guided, Options, Status
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
 
 Step: TypeAlias = Generator[Event, None, bool]
-
-Chooser: TypeAlias = Callable[[Sequence[Candidate], str], str]
-"""Chooses what comes behind a prefix: a text that begins with one of the candidates."""
 
 MAX_CANDIDATES = 16
 _RECENT = 8  # tokens that are looked at when forced text is tokenized behind them
@@ -100,7 +99,8 @@ class LocalGuide:
         self._mask = np.zeros((1, -(-self._info.vocab_size // 32)), dtype=np.int32)
         self._account = Account(options.budget)
         self._corrections = 0
-        self._lookup = Lookup(prompt_ids, options.token_lookahead)
+        self._error: Exception | None = None
+        self._guesser = Guesser(model.tokenizer_info, prompt_ids, options.token_lookahead)
         self._sequence = model.start(self._prompt_ids)
         self._unread: list[int] = []
         self._ended: Ended | None = None
@@ -125,6 +125,7 @@ class LocalGuide:
             trace=self.trace,
             usage=self._account.usage,
             process_time_seconds=self._account.seconds,
+            error=self._error,
             seed=self._seed,
         )
 
@@ -175,7 +176,6 @@ class LocalGuide:
             written = self._token_ids[start:]
             if number == len(guesses) or written != [guesses[number]]:
                 # What was guessed behind this is not what came.
-                self._lookup.learn(len(guesses), number)
                 self._forget_guesses(len(guesses) - number)
                 self._unread += written
                 return False
@@ -222,7 +222,7 @@ class LocalGuide:
             yield from self._close(f"{limit} corrections were made")
             return True
         self._corrections += 1
-        if self._chooser is not None:
+        if self._chooser is not None and self._account.exhausted() is None:
             chosen = yield from self._choose()
             if chosen:
                 return False
@@ -267,7 +267,7 @@ class LocalGuide:
         self._taken_back = self._taken_back[1:] if stays else []
         self._to_heal = self._to_heal[healed:]
         self._token_ids.append(token_id)
-        self._lookup.extend([token_id])
+        self._guesser.extend([token_id])
         self._text += text[healed:]
         logprob = float(row[token_id]) - normaliser
         yield Healed(token_id=token_id, text=text, healed=healed, logprob=logprob)
@@ -275,10 +275,13 @@ class LocalGuide:
 
     def _choose(self) -> Step:
         """Let the chooser say what comes; False, with nothing changed, where that does not fit."""
-        assert self._chooser is not None
+        assert self._chooser is not None, "invariant: there is somebody to consult"
         candidates = readable(self._matcher.candidates(MAX_CANDIDATES))
-        prefix = self._prompt_text + self.response
-        text = self._chooser(candidates, prefix).encode()
+        answer = self._chooser.answer(Consult(tuple(candidates), self._prompt_text + self.response))
+        self._account.add(calls=answer.calls, cost=answer.cost)
+        if answer.error is not None:
+            self._error = answer.error
+        text = answer.text.encode("utf-8", "replace")
         text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
         token_ids = self._info.tokenize_bytes(text)
         if not token_ids or self._matcher.validate_tokens(token_ids) != len(token_ids):
@@ -296,7 +299,7 @@ class LocalGuide:
             self._taken_back = token_ids[keep:]
             self._matcher.rollback(len(token_ids) - keep)
         self._token_ids += token_ids[:keep]
-        self._lookup.extend(token_ids[:keep])
+        self._guesser.extend(token_ids[:keep])
         return True
 
     def _read_forced(self) -> Iterator[Event]:
@@ -323,14 +326,8 @@ class LocalGuide:
         """Tokens that may come next and that the grammar allows, to be checked in one pass."""
         if self._to_heal or not hasattr(self._sequence, "append_rows"):
             return []
-        guesses = self._lookup.guess()
         room = min(self._room() - 1, self._account.tokens_left() - 1)
-        guesses = guesses[: max(0, room)]
-        guesses = guesses[: self._matcher.validate_tokens(guesses)]
-        for number, token_id in enumerate(guesses):
-            if token_id in self._stop_token_ids:
-                return guesses[:number]
-        return guesses
+        return self._guesser.guess(self._matcher, self._stop_token_ids, room)
 
     def _forward(self, guesses: list[int]) -> NDArray[np.float32]:
         """The logits behind what is written, and behind each guess."""
@@ -407,7 +404,7 @@ class LocalGuide:
         """Write down an accepted token."""
         text = self._info.decode_bytes([token_id])
         self._token_ids.append(token_id)
-        self._lookup.extend([token_id])
+        self._guesser.extend([token_id])
         self._text += text
         return text
 

@@ -1,62 +1,95 @@
-"""Guesses at the next tokens from what was written before; the model checks them all in one pass.
+"""Guesses at the next token from what was written before, each with the odds that it is right.
 
 One idea: texts of a grammar repeat themselves, and the prompt is a hint too. What followed the last
 two or three tokens the last time may follow again (Saxena 2023, "Prompt Lookup Decoding"); and
 where the words are new, the frame around them is not: behind `"` and any word, `": "` came the last
-time. How many tokens to guess adapts to how many were right. The check is that of Leviathan et al.
-(2023).
+time. How often that was a guide is counted for each of these places, so that a guess is made only
+where it is likely to be right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TypeAlias
 
-_SHAPES = ((3, 0), (2, 0), (1, 1), (1, 2), (1, 3))
+_SHAPES = ((3, 0), (2, 0), (1, 1), (1, 2))
 """How many tokens must be the same, and how many behind them may be any."""
+
+_REACH = max(same + free for same, free in _SHAPES)
+_FADING = 0.9
+_TRUST = 2.0
+_LEAST_FAITH = 0.5
+
+Key: TypeAlias = tuple[int, ...]
+
+
+class Odds:
+    """How often guesses of some kind were right: of each by itself, and of the kind as a whole.
+
+    A guess that was not tried often is thought to be about as good as its kind. What was long ago
+    counts less.
+    """
+
+    __slots__ = ("_right", "_rights", "_tried", "_tries")
+
+    def __init__(self) -> None:
+        self._right, self._tried = 1.0, 2.0
+        self._rights: dict[Hashable, float] = {}
+        self._tries: dict[Hashable, float] = {}
+
+    def of(self, key: Hashable) -> float:
+        """The probability that the guess of this key is right."""
+        right, tries = self._rights.get(key, 0.0), self._tries.get(key, 0.0)
+        return (right + _TRUST * self._right / self._tried) / (tries + _TRUST)
+
+    def learn(self, key: Hashable, is_right: bool) -> None:
+        """Count one more try."""
+        self._rights[key] = _FADING * self._rights.get(key, 0.0) + is_right
+        self._tries[key] = _FADING * self._tries.get(key, 0.0) + 1
+        self._right += is_right
+        self._tried += 1
 
 
 class Lookup:
-    """An index of where short runs of tokens stood last."""
+    """An index of what follows short runs of tokens; what is mostly wrong there is replaced."""
 
-    __slots__ = ("_last", "_tokens", "_width", "limit")
+    __slots__ = ("_followers", "_odds", "_recent")
 
-    def __init__(self, tokens: Sequence[int], limit: int) -> None:
-        """Indexes the prompt; `limit` is the most tokens to guess at once."""
-        self.limit = limit
-        self._width = min(2.0, limit)
-        self._tokens: list[int] = []
-        self._last: dict[tuple[int, ...], int] = {}
+    def __init__(self, tokens: Sequence[int]) -> None:
+        """Indexes the prompt."""
+        self._recent: tuple[int, ...] = ()
+        self._followers: dict[Key, int] = {}
+        self._odds = {free: Odds() for _, free in _SHAPES}
         self.extend(tokens)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Index more tokens at the end."""
         for token in tokens:
-            # A run is indexed when the token behind it comes, so that none is found as its own end.
-            for same, free in _SHAPES:
-                if len(self._tokens) >= same + free:
-                    self._last[self._key(same, free)] = len(self._tokens)
-            self._tokens.append(token)
+            for key in _keys(self._recent):
+                known = self._followers.get(key)
+                if known is None:
+                    self._followers[key] = token
+                    continue
+                odds = self._odds[key[0]]
+                odds.learn(key, known == token)
+                if known != token and odds.of(key) < _LEAST_FAITH:
+                    self._followers[key] = token
+            self._recent = (*self._recent, token)[-_REACH:]
 
-    def guess(self) -> list[int]:
-        """Tokens that may come next; none where nothing like this stood before."""
-        for same, free in _SHAPES:
-            if len(self._tokens) < same + free:
-                continue
-            start = self._last.get(self._key(same, free))
-            if start is not None:
-                return self._tokens[start : start + max(1, int(self._width))]
-        return []
+    def best(self, guesses: Sequence[int] = ()) -> tuple[int, float] | None:
+        """What may follow the text and these guesses, and how probable that is."""
+        found: tuple[int, float] | None = None
+        for key in _keys((*self._recent, *guesses)[-_REACH:]):
+            token = self._followers.get(key)
+            if token is not None:
+                odds = self._odds[key[0]].of(key)
+                if found is None or odds > found[1]:
+                    found = token, odds
+        return found
 
-    def learn(self, guessed: int, right: int) -> None:
-        """Guess more next time where all were right, and about as many as were right where not."""
-        if guessed == 0:
-            return
-        self._width = (
-            min(float(self.limit), self._width + 1)
-            if right == guessed
-            else max(1.0, (self._width + right) / 2)
-        )
 
-    def _key(self, same: int, free: int) -> tuple[int, ...]:
-        end = len(self._tokens) - free
-        return (free, *self._tokens[end - same : end])
+def _keys(recent: tuple[int, ...]) -> Iterator[Key]:
+    for same, free in _SHAPES:
+        end = len(recent) - free
+        if end >= same:
+            yield (free, *recent[end - same : end])

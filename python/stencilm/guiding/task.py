@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -22,8 +22,8 @@ class Budget:
     """What a guided text may cost; where one runs out, the text is closed.
 
     Attributes:
-        calls: Calls of a text function or an endpoint, failed ones included; forward passes of a
-            local model.
+        calls: Calls of text functions and endpoints, failed ones included; forward passes of local
+            models.
         tokens: Tokens of output, those taken back included. A text function that tells none is
             counted with one token for four bytes.
         seconds: Wall clock. A call that runs is not cut short; endpoints get what is left as their
@@ -54,7 +54,8 @@ class Usage:
     """What a guided text cost.
 
     Attributes:
-        calls: Calls of the text function or endpoint; for a local model, forward passes.
+        calls: Calls of the text function or endpoint; for a local model, forward passes. Those of a
+            target model are among them.
         prompt_tokens: Tokens of input of all calls together; for a local model, of the prompt.
         output_tokens: Tokens that were written or drawn, discarded ones included.
         discarded_tokens: Those of them that were taken back.
@@ -77,13 +78,12 @@ class Usage:
     cost: float = 0.0
     is_estimate: bool = False
 
-    def plus(self, **counts: float) -> Usage:
-        """This and more."""
-        return replace(self, **{name: getattr(self, name) + n for name, n in counts.items()})
-
     def to_json(self) -> dict[str, Any]:
         """The numbers as JSON-ready values."""
         return asdict(self)
+
+
+_COUNTS = tuple(count.name for count in fields(Usage) if count.name != "is_estimate")
 
 
 class Correction(NamedTuple):
@@ -214,31 +214,40 @@ def shown(text: bytes) -> str:
     return text.decode("utf-8", "backslashreplace")
 
 
-@dataclass(slots=True)
 class Account:
     """Adds up what a text costs while a loop runs, and says when that is enough."""
 
-    budget: Budget
-    usage: Usage = field(default_factory=Usage)
-    started: float = field(default_factory=perf_counter)
+    __slots__ = ("_counts", "_started", "budget", "is_estimate")
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.is_estimate = False
+        self._started = perf_counter()
+        self._counts: dict[str, Any] = dict.fromkeys(_COUNTS, 0) | {"cost": 0.0}
+
+    @property
+    def usage(self) -> Usage:
+        """What it cost so far."""
+        return Usage(**self._counts, is_estimate=self.is_estimate)
 
     @property
     def seconds(self) -> float:
         """Wall clock so far."""
-        return perf_counter() - self.started
+        return perf_counter() - self._started
 
     def add(self, **counts: float) -> None:
         """Count these towards the usage."""
-        self.usage = self.usage.plus(**counts)
+        for name, count in counts.items():
+            self._counts[name] += count
 
     def exhausted(self) -> str | None:
         """Which budget has run out; None where none has."""
-        budget, usage = self.budget, self.usage
-        if usage.calls >= budget.calls:
+        budget, counts = self.budget, self._counts
+        if counts["calls"] >= budget.calls:
             return f"the budget of {budget.calls} calls is spent"
-        if usage.output_tokens + usage.forced_tokens >= budget.tokens:
+        if self.tokens_left() == 0:
             return f"the budget of {budget.tokens} tokens is spent"
-        if budget.cost is not None and usage.cost >= budget.cost:
+        if budget.cost is not None and counts["cost"] >= budget.cost:
             return f"the budget of {budget.cost:g} is spent"
         if self.seconds >= budget.seconds:
             return f"the budget of {budget.seconds:g} seconds is spent"
@@ -246,5 +255,5 @@ class Account:
 
     def tokens_left(self) -> int:
         """Tokens that may still be written."""
-        usage = self.usage
-        return max(0, self.budget.tokens - usage.output_tokens - usage.forced_tokens)
+        spent: int = self._counts["output_tokens"] + self._counts["forced_tokens"]
+        return max(0, self.budget.tokens - spent)

@@ -9,8 +9,8 @@ is answered (`drafts.Ask`), so that functions, coroutines and tests drive it ali
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,17 +31,17 @@ from stencilm.generation.trace import (
 )
 from stencilm.grammar import Grammar
 from stencilm.guiding.backtrack import cut_place, nearest, place_of_text, readable
-from stencilm.guiding.drafts import Answer, Ask, AskKind
+from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
 from stencilm.guiding.task import Account, Guided, Options, Status
 from stencilm.matcher import GrammarMatcher
 
-Chooser: TypeAlias = Callable[[Sequence[Candidate], str], str]
-Asking: TypeAlias = Generator[Event | Ask, Answer | None, Any]
+Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 
 MAX_CANDIDATES = 16
 MAX_FAILURES = 3
 MAX_BIASED_TOKENS = 300
 _BYTES_FOR_A_TOKEN = 4
+_LEAST_LOOKAHEAD = 4
 _WHOLE_RUN = 65_000
 
 
@@ -66,7 +66,7 @@ class TextGuide:
         options: How to draft and when to stop.
         means: What the drafter can do.
         vocab_size: The number of tokens of the matcher's vocabulary.
-        chooser: Chooses among candidates before the drafter is asked; None where there is none.
+        has_chooser: There is somebody to consult about candidates before the drafter is asked.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TextGuide:
         options: Options,
         means: Means,
         vocab_size: int,
-        chooser: Chooser | None = None,
+        has_chooser: bool = False,
     ) -> None:
         self.trace = Trace()
         self.account = Account(options.budget)
@@ -88,7 +88,8 @@ class TextGuide:
         self._options = options
         self._means = means
         self._vocab_size = vocab_size
-        self._chooser = chooser
+        self._has_chooser = has_chooser
+        self._lookahead = options.token_lookahead
         self._text = bytearray()
         self._failures = 0
         self._error: Exception | None = None
@@ -154,7 +155,7 @@ class TextGuide:
         budget = self._options.budget
         max_tokens = self.account.tokens_left()
         if kind == "draft" and self._means.drafts_in_parts:
-            max_tokens = min(self._options.token_lookahead, max_tokens)
+            max_tokens = min(self._lookahead, max_tokens)
         sampling = self._options.sampling
         answer = yield Ask(
             kind=kind,
@@ -171,30 +172,39 @@ class TextGuide:
             seed=sampling.seed,
             **more,
         )
+        return (yield from self._counted(answer))
+
+    def _consult(self, candidates: Sequence[Candidate]) -> Generator[Any, Answer | None, Answer]:
+        """What the chooser says comes next."""
+        prompt = self._prompt if isinstance(self._prompt, str) else ""
+        answer = yield Consult(tuple(candidates), prompt + self.response)
+        assert answer is not None, "invariant: a question is answered"
+        return (yield from self._counted(answer)) if answer.calls else answer
+
+    def _counted(self, answer: Answer | None) -> Generator[Event, Any, Answer]:
+        """Count what an answer cost; numbers that nobody told are estimated from lengths."""
         assert answer is not None, "invariant: a question is answered"
         estimated = answer.error is None and answer.output_tokens is None
         output = answer.output_tokens or (_tokens(answer.text) if estimated else 0)
         given = answer.prompt_tokens or (_tokens(f"{self._prompt}{self.response}"))
-        if estimated:
-            self.account.usage = replace(self.account.usage, is_estimate=True)
+        self.account.is_estimate |= estimated
         self.account.add(
-            calls=1,
+            calls=answer.calls,
             prompt_tokens=given,
             output_tokens=output,
             cached_tokens=answer.cached_tokens,
             cost=answer.cost,
         )
-        if answer.error is not None:
-            self._error = answer.error
+        error = answer.error
+        if error is not None:
+            self._error = error
         yield Called(
             means=answer.means,
             prompt_tokens=given,
             output_tokens=output,
             cached_tokens=answer.cached_tokens,
             seconds=answer.seconds,
-            error=None
-            if answer.error is None
-            else f"{type(answer.error).__name__}: {answer.error}",
+            error=None if error is None else f"{type(error).__name__}: {error}",
         )
         return answer
 
@@ -213,6 +223,7 @@ class TextGuide:
         if verdict.status == "dead" and not self._has_draft:
             draft = yield from self._skip_to_text(draft)
             verdict = self._matcher.longest_valid_prefix(draft)
+        self._adapt(answer, draft, verdict.valid_bytes)
         if verdict.status == "dead":
             yield from self._backtrack(draft, verdict.valid_bytes)
             return
@@ -227,6 +238,18 @@ class TextGuide:
         elif is_empty or (self._was_blank and not draft.strip()):
             yield from self._correct(b"", "the draft ended before the text was complete")
         self._was_blank = not draft.strip()
+
+    def _adapt(self, answer: Answer, draft: bytes, valid: int) -> None:
+        """Ask for about as much next time as was of use, and for more where all of it was.
+
+        A dead stream is cut short anyway, so there a shorter draft would only cost calls.
+        """
+        most = self._options.token_lookahead
+        if valid == len(draft):
+            self._lookahead = min(most, 2 * self._lookahead)
+        elif not answer.is_cut:
+            right = -(-valid // _BYTES_FOR_A_TOKEN)
+            self._lookahead = max(min(_LEAST_LOOKAHEAD, most), (self._lookahead + right) // 2)
 
     def _backtrack(self, draft: bytes, valid: int) -> Asking:
         """Keep the part of a dead draft that fits, and put a candidate behind it."""
@@ -251,7 +274,7 @@ class TextGuide:
         """Whether what came behind a whole text is a slip, and not talk."""
         if nearest(candidates, rest) is not None:
             return True
-        can_choose = self._chooser is not None or self._means.choose
+        can_choose = self._has_chooser or self._means.choose
         return can_choose and any(isinstance(candidate, Literal) for candidate in candidates)
 
     def _correct(
@@ -281,18 +304,22 @@ class TextGuide:
 
     def _chosen(
         self, rest: bytes, candidates: Sequence[Candidate]
-    ) -> Generator[Event | Ask, Answer | None, tuple[bytes, str]]:
+    ) -> Generator[Event | Ask | Consult, Answer | None, tuple[bytes, str]]:
         """What comes next, and who says so."""
         forced = self._matcher.find_jump_forward_string()
         if forced:
             return (forced.rstrip() or forced).encode(), "forced"
-        if self._chooser is not None:
-            prompt = self._prompt if isinstance(self._prompt, str) else ""
-            return self._chooser(candidates, prompt + self.response).encode(), "chooser"
+        can_ask = self.account.exhausted() is None
+        if self._has_chooser and can_ask:
+            answer = yield from self._consult(candidates)
+            if answer.text:
+                return answer.text.encode("utf-8", "replace"), "chooser"
+            can_ask = self.account.exhausted() is None
         options = tuple(c.text for c in candidates if isinstance(c, Literal))
         tokens = self._few_tokens()
         is_open = len(options) < len(candidates)
-        if self._means.choose and (tokens or (len(options) > 1 and not is_open)):
+        can_choose = self._means.choose and (tokens or (len(options) > 1 and not is_open))
+        if can_choose and can_ask:
             answer = yield from self._ask("choose", options=options, allowed_tokens=tokens)
             if answer.error is None and answer.text:
                 return answer.text.encode("utf-8", "replace"), answer.means

@@ -32,6 +32,13 @@ class KeyValueCache:
         if hasattr(self.cache, "activate_past_recording"):
             self.cache.activate_past_recording()
 
+    @property
+    def sees_everything(self) -> bool:
+        """Whether each layer grows and attends to all that was read, so that one mask fits all."""
+        return not any(
+            _is_static(layer) or getattr(layer, "is_sliding", False) for layer in self.cache.layers
+        )
+
     def crop(self, num_tokens: int) -> bool:
         """Keep the first `num_tokens` positions; False, with nothing changed, where that fails."""
         remove = self.num_tokens - num_tokens

@@ -27,6 +27,7 @@ from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
 
 _HUB_TIMEOUT = 10.0  # seconds
+_FEW_TOKENS = 32
 
 
 class TransformersRunner:
@@ -49,6 +50,7 @@ class TransformersRunner:
         self._is_small = num_parameters <= SMALL_MODEL and model.device.type == "cpu"
         self._has_cache = "past_key_values" in parameters
         self._takes_positions = {"attention_mask", "position_ids"} <= parameters.keys()
+        self._takes_own_masks: bool | None = None  # found out when it first matters
 
     @property
     def context_size(self) -> int | None:
@@ -82,6 +84,17 @@ class TransformersRunner:
         `token_ids` holds one list for each sequence of the batch, all of one length. The result is
         float32, shape [batch, rows, width].
         """
+        if cache is not None and not more and self._is_worth_a_mask(token_ids, cache):
+            more = {"attention_mask": _mask_behind(cache.num_tokens, len(token_ids[0]))}
+        return self._run(token_ids, cache, rows, more)
+
+    def _run(
+        self,
+        token_ids: Sequence[Sequence[int]],
+        cache: KeyValueCache | None,
+        rows: int,
+        more: dict[str, Any],
+    ) -> NDArray[np.float32]:
         options: dict[str, Any] = {"logits_to_keep": rows} if self._keeps_last_logits_only else {}
         if cache is not None:
             options |= {"past_key_values": cache.cache, "use_cache": True}
@@ -95,6 +108,34 @@ class TransformersRunner:
             cache.num_tokens += input_ids.shape[1]
         # A copy: the loop writes into the rows, and a float32 CPU tensor would share its memory.
         return np.array(logits.float().cpu().numpy(), dtype=np.float32)
+
+    def _is_worth_a_mask(self, token_ids: Sequence[Sequence[int]], cache: KeyValueCache) -> bool:
+        """Whether to make the attention mask here: for few tokens that follow many.
+
+        transformers makes one by a rule of indices, and each layer turns it into numbers; measured
+        with the embedded model, a pass over two tokens then costs 1.28 times one over a single
+        token, and 1.21 times with a mask that is made of numbers once.
+        """
+        if not self._is_small or len(token_ids) > 1 or not 1 < len(token_ids[0]) <= _FEW_TOKENS:
+            return False
+        if cache.num_tokens == 0 or not cache.sees_everything:
+            return False
+        if self._takes_own_masks is None:
+            self._takes_own_masks = self._own_masks_work()
+        return self._takes_own_masks
+
+    def _own_masks_work(self) -> bool:
+        """Try whether the model reads a mask of numbers as its own: not all of them do."""
+        results = []
+        tries: list[dict[str, Any]] = [{}, {"attention_mask": _mask_behind(3, 2)}]
+        for more in tries:
+            cache = self.new_cache()
+            self._run([[0, 1, 2]], cache, 1, {})
+            try:
+                results.append(self._run([[1, 0]], cache, 2, more))
+            except Exception:  # whatever a model says of a mask that it does not expect
+                return False
+        return bool(np.allclose(results[0], results[1], atol=1e-4))
 
 
 class TransformersModel(TransformersRunner):
@@ -258,6 +299,14 @@ def load_transformers(
         reason = _first_sentence(error)
         raise ModelError(f"cannot load the model {str(source)!r}: {reason}") from error
     return TransformersModel(model, tokenizer)
+
+
+def _mask_behind(past: int, length: int) -> NDArray[np.float32]:
+    """What is added to the scores of attention so that no token sees those behind it."""
+    mask = np.zeros((1, 1, length, past + length), dtype=np.float32)
+    for row in range(length - 1):
+        mask[..., row, past + row + 1 :] = -np.inf
+    return mask
 
 
 def _require_on_hub(name: str) -> None:

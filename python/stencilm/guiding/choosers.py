@@ -1,0 +1,178 @@
+"""Choosing among candidates: by a model's probabilities, or by the number that a function answers.
+
+One idea: a choice is a generator that yields the call to make and is sent what it gave. So the same
+lines serve callers that wait and callers that await, and an event loop is never held up.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any, TypeAlias
+
+from stencilm.candidates import Candidate, Literal, Pattern
+from stencilm.errors import StencilError
+from stencilm.grammar import Grammar
+from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
+from stencilm.guiding.texts import byte_matcher
+from stencilm.output_types import alternatives
+
+_CHOICE_TOKENS = 32
+
+Choosing: TypeAlias = Generator[Callable[[], Any], Any, Answer]
+
+
+def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_model: Any) -> str:
+    """The candidate that a model prefers behind a prefix; for a pattern, a text that it writes.
+
+    Args:
+        candidates: What may come; a plain str stands for itself.
+        prefix: The text so far, the prompt included.
+        target_model: A `stencilm.Model`, which takes the most probable of them; an API model; or
+            any `fn(prompt) -> str`, which is given the texts with numbers and answers with one.
+
+    Raises:
+        ValueError: There is no candidate.
+    """
+    given = tuple(Literal(one) if isinstance(one, str) else one for one in candidates)
+    if not given:
+        raise ValueError("there are no candidates to choose from")
+    answer = Chooser(target_model).answer(Consult(given, prefix))
+    if answer.error is not None:
+        raise answer.error
+    return answer.text
+
+
+def chooser_of(target_model: Any) -> Chooser | None:
+    """The chooser of a target model, if there is one."""
+    if target_model is None or isinstance(target_model, Chooser):
+        return target_model
+    return Chooser(target_model)
+
+
+class Chooser:
+    """Answers which of some candidates comes; a call that fails is an answer with an error.
+
+    Raises TypeError for a target model that is none.
+    """
+
+    def __init__(self, target_model: Any) -> None:
+        if not callable(target_model):
+            raise TypeError(
+                f"target_model is a {type(target_model).__name__}, but must be a stencilm.Model, "
+                "an API model, or a function of a prompt"
+            )
+        self._target = target_model
+        self.is_async = getattr(target_model, "is_async", False) or is_coroutine_function(
+            target_model
+        )
+
+    def answer(self, consult: Consult) -> Answer:
+        """The choice; no text where there is nothing to choose from."""
+        if self.is_async:
+            raise TypeError("the target model is asynchronous: await stencilm.aguide")
+        started = perf_counter()
+        steps = self._choice(consult)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(call())
+        except StopIteration as end:
+            return _answered(end)
+        except Exception as error:
+            return Answer(means="chooser", error=error, seconds=perf_counter() - started)
+
+    async def answer_async(self, consult: Consult) -> Answer:
+        """The same, awaited; what is no coroutine function runs in a thread."""
+        from asyncio import to_thread
+
+        started = perf_counter()
+        steps = self._choice(consult)
+        try:
+            call = next(steps)
+            while True:
+                given = await to_thread(call)
+                call = steps.send(await given if inspect.isawaitable(given) else given)
+        except StopIteration as end:
+            return _answered(end)
+        except Exception as error:
+            return Answer(means="chooser", error=error, seconds=perf_counter() - started)
+
+    def _choice(self, consult: Consult) -> Choosing:
+        started = perf_counter()
+        literals = [one.text for one in consult.candidates if isinstance(one, Literal)]
+        if len(consult.candidates) == len(literals) < 2:
+            return Answer(text="".join(literals), means="chooser", calls=0)
+        grammar = candidates_grammar(consult.candidates)
+        if hasattr(self._target, "short"):
+            guided = yield partial(
+                self._target.short, consult.prefix, grammar, max_tokens=_CHOICE_TOKENS
+            )
+            usage = guided.usage
+            return Answer(
+                text=guided.response, means="chooser", seconds=perf_counter() - started,
+                prompt_tokens=usage.prompt_tokens, output_tokens=usage.output_tokens,
+                cached_tokens=usage.cached_tokens, cost=usage.cost, calls=usage.calls,
+            )  # fmt: skip
+        if hasattr(self._target, "backend"):
+            generation = yield partial(
+                self._target.generate, consult.prefix, grammar, max_tokens=_CHOICE_TOKENS
+            )
+            stats = generation.stats
+            return Answer(
+                text=generation.text, means="chooser", seconds=perf_counter() - started,
+                prompt_tokens=stats.prompt_tokens, output_tokens=stats.tokens,
+                calls=stats.forward_passes,
+            )  # fmt: skip
+        question = _question(consult.prefix, literals) if literals else consult.prefix
+        text = yield partial(self._target, question)
+        chosen = (picked(text, literals) or literals[0]) if literals else _beginning(text, grammar)
+        return Answer(text=chosen, means="chooser", seconds=perf_counter() - started)
+
+
+def candidates_grammar(candidates: Sequence[Candidate]) -> Grammar:
+    """The grammar of the texts of some candidates."""
+    literals = [c.text for c in candidates if isinstance(c, Literal)]
+    grammars = [Grammar.from_regex(alternatives(literals))] if literals else []
+    grammars += [Grammar.from_regex(c.regex) for c in candidates if isinstance(c, Pattern)]
+    return grammars[0] if len(grammars) == 1 else Grammar.union(*grammars)
+
+
+def numbered(options: Sequence[str]) -> str:
+    """A list of options for a model that answers with a number."""
+    return "\n".join(f"{number}. {option}" for number, option in enumerate(options, start=1))
+
+
+def picked(answer: str, options: Sequence[str]) -> str | None:
+    """The option that an answer names by its number or its text; None where it names none."""
+    number = re.search(r"\d+", answer)
+    if number is not None and 1 <= int(number.group()[:6]) <= len(options):
+        return options[int(number.group()[:6]) - 1]
+    stripped = answer.strip().strip("\"'`.")
+    return next((option for option in options if option.strip() == stripped), None)
+
+
+def _question(prefix: str, literals: Sequence[str]) -> str:
+    return (
+        f"{prefix}\n\nWhich of these comes next in the text above?\n{numbered(literals)}\n"
+        "Answer with the number only: "
+    )
+
+
+def _beginning(text: str, grammar: Grammar) -> str:
+    """As much of a text as fits, or else the shortest text that does."""
+    matcher = byte_matcher(grammar)
+    draft = text.strip().encode("utf-8", "replace")
+    valid = draft[: matcher.longest_valid_prefix(draft).valid_bytes].decode("utf-8", "ignore")
+    try:
+        return valid or matcher.shortest_completion().decode()
+    except StencilError:
+        return valid
+
+
+def _answered(end: StopIteration) -> Answer:
+    answer: Answer = end.value
+    return answer
