@@ -8,15 +8,16 @@ random weights, for the cost of a token. Each way writes the same grammar behind
 * mask + forced: the same, with forced text read without passes;
 * guide: drafted freely, corrected, with forced text and guesses.
 
-Seconds are those of the processor, so that a busy machine changes little; small models run on one
-thread, where that is the time that an idle machine takes.
+Seconds are those of the processor, and the ways take turns step by step, so that a busy machine
+changes little; small models run on one thread, where that is the time that an idle machine takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -27,6 +28,8 @@ import numpy as np
 import stencilm
 from bench import records
 from stencilm.generation.loop import Decoding
+from stencilm.guiding.api import local_guide
+from stencilm.guiding.task import Options
 from stencilm.guiding.texts import compiler_of
 
 SIZES = (10, 20, 30, 40)
@@ -60,8 +63,33 @@ def backend(shape: str) -> Any:
     )
 
 
-def naive(model: Any, compiled: Any, prompt_ids: list[int], limit: int) -> tuple[int, int]:
-    """Tokens and passes; the mask tries every token on the matcher and takes it back."""
+@dataclass
+class Run:
+    """One text being written: iterating gives the number of tokens after each step."""
+
+    steps: Iterator[int]
+    tokens: int = 0
+    passes: int = 0
+    seconds: float = 0.0
+
+
+def started(way: str, model: Any, n: int, limit: int) -> Run:
+    # The compiler of `guide`, so that none of the ways compiles while its clock runs.
+    compiler = compiler_of(model.tokenizer_info)
+    compiled = compiler.compile_grammar(grammar(n))
+    prompt = PROMPT.format(n=n)
+    run = Run(iter(()))
+    if way == "guide":
+        run.steps = guided(run, model, compiler, n, prompt, limit)
+    elif way == "naive":
+        run.steps = naive(run, model, compiled, model.backend.encode(prompt), limit)
+    else:
+        run.steps = masked(run, way, model, compiled, model.backend.encode(prompt), limit)
+    return run
+
+
+def naive(run: Run, model: Any, compiled: Any, prompt_ids: list[int], limit: int) -> Iterator[int]:
+    """Its mask tries every token on the matcher and takes it back."""
     matcher = stencilm.GrammarMatcher(compiled)
     sequence = model.backend.start(prompt_ids)
     unread: list[int] = []
@@ -74,69 +102,84 @@ def naive(model: Any, compiled: Any, prompt_ids: list[int], limit: int) -> tuple
                 row[token_id] = -np.inf
         token_id = int(row.argmax())
         assert matcher.accept_token(token_id)
+        run.passes += 1
         if matcher.is_terminated():
-            return count, count + 1
+            return
         unread = [token_id]
-    return limit, limit
+        yield count + 1
 
 
-def run(way: str, model: Any, n: int, limit: int) -> dict[str, float]:
-    # The compiler of `guide`, so that none of the ways compiles while its clock runs.
-    compiled = compiler_of(model.tokenizer_info).compile_grammar(grammar(n))
-    prompt = PROMPT.format(n=n)
-    prompt_ids = model.backend.encode(prompt)
-    start = process_time()
-    if way == "naive":
-        tokens, passes = naive(model, compiled, prompt_ids, limit)
-        seconds = process_time() - start
-    elif way == "guide":
-        result = stencilm.guide(
-            model, grammar(n), prompt, token_healing=False, max_grammar_corrections=10_000,
-            budget=stencilm.Budget(tokens=limit),
-        )  # fmt: skip
-        seconds = process_time() - start
-        assert result.is_valid
-        passes = result.usage.calls
-        # What stands, in the tokens that it was read and written in.
-        tokens = sum(
-            len(getattr(event, "token_ids", ())) or int(event.kind in ("sampled", "corrected"))
-            for event in result.trace
-            if event.kind in ("sampled", "corrected", "forced")
-        )
-    else:
-        decoding = Decoding(
-            model.backend, stencilm.GrammarMatcher(compiled), prompt_ids, max_tokens=limit,
-            fast_forward=way != "mask",
-        )  # fmt: skip
-        for _ in decoding:
-            pass
-        seconds = process_time() - start
-        tokens, passes = len(decoding.token_ids), decoding.stats.forward_passes
-    return {"tokens": tokens, "passes": passes, "tokens/s": tokens / seconds}
+def masked(
+    run: Run, way: str, model: Any, compiled: Any, prompt_ids: list[int], limit: int
+) -> Iterator[int]:
+    decoding = Decoding(
+        model.backend, stencilm.GrammarMatcher(compiled), prompt_ids, max_tokens=limit,
+        fast_forward=way != "mask",
+    )  # fmt: skip
+    for _ in decoding:
+        yield len(decoding.token_ids)
+    run.passes = decoding.stats.forward_passes
+
+
+def guided(run: Run, model: Any, compiler: Any, n: int, prompt: str, limit: int) -> Iterator[int]:
+    options = Options(
+        token_healing=False, max_grammar_corrections=10_000, budget=stencilm.Budget(tokens=limit)
+    )
+    loop = local_guide(model.backend, compiler, grammar(n), prompt, options=options)
+    tokens = 0
+    for event in loop:
+        if event.kind in ("sampled", "corrected"):
+            tokens += 1
+        elif event.kind == "forced":
+            tokens += len(getattr(event, "token_ids", ()))
+        yield tokens
+    result = loop.result()
+    assert result.is_valid
+    run.passes = result.usage.calls
+
+
+def race(model: Any, ways: Sequence[str], n: int, limit: int) -> dict[str, Run]:
+    """All ways, each a step at a time: always the one that has written least.
+
+    So whatever else the machine does falls on all of them alike.
+    """
+    runs = {way: started(way, model, n, limit) for way in ways}
+    live = set(ways)
+    while live:
+        way = min(live, key=lambda way: (runs[way].tokens, ways.index(way)))
+        run = runs[way]
+        start = process_time()
+        tokens = next(run.steps, None)
+        run.seconds += process_time() - start
+        if tokens is None:
+            live.discard(way)
+        else:
+            run.tokens = tokens
+    return runs
 
 
 Found = dict[str, dict[str, dict[str, float]]]
 """For each way and each number of pairs: what was found."""
 
 
-def measure(shape: str, rounds: int, limit: int, sizes: Sequence[int]) -> Found:
-    """Medians of some rounds, the ways taking turns.
-
-    Rates are compared with that of masked decoding in the same round, so that what else the machine
-    does falls on both.
-    """
+def measure(
+    shape: str, rounds: int, limit: int, sizes: Sequence[int], ways: Sequence[str] = WAYS
+) -> Found:
+    """Medians of some rounds; rates are compared with that of masked decoding in the same round."""
     model = backend(shape)
-    for way in WAYS[1:]:
-        run(way, model, sizes[0], 30)  # warm up
-    found: Found = {way: {} for way in WAYS}
+    race(model, ways, sizes[0], 30)  # warm up
+    found: Found = {way: {} for way in ways}
     for n in sizes:
-        taken = [{way: run(way, model, n, limit) for way in WAYS} for _ in range(rounds)]
-        for way in WAYS:
-            rates = sorted(one[way]["tokens/s"] for one in taken)
-            ratios = sorted(one[way]["tokens/s"] / one["mask"]["tokens/s"] for one in taken)
+        taken = [race(model, ways, n, limit) for _ in range(rounds)]
+        for way in ways:
+            rates = sorted(one[way].tokens / one[way].seconds for one in taken)
+            ratios = sorted(
+                one[way].tokens / one[way].seconds / one["mask"].tokens * one["mask"].seconds
+                for one in taken
+            )
             found[way][str(n)] = {
-                "tokens": taken[0][way]["tokens"],
-                "passes": taken[0][way]["passes"],
+                "tokens": taken[0][way].tokens,
+                "passes": taken[0][way].passes,
                 "tokens/s": round(median(rates), 1),
                 "least": round(rates[0], 1),
                 "greatest": round(rates[-1], 1),
