@@ -92,6 +92,15 @@ def test_a_limit_may_be_raised() -> None:
     assert GrammarMatcher(compiled).accept_string("17")
 
 
+@pytest.mark.parametrize("made", [Grammar.from_ebnf, Grammar.from_lark, Grammar.from_regex])
+def test_a_text_that_no_limit_lets_in_is_not_told_to_raise_one(made: Any) -> None:
+    text = 'root ::= "' + "a" * (1 << 20) + '"'
+    with pytest.raises(LimitExceeded, match=r"at most 1048576 are accepted; split it$"):
+        made(text)
+    with pytest.raises(LimitExceeded, match=r"at most 10 are accepted; split it, or raise"):
+        compiler(schema_bytes=10).compile_grammar(text)
+
+
 def test_what_only_bounds_what_is_kept_changes_no_mask() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
     text = '{"a": "xyz", "b": [1, {"c": null}]}'

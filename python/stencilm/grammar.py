@@ -27,6 +27,8 @@ OnUnsupported: TypeAlias = Literal["error", "relax"]
 DEFAULT_MAX_WHITESPACE = 64
 _BLANKS = " \t\n\r"
 _MAX_COUNT = 2**32 - 1
+# Of EBNF, Lark and patterns, whatever the limits say.
+_LONGEST_TEXT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ class Grammar:
         Raises:
             GrammarSyntaxError: The text is not well formed, or a name is missing; has line and
                 column.
-            UnsupportedFeature: Something cannot be enforced exactly, such as `max_tokens`.
+            UnsupportedFeature: Something cannot be enforced exactly, such as a declared name.
             Unsatisfiable: No text matches.
             LimitExceeded: The text is too long or too costly.
         """
@@ -515,7 +517,7 @@ class StructuralTagSource:
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the tag."""
-        _check_length("the structural tag", self.text, limits)
+        _check_length("the structural tag", self.text, limits, longest=limits.schema_bytes + 1)
         return _core.Grammar.from_structural_tag(
             self.text, limits.schema_bytes, limits.grammar_expressions
         )
@@ -553,12 +555,14 @@ def _combine(how: Literal["concat", "union"], parts: list[_core.Grammar]) -> _co
     return _core.Grammar.concat(parts) if how == "concat" else _core.Grammar.union(parts)
 
 
-def _check_length(name: str, text: str, limits: Limits) -> None:
+def _check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:
+    """Refuses a text that is longer than the limits allow, or than they can."""
     length = len(text) if text.isascii() else len(text.encode())
-    if length > limits.schema_bytes:
+    bound = min(limits.schema_bytes, longest)
+    if length > bound:
+        way_out = ", or raise `schema_bytes` of the limits" if bound < longest else ""
         raise LimitExceeded(
-            f"{name} has {length} bytes and at most {limits.schema_bytes} are accepted; split it, "
-            "or raise `schema_bytes` of the limits"
+            f"{name} has {length} bytes and at most {bound} are accepted; split it{way_out}"
         )
 
 
