@@ -1,12 +1,13 @@
 //! One case of fuzzing: bytes choose a grammar, a vocabulary and walks, and everything that must hold is checked.
 //!
-//! The flow is one way: bytes ([`Choices`]) → a grammar ([`grammars`], or a text from [`notations`]) × a vocabulary
+//! The flow is one way: bytes ([`Choices`]) → a grammar ([`grammars`], or a text from [`notations`] or [`lark`]) × a vocabulary
 //! ([`vocabularies`]) → walks ([`walks`]), judged by the slow mask and by a recogniser of its own ([`oracle`]). Bytes make
 //! a failure small by making the input small ([`minimize`]), and let a coverage-guided fuzzer choose.
 
 pub mod choices;
 pub mod exprs;
 pub mod grammars;
+pub mod lark;
 pub mod minimize;
 pub mod notations;
 pub mod oracle;
@@ -61,10 +62,12 @@ pub enum Source {
     Regex,
     /// A random JSON Schema.
     JsonSchema,
+    /// A random Lark text.
+    Lark,
 }
 
 /// All sources.
-pub const SOURCES: [Source; 4] = [Source::Nodes, Source::Containers, Source::Regex, Source::JsonSchema];
+pub const SOURCES: [Source; 5] = [Source::Nodes, Source::Containers, Source::Regex, Source::JsonSchema, Source::Lark];
 
 /// Checks the case that the bytes choose, whatever its source.
 ///
@@ -77,8 +80,16 @@ pub fn fuzz_one(data: &[u8]) -> Counts {
 }
 
 fn source(choices: &mut Choices<'_>) -> Source {
-    [Source::Nodes, Source::Nodes, Source::Containers, Source::Containers, Source::Regex, Source::JsonSchema]
-        [choices.below(6)]
+    const DRAWN: [Source; 7] = [
+        Source::Nodes,
+        Source::Nodes,
+        Source::Containers,
+        Source::Containers,
+        Source::Regex,
+        Source::JsonSchema,
+        Source::Lark,
+    ];
+    DRAWN[choices.below(DRAWN.len())]
 }
 
 /// The grammar that the bytes choose, as text for people.
@@ -95,6 +106,7 @@ fn grammar(source: Source, choices: &mut Choices<'_>) -> (Option<Grammar>, Strin
         Source::Containers => (grammars::random_container(choices), "containers".to_owned()),
         Source::Regex => notations::regex(choices),
         Source::JsonSchema => notations::json_schema(choices),
+        Source::Lark => lark::lark(choices),
     }
 }
 

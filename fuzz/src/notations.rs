@@ -204,7 +204,7 @@ fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
 }
 
 /// Now and then cuts, doubles or replaces a few characters.
-fn damage(choices: &mut Choices<'_>, text: &mut String) {
+pub(crate) fn damage(choices: &mut Choices<'_>, text: &mut String) {
     if !choices.chance(10) || text.is_empty() {
         return;
     }

@@ -103,7 +103,7 @@ impl<'a> Oracle<'a> {
             }
             Node::Repeat { body, min, max } => self.repeat(*body, *min, *max, at)?,
             Node::Rule(rule) => self.ends(grammar.rule(*rule).body, at)?,
-            Node::Capture { body, .. } => self.ends(*body, at)?,
+            Node::Marked { body, .. } => self.ends(*body, at)?,
             Node::Members(members) => self.members(*members, at)?,
             Node::Items(items) => self.items(grammar.items(*items), at)?,
             Node::Token(pattern) => {

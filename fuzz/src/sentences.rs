@@ -58,7 +58,7 @@ impl<'a> Sentences<'a> {
                 parts.extend((0..rounds).map(|_| Part::Node(*body)));
             }
             Node::Rule(rule) => parts.push(Part::Node(self.grammar.rule(*rule).body)),
-            Node::Capture { body, .. } => parts.push(Part::Node(*body)),
+            Node::Marked { body, .. } => parts.push(Part::Node(*body)),
             Node::Members(members) => {
                 let written = self.members(self.grammar.members(*members), choices)?;
                 parts.extend(written.into_iter().rev());

@@ -49,7 +49,7 @@ fn line(grammar: &Grammar, node: NodeId, child: &mut dyn FnMut(NodeId) -> String
             format!("{items:?} of {}", elements.join(" "))
         }
         Node::Token(pattern) => format!("{pattern:?}"),
-        Node::Capture { name, body } => format!("capture {name} {}", child(*body)),
+        Node::Marked { mark, body } => format!("{mark:?} {}", child(*body)),
     }
 }
 

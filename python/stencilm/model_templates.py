@@ -171,6 +171,16 @@ TEMPLATES: dict[str, ToolTemplate] = {
         think_prefilled=True,
         models=("*minimax-m2*",),
     ),
+    "minimax_m3": ToolTemplate(
+        call=']<]minimax[>[<invoke name="$name">$arguments]<]minimax[>[</invoke>\n',
+        trigger="]<]minimax[>[<tool_call>",
+        style="minimax_m3_xml",
+        section=("]<]minimax[>[<tool_call>\n", "]<]minimax[>[</tool_call>"),
+        separator="",
+        think=("<mm:think>", "</mm:think>"),
+        think_prefilled=True,
+        models=("*minimax-m3*",),
+    ),
     "cohere": ToolTemplate(
         call='{"tool_call_id": "$id", "tool_name": $json_name, "parameters": $arguments}',
         trigger="<|START_ACTION|>",

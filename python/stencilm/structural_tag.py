@@ -19,6 +19,7 @@ Style: TypeAlias = Literal[
     "json",
     "qwen_xml",
     "minimax_xml",
+    "minimax_m3_xml",
     "deepseek_xml",
     "deepseek_v4_1_xml",
     "glm_xml",
@@ -84,10 +85,14 @@ class RegexFormat(_Value):
 
 
 class AnyTextFormat(_Value):
-    """Any text in which none of `excludes` comes, of at most `max_chars` characters."""
+    """Any text in which none of `excludes` comes, of at most `max_chars` characters.
+
+    With `max_tokens` it ends as soon as so many tokens have begun within it.
+    """
 
     type: Literal["any_text"] = "any_text"
     excludes: tuple[str, ...] = ()
+    max_tokens: int | None = None
     max_chars: int | None = None
 
 

@@ -66,6 +66,7 @@ class TextsMatcher:
         self.needs_stop_token = needs_stop_token
         self.forces = forces
         self.stop_token_ids = [STOP]
+        self.temperature: float | None = None
 
     def allowed(self) -> set[int]:
         at = len(self.written)

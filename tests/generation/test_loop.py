@@ -200,3 +200,33 @@ def test_forced_tokens_stop_where_the_context_is_full(toys: Any) -> None:
 def test_max_tokens_must_be_positive(toys: Any, max_tokens: Any) -> None:
     with pytest.raises(ValueError, match=r"max_tokens is .*, but must be at least 1"):
         run(toys, "a", ["a"], max_tokens=max_tokens)
+
+
+def test_the_temperature_of_a_grammar_goes_before_that_of_the_call(toys: Any) -> None:
+    def texts(temperature: float | None, sampling: Sampling) -> set[str]:
+        written = set()
+        for _ in range(40):
+            matcher = toys.matcher(["cat", "dog"])
+            matcher.temperature = temperature
+            generation = generate(
+                toys.model(toys.spelling("cat")), matcher, PROMPT, sampling=sampling
+            )
+            written.add(generation.text)
+            drawn = max(sampling.temperature, temperature or 0.0) > 0
+            assert (generation.stats.seed is not None) == drawn
+        return written
+
+    assert texts(None, Sampling()) == {"cat"}
+    assert texts(1000.0, Sampling()) == {"cat", "dog"}
+    assert texts(0.0, Sampling(temperature=1000.0)) == {"cat"}
+
+
+def test_a_text_drawn_at_the_temperature_of_a_grammar_can_be_made_again(toys: Any) -> None:
+    def written(seed: int | None) -> Any:
+        matcher = toys.matcher(["cat", "dog", "cow", "hen"])
+        matcher.temperature = 1000.0
+        model = toys.model(toys.spelling("cat"))
+        return generate(model, matcher, PROMPT, sampling=Sampling(seed=seed))
+
+    first = written(None)
+    assert written(first.stats.seed).text == first.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from stencilm.errors import (
     LimitExceeded,
     StencilError,
     Unsatisfiable,
-    UnsupportedFeature,
 )
 
 
@@ -178,8 +176,3 @@ def test_wrong_python_values() -> None:
         Grammar.from_structural_tag({"type": "const_string", "value": object()})
     with pytest.raises(GrammarSyntaxError):
         Grammar.from_structural_tag({"type": "const_string", "value": "\ud800"})
-
-
-def test_unsupported_says_the_way_out() -> None:
-    with pytest.raises(UnsupportedFeature, match="max_chars"):
-        Grammar.from_structural_tag(json.dumps({"type": "any_text", "max_tokens": 3}))

@@ -56,6 +56,9 @@ MINIMAX_CALLS = (
     "",
     '<parameter name="city">Rome</parameter>\n<parameter name="days">two</parameter>\n',
 )
+M3 = "]<]minimax[>["
+M3_CITY = f"{M3}<city>Rome{M3}</city>"
+M3_CALLS = (f"{M3_CITY}{M3}<days>2{M3}</days>", "", f"{M3_CITY}{M3}<days>two{M3}</days>")
 HERMES = '<tool_call>\n{{"name": "{name}", "arguments": {arguments}}}\n</tool_call>'
 FENCED = (
     "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n"
@@ -142,6 +145,13 @@ FAMILIES: dict[str, tuple[str, tuple[str, str, str], str, str, str]] = {
         "<minimax:tool_call>\n",
         "</minimax:tool_call>",
     ),
+    "minimax_m3": (
+        M3 + '<invoke name="{name}">{arguments}' + M3 + "</invoke>\n",
+        M3_CALLS,
+        "",
+        f"{M3}<tool_call>\n",
+        f"{M3}</tool_call>",
+    ),
     "cohere": (
         '{{"tool_call_id": "0", "tool_name": "{name}", "parameters": {arguments}}}',
         JSON_CALLS,
@@ -165,12 +175,17 @@ THINKING = {
     ),
     "minimax_m1": "<think>",
     **dict.fromkeys(
-        ("deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "minimax"), ""
+        ("deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "minimax", "minimax_m3"),
+        "",
     ),
     "mistral_v11": "[THINK]",
     "cohere": "<|START_THINKING|>",
 }
-ENDS = {"mistral_v11": "[/THINK]", "cohere": "<|END_THINKING|>"}
+ENDS = {
+    "mistral_v11": "[/THINK]",
+    "cohere": "<|END_THINKING|>",
+    "minimax_m3": "</mm:think>",
+}
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +290,7 @@ class TestFamily:
             assert thought + answer in answers, choice
             assert thought + "\n\n" + answer in answers or choice == "none", choice
             assert answer not in answers
-        whole = thought if begin else "<think>" + thought
+        whole = thought if begin else end.replace("/", "") + thought
         maybe = Answers(compiler, get_model_structural_tag(family, TOOLS, "required", "auto"))
         assert whole + calls(family, 0) in maybe
         assert calls(family, 0) in maybe
@@ -320,6 +335,7 @@ def test_harmony(compiler: GrammarCompiler) -> None:
         ("zai-org/GLM-4.5-Air", "glm_4_5"),
         ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
         ("MiniMaxAI/MiniMax-M2", "minimax"),
+        ("MiniMaxAI/MiniMax-M3", "minimax_m3"),
         ("LGAI-EXAONE/EXAONE-4.0-32B", "exaone"),
     ],
 )

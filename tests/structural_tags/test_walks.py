@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,48 @@ def read_marked(call: str, argument: str, text: str, own_lines: bool) -> list[tu
     return read
 
 
-READERS = {
+NAMESPACE = "]<]minimax[>["
+
+
+def read_nested(text: str) -> list[tuple[str, Any]]:
+    """Calls whose arguments nest: markers are matched by a stack, values read by their schemas."""
+
+    def read(schema: dict[str, Any], content: Any) -> Any:
+        types = schema.get("type", "string")
+        if types == "object":
+            assert len({key for key, _ in content}) == len(content)
+            return {key: read(schema["properties"][key], inner) for key, inner in content}
+        if types == "array":
+            assert all(key == "item" for key, _ in content)
+            return [read(schema["items"], inner) for _, inner in content]
+        if isinstance(content, list):
+            assert not content
+            content = ""
+        return content if "string" in types else json.loads(content)
+
+    calls = []
+    for name, body in re.findall(
+        r'<invoke name="(\w+)">(.*?)\]<\]minimax\[>\[</invoke>', text, re.DOTALL
+    ):
+        stack: list[tuple[str, list[Any], list[str]]] = [("", [], [])]
+        for piece in body.split(NAMESPACE)[1:]:
+            marker, _, behind = piece.partition(">")
+            if marker.startswith("</"):
+                own, inner, texts = stack.pop()
+                assert marker == f"</{own}"
+                # Text stands in a value that holds no other; between others there are blanks.
+                assert not inner or not "".join(texts).strip()
+                stack[-1][1].append((own, inner or "".join(texts)))
+                assert not behind.strip()
+            else:
+                stack.append((marker[1:], [], [behind]))
+        assert len(stack) == 1
+        content = [(key, value if value else []) for key, value in stack[0][1]]
+        calls.append((name, read(SCHEMAS[name], content)))
+    return calls
+
+
+READERS: dict[str, Callable[[str], list[tuple[str, Any]]]] = {
     "hermes": lambda text: read_json(
         r'<tool_call>\n\{"name": "(\w+)", "arguments": (.*?)\}\n</tool_call>', text
     ),
@@ -106,6 +148,7 @@ READERS = {
         text,
         False,
     ),
+    "minimax_m3": read_nested,
     "deepseek_v3_2": lambda text: read_marked(
         r'<｜DSML｜invoke name="(\w+)">(.*?)</｜DSML｜invoke>',
         r'<｜DSML｜parameter name="(\w+)" string="(?:true|false)">(.*?)</｜DSML｜parameter>',

@@ -6,7 +6,7 @@
 //! alternative counts, and the end of a sequence takes as little as it can; but what may still go on counts as open.
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Grammar, Node, NodeId};
+use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
 use crate::error::EngineError;
 use crate::left::LeftGraph;
@@ -21,7 +21,8 @@ const MAX_STEPS: usize = 5_000_000;
 /// For every node whether a capture is in it; empty where there is none at all. What an object's members hold is not looked into: no notation names parts
 /// of them.
 pub(crate) fn capturing(grammar: &Grammar) -> Vec<bool> {
-    if !grammar.nodes().iter().any(|node| matches!(node, Node::Capture { .. })) {
+    let is_capture = |node: &Node| matches!(node, Node::Marked { mark: Mark::Capture(_), .. });
+    if !grammar.nodes().iter().any(is_capture) {
         return Vec::new();
     }
     let mut capturing = vec![false; grammar.nodes().len()];
@@ -29,7 +30,7 @@ pub(crate) fn capturing(grammar: &Grammar) -> Vec<bool> {
     let mut work = Vec::new();
     for (index, node) in grammar.nodes().iter().enumerate() {
         parts(grammar, node).for_each(|part| users[part.0 as usize].push(index as u32));
-        if matches!(node, Node::Capture { .. }) {
+        if is_capture(node) {
             capturing[index] = true;
             work.push(index);
         }
@@ -47,7 +48,7 @@ pub(crate) fn capturing(grammar: &Grammar) -> Vec<bool> {
 fn parts<'a>(grammar: &'a Grammar, node: &'a Node) -> impl Iterator<Item = NodeId> + 'a {
     let (many, one) = match node {
         Node::Sequence(parts) | Node::Choice(parts) => (&parts[..], None),
-        Node::Repeat { body, .. } | Node::Capture { body, .. } => (&[][..], Some(*body)),
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => (&[][..], Some(*body)),
         Node::Rule(rule) => (&[][..], Some(grammar.rule(*rule).body)),
         Node::Lexeme(_) | Node::Members(_) | Node::Items(_) | Node::Token(_) => (&[][..], None),
     };
@@ -308,7 +309,7 @@ impl<'a> Chart<'a, '_> {
             .stacks
             .entries(configuration)
             .iter()
-            .any(|&thread| thread != Entry::BOTTOM && !self.run.machine.is_text(thread));
+            .any(|&thread| thread != Entry::BOTTOM && !self.run.machine.is_remark(thread));
         Ok((ends, alive))
     }
 
@@ -333,8 +334,10 @@ impl<'a> Chart<'a, '_> {
                         continue;
                     }
                     match self.grammar.node(node) {
-                        Node::Capture { name, body } => {
-                            found.push((&**name, from, to));
+                        Node::Marked { mark, body } => {
+                            if let Mark::Capture(name) = mark {
+                                found.push((&**name, from, to));
+                            }
                             tasks.push(Task::Complete(*body, from, to));
                         }
                         Node::Sequence(parts) => {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use stencilm_grammar::passes::children;
-use stencilm_grammar::{Grammar, Node, NodeId};
+use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
 use crate::cache::MaskCache;
 use crate::captures;
@@ -12,6 +12,7 @@ use crate::error::EngineError;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
 use crate::machine::Machine;
+use crate::marks::Marks;
 use crate::mask::{Cause, Doubtful};
 use crate::run::{Doubt, Run};
 use crate::stacks::{SetId, Stacks};
@@ -38,6 +39,8 @@ pub struct CompiledGrammar {
 /// numbers of it.
 pub(crate) struct Layout {
     vocabulary: Arc<Vocabulary>,
+    /// The marks that the grammar has.
+    pub marks: Marks,
     machine: Mutex<Machine>,
     lexicon: Arc<Mutex<Lexicon>>,
     masks: Mutex<MaskCache>,
@@ -68,9 +71,9 @@ impl CompiledGrammar {
         }
         let grammar = token_edges::with_special_tokens(grammar, &vocabulary)?;
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
-        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits);
+        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits)?;
         if grammar.all_items().iter().any(|items| items.unique) {
-            refuse_tokens_in_unique_elements(&grammar)?;
+            refuse_in_unique_elements(&grammar)?;
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
         }
         let layout = Mutex::new(Arc::new(layout));
@@ -87,6 +90,11 @@ impl CompiledGrammar {
     /// The single tokens that the grammar asks for.
     pub(crate) fn tokens(&self) -> &TokenEdges {
         &self.tokens
+    }
+
+    /// Whether the grammar has parts with budgets of tokens.
+    pub fn has_budgets(&self) -> bool {
+        self.layout().marks.budgets
     }
 
     /// The grammar.
@@ -127,20 +135,28 @@ impl CompiledGrammar {
         let mut current = lock(&self.layout);
         if Arc::ptr_eq(&current, full) {
             self.vocabulary.retire_lexicon(&full.lexicon);
-            *current = Arc::new(Layout::new(&self.grammar, &self.vocabulary, &self.tokens, &self.limits));
+            let fresh = Layout::new(&self.grammar, &self.vocabulary, &self.tokens, &self.limits);
+            *current = Arc::new(fresh.expect("what is wrong with the marks of a grammar showed the first time"));
         }
     }
 }
 
 impl Layout {
-    fn new(grammar: &Arc<Grammar>, vocabulary: &Arc<Vocabulary>, tokens: &Arc<TokenEdges>, limits: &Limits) -> Layout {
-        Layout {
+    fn new(
+        grammar: &Arc<Grammar>,
+        vocabulary: &Arc<Vocabulary>,
+        tokens: &Arc<TokenEdges>,
+        limits: &Limits,
+    ) -> Result<Layout, EngineError> {
+        let machine = Machine::new(grammar.clone(), tokens.clone())?;
+        Ok(Layout {
             vocabulary: vocabulary.clone(),
-            machine: Mutex::new(Machine::new(grammar.clone(), tokens.clone())),
+            marks: machine.marks,
+            machine: Mutex::new(machine),
             lexicon: vocabulary.lexicon(LexiconLimits::from(limits)),
             masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
             max_stack_bytes: limits.stack_bytes,
-        }
+        })
     }
 
     /// Runs an operation with all memory in hand.
@@ -160,6 +176,8 @@ impl Layout {
             recording: true,
             text: None,
             doubt: Doubt::default(),
+            tokens: 0,
+            spent_at: None,
         };
         operation(&mut run)
     }
@@ -231,8 +249,8 @@ impl Layout {
     }
 }
 
-/// A single token has no text that could be compared.
-fn refuse_tokens_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError> {
+/// A single token has no text that could be compared, and what a budget ends might be a repeat.
+fn refuse_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError> {
     let unique = grammar.all_items().iter().filter(|items| items.unique);
     let mut work: Vec<NodeId> = unique.flat_map(|items| items.elements()).map(|element| element.value).collect();
     let mut seen = vec![false; grammar.nodes().len()];
@@ -243,6 +261,9 @@ fn refuse_tokens_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError
         match grammar.node(id) {
             Node::Token(_) => {
                 return Err(EngineError::NotRun("an array whose elements must differ and may hold single tokens"));
+            }
+            Node::Marked { mark: Mark::MaxTokens(_), .. } => {
+                return Err(EngineError::NotRun("an array whose elements must differ and hold parts with max_tokens"));
             }
             Node::Rule(rule) => work.push(grammar.rule(*rule).body),
             node => work.extend(children(grammar, node)),

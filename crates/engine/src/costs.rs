@@ -93,7 +93,7 @@ impl Costs {
             Frame::Item(id) => self.of_items(run, &grammar, id, register, false),
             Frame::Left { nullable: true, .. } => 0,
             Frame::Left { .. } => self.of_left(run, frame)?,
-            Frame::Text => 0,
+            Frame::Text | Frame::End(_) => 0,
             Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
         })
     }
@@ -160,6 +160,18 @@ impl Costs {
             if fork.nullable {
                 ways.push((from, 0, Vec::new()));
             }
+            for (body, continuation) in &fork.opens {
+                let mut cost = self.of_frame(run, *body, 0)?;
+                let mut circles = Vec::new();
+                for &(pushed, _) in continuation {
+                    match run.machine.frame(pushed) {
+                        Frame::Left { nullable: false, .. } => circles.push(pushed),
+                        _ => cost = cost.saturating_add(self.of_frame(run, pushed, 0)?),
+                    }
+                }
+                found.extend(circles.iter().copied().filter(|circle| !self.left.contains_key(circle)));
+                ways.push((from, cost, circles));
+            }
             let first = fork.dfa().map_or_else(Vec::new, |dfa| run.lexicon.residuals(dfa, StateId::START).to_vec());
             for (tag, lexeme) in first {
                 let lexeme = u64::from(run.lexicon.deriver().exprs.shortest_at_least(lexeme));
@@ -214,7 +226,7 @@ fn parts(grammar: &Grammar, node: &Node) -> Vec<u32> {
     match node {
         Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Vec::new(),
         Node::Sequence(parts) | Node::Choice(parts) => parts.iter().map(|part| part.0).collect(),
-        Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![body.0],
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![body.0],
         Node::Rule(rule) => vec![grammar.rule(*rule).body.0],
         Node::Items(id) if is_optional(grammar.items(*id)) => Vec::new(),
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value.0).collect(),
@@ -275,7 +287,7 @@ fn cost_of(grammar: &Grammar, node: &Node, costs: &[u64]) -> u64 {
         Node::Sequence(parts) => sum(parts.iter().map(cost)),
         Node::Choice(parts) => parts.iter().map(cost).min().unwrap_or(NEVER),
         Node::Repeat { body, min, .. } => times(*min, cost(body)),
-        Node::Capture { body, .. } => cost(body),
+        Node::Marked { body, .. } => cost(body),
         Node::Rule(rule) => cost(&grammar.rule(*rule).body),
         Node::Items(id) => {
             let items = grammar.items(*id);

@@ -28,7 +28,7 @@ const FEW_WAYS: usize = 1_000;
 /// A continuation longer than this is read from the left corner, one step at a time.
 const MAX_CONTINUATION: usize = 100;
 
-/// Places still to look at, each with the frames that follow it, and the lexemes and tokens found.
+/// Places still to look at, each with the frames that follow it, and the lexemes, tokens and marked parts found.
 #[derive(Default, Clone)]
 struct Search {
     work: Vec<(Frame, Steps)>,
@@ -36,6 +36,7 @@ struct Search {
     places: FxHashSet<Frame>,
     cases: Vec<(ExprId, Steps)>,
     tokens: Vec<(NodeId, Steps)>,
+    opens: Vec<(FrameId, Steps)>,
     /// Whether every node is read from the left corner, not only the left-recursive ones.
     whole: bool,
     /// The frames written so far.
@@ -72,6 +73,9 @@ impl Machine {
             Frame::Spaced { blanks, then } => (Some(blanks), then),
             _ => (None, whole),
         };
+        if let Frame::End(_) = self.frames[frame.0 as usize] {
+            return Ok(vec![Fork { nullable: true, ..Fork::nothing(frame) }]);
+        }
         let mut search = Search::default();
         let mut nullable = false;
         match (self.frames[frame.0 as usize], phase) {
@@ -135,8 +139,12 @@ impl Machine {
             search.tokens.into_iter().map(|(token, continuation)| (token, continuation.into())).collect();
         tokens.sort_unstable();
         tokens.dedup();
+        let mut opens: Vec<(FrameId, Continuation)> =
+            search.opens.into_iter().map(|(body, continuation)| (body, continuation.into())).collect();
+        opens.sort_unstable();
+        opens.dedup();
         let fork = self.fork_of_cases(lexicon, whole, blanks, search.cases)?;
-        Ok(vec![Fork { nullable, tokens, ..fork }])
+        Ok(vec![Fork { nullable, tokens, opens, ..fork }])
     }
 
     /// The forks of a key: the plainly spelled known ones, those spelled in several ways, and the free ones. They are
@@ -189,6 +197,7 @@ impl Machine {
             blanks,
             ways: Ways::Known(id),
             tokens: Vec::new(),
+            opens: Vec::new(),
             nullable: false,
             free: false,
             has_taken: false,
@@ -250,6 +259,7 @@ impl Machine {
             blanks,
             ways: Ways::Listed(ways),
             tokens: Vec::new(),
+            opens: Vec::new(),
             nullable: false,
             free: false,
             has_taken: false,
@@ -303,6 +313,11 @@ impl Machine {
                 match grammar.node(node) {
                     Node::Lexeme(expr) => search.cases.push((*expr, continuation)),
                     Node::Token(_) => search.tokens.push((node, continuation)),
+                    &Node::Marked { body, .. } => {
+                        let mut inner = continuation;
+                        inner.push((self.frame_id(Frame::End(node)), Register::Tokens));
+                        search.opens.push((self.frame_id(Frame::Node(body)), inner));
+                    }
                     Node::Members(id) => {
                         let members = grammar.members(*id);
                         let surface = members.surface;
@@ -347,6 +362,7 @@ impl Machine {
             | Frame::AfterValue(_)
             | Frame::Item(_)
             | Frame::AfterItem(_)
+            | Frame::End(_)
             | Frame::Text
             | Frame::Spaced { .. } => {
                 unreachable!("the inside of an object or an array and a pushed frame are never first places")

@@ -47,6 +47,9 @@ pub struct Fork {
     pub(crate) ways: Ways,
     /// Single tokens that may come in place of a lexeme: the token node and what follows it.
     pub tokens: Vec<(NodeId, Continuation)>,
+    /// Parts with a budget or a temperature that may come in place of a lexeme: the frame of what is in it, and the frames
+    /// below, of which the last is the end of the part.
+    pub opens: Vec<(FrameId, Continuation)>,
     /// Whether the frame may also match nothing.
     pub nullable: bool,
     /// Whether it reads the free keys of an object, whose text must be remembered.
@@ -71,6 +74,7 @@ impl Fork {
             blanks: None,
             ways: Ways::Listed(Vec::new()),
             tokens: Vec::new(),
+            opens: Vec::new(),
             nullable: false,
             free: false,
             has_taken: false,
@@ -95,7 +99,7 @@ impl Fork {
             Ways::Listed(ways) => ways.iter().flatten().map(|way| 24 + way.len() * 20).sum(),
             Ways::Known(_) => 0,
         };
-        size_of::<Fork>() + ways + self.tokens.len() * 48
+        size_of::<Fork>() + ways + (self.tokens.len() + self.opens.len()) * 48
     }
 
     /// How many blanks may still come in this state; `None` without limit.

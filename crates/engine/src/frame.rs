@@ -28,6 +28,8 @@ pub(crate) enum Frame {
     /// A comma or the closing bracket of an array comes next.
     AfterItem(ItemsId),
     Lexeme(ExprId),
+    /// A part with a budget or a temperature ends here.
+    End(NodeId),
     /// Of the entry of a configuration that is the text so far: nothing leads on.
     Text,
     /// The ways up from a complete node to the one that is wanted, which may begin with it: see `left.rs`.
@@ -101,6 +103,8 @@ pub enum Register {
         /// The greatest count worth telling apart.
         limit: u32,
     },
+    /// How many tokens were accepted when the part above began.
+    Tokens,
     /// The object has now seen this known member.
     Known(u32),
     /// The object has now seen the key just written.

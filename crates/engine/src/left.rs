@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Grammar, Node, NodeId};
+use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
 /// What comes behind a left child.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -74,6 +74,16 @@ impl LeftGraph {
         graph
     }
 
+    /// The grammar.
+    pub fn grammar(&self) -> &Grammar {
+        &self.grammar
+    }
+
+    /// Whether a part with a budget or a temperature may begin with itself.
+    pub fn has_mark_in_cycle(&self) -> bool {
+        self.cycles.iter().zip(self.grammar.nodes()).any(|(cycle, node)| cycle.is_some() && is_opened(node))
+    }
+
     /// The node that this one is only another name for: what a rule, a capture, or a choice of one stands for.
     pub fn resolve(&self, node: NodeId) -> NodeId {
         self.resolved[node.0 as usize]
@@ -95,9 +105,12 @@ impl LeftGraph {
         cycle(a).is_some() && cycle(a) == cycle(b)
     }
 
-    /// Whether a single token may come first in a node.
+    /// Whether a single token, or a part with a budget or a temperature, may come first in a node.
     pub fn begins_with_token(&self, node: NodeId) -> bool {
-        let is_token = |node: NodeId| matches!(self.grammar.node(node), Node::Token(_));
+        let is_token = |node: NodeId| {
+            let node = self.grammar.node(node);
+            matches!(node, Node::Token(_)) || is_opened(node)
+        };
         let node = self.resolve(node);
         is_token(node) || self.reachable(node).iter().any(|&node| self.children(node).any(|(child, _)| is_token(child)))
     }
@@ -137,6 +150,7 @@ impl LeftGraph {
                 Node::Repeat { body, max, .. } if index == 0 => {
                     (*body, if *max == Some(1) { Rest::Nothing } else { Rest::Rounds })
                 }
+                Node::Marked { body, .. } if index == 0 => (*body, Rest::Nothing),
                 _ => return None,
             };
             index += 1;
@@ -146,7 +160,13 @@ impl LeftGraph {
 
     /// Whether nothing can be left of the node but itself.
     fn is_leaf(&self, node: NodeId) -> bool {
-        matches!(self.grammar.node(node), Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_))
+        let node = self.grammar.node(node);
+        matches!(node, Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_)) || is_opened(node)
+    }
+
+    /// The same, where parts with budgets and temperatures are looked into.
+    fn is_end(&self, node: NodeId) -> bool {
+        self.is_leaf(node) && !is_opened(self.grammar.node(node))
     }
 
     /// The cycles of the graph, by Tarjan's algorithm (1972) with a stack of its own.
@@ -160,7 +180,7 @@ impl LeftGraph {
         let (mut stack, mut next) = (Vec::new(), 1);
         for start in 0..count as u32 {
             let start = NodeId(start);
-            if order[start.0 as usize] != 0 || self.resolve(start) != start || self.is_leaf(start) {
+            if order[start.0 as usize] != 0 || self.resolve(start) != start || self.is_end(start) {
                 continue;
             }
             let mut work = Vec::new();
@@ -180,7 +200,7 @@ impl LeftGraph {
                     let below = child.0 as usize;
                     *loops |= child == node;
                     if order[below] == 0 {
-                        enter = (!self.is_leaf(child)).then_some(child);
+                        enter = (!self.is_end(child)).then_some(child);
                     } else if on_stack[below] {
                         low[index] = low[index].min(order[below]);
                     }
@@ -331,6 +351,11 @@ impl Region {
     }
 }
 
+/// Whether a node is entered by a frame of its own, which tells what is said of the tokens within it.
+fn is_opened(node: &Node) -> bool {
+    matches!(node, Node::Marked { mark: Mark::MaxTokens(_) | Mark::Temperature(_), .. })
+}
+
 /// For every node the one that it is only another name for. A name that leads back to itself stands for itself: it
 /// matches nothing, so nothing refers to it.
 fn resolve(grammar: &Grammar) -> Vec<NodeId> {
@@ -347,7 +372,7 @@ fn resolve(grammar: &Grammar) -> Vec<NodeId> {
             path.push(node);
             node = match grammar.node(node) {
                 Node::Rule(rule) => grammar.rule(*rule).body,
-                Node::Capture { body, .. } => *body,
+                Node::Marked { mark: Mark::Capture(_), body } => *body,
                 Node::Choice(parts) | Node::Sequence(parts) if parts.len() == 1 => parts[0],
                 _ => break node,
             };

@@ -27,6 +27,7 @@ mod left;
 mod lexicon;
 mod limits;
 mod machine;
+mod marks;
 mod mask;
 mod matcher;
 pub mod naive;

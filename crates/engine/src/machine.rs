@@ -18,6 +18,7 @@ use crate::fork::{Fork, Ways};
 pub(crate) use crate::frame::{Continuation, ForkId, Frame, FrameId, Phase, Register};
 use crate::left::{LeftGraph, Rest};
 use crate::lexicon::Lexicon;
+use crate::marks::Marks;
 use crate::names::Names;
 use crate::objects::{Had, ObjectFacts};
 use crate::stacks::{NIL, Stacks};
@@ -30,6 +31,8 @@ pub struct Machine {
     pub(crate) left: LeftGraph,
     /// The single tokens that the grammar asks for.
     pub(crate) tokens: Arc<TokenEdges>,
+    /// The marks that the grammar has.
+    pub(crate) marks: Marks,
     pub(crate) frames: Vec<Frame>,
     /// For every frame the one right below it that it makes superfluous.
     absorbed: Vec<Option<FrameId>>,
@@ -50,9 +53,14 @@ pub struct Machine {
 
 impl Machine {
     /// The machine of a grammar, with nothing laid out yet but its root, which is frame 0.
-    pub fn new(grammar: Arc<Grammar>, tokens: Arc<TokenEdges>) -> Machine {
+    ///
+    /// # Errors
+    /// As [`Marks::new`].
+    pub fn new(grammar: Arc<Grammar>, tokens: Arc<TokenEdges>) -> Result<Machine, EngineError> {
+        let left = LeftGraph::new(grammar.clone());
         let mut machine = Machine {
-            left: LeftGraph::new(grammar.clone()),
+            marks: Marks::new(&left)?,
+            left,
             tokens,
             frames: Vec::new(),
             absorbed: Vec::new(),
@@ -75,7 +83,7 @@ impl Machine {
             machine.text_fork = Some(ForkId(machine.forks.len() as u32));
             machine.forks.push(Arc::new(Fork::nothing(frame)));
         }
-        machine
+        Ok(machine)
     }
 
     /// The frame that every text starts from.
@@ -99,6 +107,11 @@ impl Machine {
     /// The grammar.
     pub(crate) fn grammar(&self) -> &Arc<Grammar> {
         &self.grammar
+    }
+
+    /// Whether there is a frame of this number.
+    pub(crate) fn has_frame(&self, frame: FrameId) -> bool {
+        (frame.0 as usize) < self.frames.len()
     }
 
     /// What a frame stands for, behind the blanks that it may begin with.
@@ -130,6 +143,7 @@ impl Machine {
             Frame::AfterItem(id) => self.after_item_phase(id, stacks.items(register), stacks),
             Frame::Rest { .. }
             | Frame::Lexeme(_)
+            | Frame::End(_)
             | Frame::Text
             | Frame::Left { .. }
             | Frame::Member { .. }
@@ -183,7 +197,8 @@ impl Machine {
             Frame::Item(id) | Frame::AfterItem(id) => {
                 self.describe_items(id, stacks.items(register), stacks, horizon, description);
             }
-            Frame::Text => description.push(0),
+            // How many tokens of a budget are left is no matter to a mask: see `marks.rs`.
+            Frame::Text | Frame::End(_) => description.push(0),
             _ => description.push(u64::from(self.saturated_count(frame, register, horizon))),
         }
     }
@@ -311,11 +326,14 @@ impl Machine {
         match self.frames[frame.0 as usize] {
             Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }) => false,
             Frame::Spaced { .. } => false,
-            place => !self.is_nullable(place) && (!self.tokens.any() || !self.begins_with_token(place)),
+            place => {
+                let plain = !self.tokens.any() && !self.marks.any();
+                !self.is_nullable(place) && (plain || !self.begins_with_token(place))
+            }
         }
     }
 
-    /// Whether a single token may come first at a frame; said also of some where it may not.
+    /// Whether a single token or a marked part may come first at a frame; said also of some where it may not.
     fn begins_with_token(&self, frame: Frame) -> bool {
         match frame {
             Frame::Node(node) => self.left.begins_with_token(node),
@@ -332,6 +350,7 @@ impl Machine {
             | Frame::Member { .. }
             | Frame::AfterValue(_)
             | Frame::AfterItem(_)
+            | Frame::End(_)
             | Frame::Text => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
@@ -343,6 +362,7 @@ impl Machine {
             Frame::Rest { node, from } => self.left.is_rest_nullable(node, Rest::Parts(from)),
             Frame::Left { nullable, .. } => nullable,
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
+            Frame::End(_) => true,
             Frame::Key(_)
             | Frame::Member { .. }
             | Frame::AfterValue(_)

@@ -271,7 +271,7 @@ impl Run<'_> {
                 self.follow(fork, tag, thread, &mut threads)?;
             }
         }
-        Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM))
+        Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM && !self.machine.is_remark(thread)))
     }
 
     /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not

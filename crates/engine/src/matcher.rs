@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use stencilm_grammar::Temperature;
+
 use crate::captures::captures;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
@@ -30,6 +32,10 @@ struct Step {
     /// The token that was accepted, [`NO_TOKEN`] where it was a text.
     token: u32,
     stopped: bool,
+    /// How many tokens were accepted, where the grammar has budgets.
+    tokens: u32,
+    /// Whether the text is in a part whose budget is spent and that cannot end here.
+    is_spent: bool,
     mark: Mark,
 }
 
@@ -75,7 +81,7 @@ impl GrammarMatcher {
             compiled,
             layout,
             stacks: Arc::new(stacks),
-            history: vec![Step { configuration, token: NO_TOKEN, stopped: false, mark }],
+            history: vec![Step { configuration, token: NO_TOKEN, stopped: false, tokens: 0, is_spent: false, mark }],
             stop_token_ids: stop.into(),
             terminate_without_stop_token: options.terminate_without_stop_token,
         })
@@ -144,10 +150,9 @@ impl GrammarMatcher {
             let spelled = bytes.unwrap_or_default();
             return self.advance(Some(id), spelled, |run| run.step_token(now.configuration, id, bytes));
         }
-        let accepted = match bytes {
-            Some(bytes) => self.accept_bytes(bytes)?,
-            None => false,
-        };
+        let Some(bytes) = bytes else { return Ok(false) };
+        // What is recorded is a text: no token can be asked for by name.
+        let accepted = self.advance_by(1, None, bytes, |run| run.run(now.configuration, bytes))?;
         if accepted {
             self.history.last_mut().expect("a step was added").token = id;
         }
@@ -198,16 +203,38 @@ impl GrammarMatcher {
         bytes: &[u8],
         operation: impl FnOnce(&mut Run<'_>) -> Result<SetId, EngineError>,
     ) -> Result<bool, MatcherError> {
+        self.advance_by(u32::from(token.is_some()), token, bytes, operation)
+    }
+
+    /// The same, with a number of tokens by which budgets become smaller.
+    fn advance_by(
+        &mut self,
+        count: u32,
+        token: Option<u32>,
+        bytes: &[u8],
+        operation: impl FnOnce(&mut Run<'_>) -> Result<SetId, EngineError>,
+    ) -> Result<bool, MatcherError> {
         let now = self.now();
+        let has_budgets = self.layout.marks.budgets;
+        let tokens = if has_budgets { now.tokens.saturating_add(count) } else { 0 };
         let stacks = Arc::make_mut(&mut self.stacks);
-        match self.layout.with(stacks, operation) {
-            Ok(SetId::EMPTY) => {
+        let result = self.layout.with(stacks, |run| {
+            (run.tokens, run.spent_at) = (tokens, now.is_spent.then_some(now.tokens));
+            let configuration = operation(run)?;
+            if !has_budgets || configuration == SetId::EMPTY {
+                return Ok((configuration, false));
+            }
+            run.settled(configuration, tokens)
+        });
+        match result {
+            Ok((SetId::EMPTY, _)) => {
                 stacks.rewind(now.mark);
                 Ok(false)
             }
-            Ok(configuration) => {
-                let mark = stacks.mark();
-                self.push(Step { configuration, token: token.unwrap_or(NO_TOKEN), stopped: false, mark }, token, bytes);
+            Ok((configuration, is_spent)) => {
+                let (mark, stopped) = (stacks.mark(), false);
+                let step = Step { configuration, token: token.unwrap_or(NO_TOKEN), stopped, tokens, is_spent, mark };
+                self.push(step, token, bytes);
                 Ok(true)
             }
             Err(error) => {
@@ -239,7 +266,14 @@ impl GrammarMatcher {
             return Err(MatcherError::Terminated);
         }
         let stacks = Arc::make_mut(&mut self.stacks);
-        let filled = self.layout.fill_mask(stacks, now.configuration, mask);
+        let filled = if now.is_spent {
+            self.layout.with(stacks, |run| {
+                (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));
+                run.fill_mask_while_spent(&vocabulary, now.configuration, mask)
+            })
+        } else {
+            self.layout.fill_mask(stacks, now.configuration, mask)
+        };
         stacks.rewind(now.mark);
         let mut allowed = filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
         let completed = self.is_completed();
@@ -309,6 +343,20 @@ impl GrammarMatcher {
         Ok(found.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?)
     }
 
+    /// The temperature at which the grammar wants the next token sampled: that of the innermost part around it that has one,
+    /// and the highest where the text can be read in several ways. `None` where no such part has one.
+    ///
+    /// # Errors
+    /// [`MatcherError::Engine`] when a limit is reached.
+    pub fn temperature(&mut self) -> Result<Option<f64>, MatcherError> {
+        if !self.layout.marks.temperatures || self.is_terminated() {
+            return Ok(None);
+        }
+        let now = self.now();
+        let temperature = self.probe(|run| run.temperature(now.configuration))?;
+        Ok(temperature.map(Temperature::value))
+    }
+
     /// Takes back the last `count` tokens, a stop token included.
     ///
     /// # Errors
@@ -352,10 +400,13 @@ impl GrammarMatcher {
         &mut self,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
     ) -> Result<T, MatcherError> {
-        let mark = self.now().mark;
+        let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);
-        let result = self.layout.with(stacks, operation);
-        stacks.rewind(mark);
+        let result = self.layout.with(stacks, |run| {
+            (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), now.is_spent.then_some(now.tokens));
+            operation(run)
+        });
+        stacks.rewind(now.mark);
         Ok(result.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?)
     }
 }

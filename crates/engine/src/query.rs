@@ -221,7 +221,7 @@ impl Run<'_> {
                 .stacks
                 .entries(configuration)
                 .iter()
-                .any(|&thread| offers_tokens(thread) && !self.machine.is_text(thread))
+                .any(|&thread| offers_tokens(thread) && !self.machine.is_remark(thread))
         {
             return Ok(None);
         }

@@ -66,6 +66,10 @@ pub(crate) struct Run<'a> {
     pub text: Option<u32>,
     /// Set when a key or an element was taken for a new one.
     pub doubt: Doubt,
+    /// How many tokens were accepted when a part begins that begins in this operation.
+    pub tokens: u32,
+    /// While a part with a spent budget cannot end yet: how many tokens were accepted before this operation.
+    pub spent_at: Option<u32>,
 }
 
 /// Whether a thread stands for the single tokens that may come at its fork.
@@ -119,7 +123,7 @@ impl Run<'_> {
         let mut work = vec![(stack, NONE)];
         let mut known = FxHashMap::default();
         let mut done = 0;
-        let (mut many, mut by_text) = (false, false);
+        let (mut many, mut by_text, mut has_marks) = (false, false, false);
         while done < work.len() {
             let (set, leader) = work[done];
             done += 1;
@@ -155,18 +159,24 @@ impl Run<'_> {
                 let led = nullable && is_led(&leaders, leader, first, frame.register);
                 let mut next = Some(first).filter(|_| !led);
                 while let Some(id) = next {
-                    let fork = self.machine.fork(id);
-                    if fork.has_lexemes() {
-                        threads.push(Entry { head: id.0, state: fork.start(), ..frame });
+                    next = self.begin(id, frame, threads);
+                    if !self.machine.fork(id).opens.is_empty() {
+                        has_marks = true;
+                        self.open(id, frame, threads)?;
                     }
-                    // Stands for "a single token may come here": no byte leads on from the dead state.
-                    if !fork.tokens.is_empty() {
-                        threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
-                    }
-                    next = fork.also;
                 }
                 if !nullable {
                     continue;
+                }
+                let (mut leader, mut has_ended) = (leader, false);
+                if self.machine.marks.any()
+                    && let Some(remark) = self.remark(frame)?
+                {
+                    // The threads above may be dropped where those below stay, so they do not stand for them.
+                    leader = NONE;
+                    has_ended = true;
+                    has_marks = true;
+                    threads.push(remark);
                 }
                 // Nearly always there is nothing below that is reached twice, and no map to be made.
                 let few = work.len().min(FEW_STACKS);
@@ -180,13 +190,13 @@ impl Run<'_> {
                     work.push((frame.below, leader));
                 }
                 // What was looked at already keeps the leaders it had.
-                if at >= done && !is_led(&leaders, work[at].1, first, frame.register) {
+                if at >= done && !has_ended && !is_led(&leaders, work[at].1, first, frame.register) {
                     leaders.push(Leader { fork: first, register: frame.register, above: work[at].1 });
                     work[at].1 = leaders.len() as u32 - 1;
                 }
             }
         }
-        if by_text || (!many && done <= MANY_STACKS) {
+        if by_text || has_marks || (!many && done <= MANY_STACKS) {
             return Ok(None);
         }
         self.stacks.keep_starts(stack, &threads[before..]);
@@ -232,6 +242,9 @@ impl Run<'_> {
                 break;
             }
             self.stacks.join(&mut threads)?;
+            if let Some(tokens) = self.spent_at {
+                self.drop_spent(&mut threads, tokens)?;
+            }
         }
         if self.text.is_some() {
             self.drop_repeats(&mut threads)?;
@@ -404,6 +417,7 @@ impl Run<'_> {
                 Register::Value(value) => value,
                 Register::Same => thread.register,
                 Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
+                Register::Tokens => self.tokens,
                 Register::Known(member) => {
                     let Some(object) = fork.members else { return Ok(None) };
                     let old = self.stacks.members(thread.register);

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::EngineError;
 use crate::interner::{Interner, hash_of};
+use crate::marks::Holds;
 
 /// A set of entries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -112,6 +113,8 @@ pub struct Stacks {
     /// The threads that start at a set, for sets that lead to many others; and those sets in the order they were found.
     starts: FxHashMap<SetId, Box<[Entry]>>,
     started: Vec<SetId>,
+    /// What the first sets hold, where the grammar has marks.
+    holds: Vec<Holds>,
     watch: Option<Watch>,
     /// How many more entries the operation may look at.
     work_left: usize,
@@ -142,6 +145,7 @@ impl Stacks {
             cells: Interner::new(Cell { before: u32::MAX, last: u32::MAX }),
             starts: FxHashMap::default(),
             started: Vec::new(),
+            holds: Vec::new(),
             watch: None,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
@@ -221,6 +225,27 @@ impl Stacks {
         if self.starts.insert(set, threads.into()).is_none() {
             self.started.push(set);
         }
+    }
+
+    /// What a set holds, as far as [`Stacks::extend_holds`] was told.
+    pub fn holds(&self, set: SetId) -> Holds {
+        self.holds.get(set.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Asks of every set that was made since the last time what it holds; of sets made before it is known.
+    pub fn extend_holds(&mut self, ask: impl Fn(&[Holds], &[Entry]) -> Holds) {
+        for id in self.holds.len()..self.spans.len() {
+            let (start, len) = self.spans[id];
+            let here = ask(&self.holds, &self.entries[start as usize..][..len as usize]);
+            self.holds.push(here);
+        }
+    }
+
+    /// The stack of these entries; `None` for none.
+    pub fn stack_of(&mut self, mut entries: Vec<Entry>) -> Option<SetId> {
+        entries.sort();
+        entries.dedup();
+        (!entries.is_empty()).then(|| self.intern(&entries))
     }
 
     /// The set of one frame.
@@ -394,7 +419,8 @@ impl Stacks {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        (self.entries.len() + self.started.len() * 4) * size_of::<Entry>()
+        self.holds.len() * size_of::<Holds>()
+            + (self.entries.len() + self.started.len() * 4) * size_of::<Entry>()
             + self.spans.len() * 16
             + (self.members.values.len() * 2 + self.items.values.len() + self.cells.values.len()) * 16
     }
@@ -423,6 +449,7 @@ impl Stacks {
             self.starts.remove(&set);
         }
         self.spans.truncate(mark.sets);
+        self.holds.truncate(mark.sets);
         self.entries.truncate(mark.entries);
         self.members.truncate(mark.members);
         self.items.truncate(mark.items);

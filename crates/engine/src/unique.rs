@@ -253,6 +253,9 @@ impl Run<'_> {
         if thread == Entry::BOTTOM {
             return Ok(true);
         }
+        if self.machine.is_remark(thread) {
+            return Ok(true);
+        }
         if offers_tokens(thread) {
             return Ok(false);
         }
@@ -342,7 +345,7 @@ impl Run<'_> {
                 }
                 items.at(place as usize).iter().map(|element| element.value).collect()
             }
-            Frame::Left { .. } | Frame::Text | Frame::Spaced { .. } => Vec::new(),
+            Frame::Left { .. } | Frame::End(_) | Frame::Text | Frame::Spaced { .. } => Vec::new(),
         };
         for node in nodes {
             if self.is_node_rich(node)? {
@@ -376,7 +379,7 @@ impl Run<'_> {
                 }
                 Node::Sequence(parts) | Node::Choice(parts) => work.extend(parts),
                 Node::Repeat { max: Some(0), .. } | Node::Token(_) => {}
-                Node::Repeat { body, .. } | Node::Capture { body, .. } => work.push(*body),
+                Node::Repeat { body, .. } | Node::Marked { body, .. } => work.push(*body),
                 Node::Rule(rule) => work.push(grammar.rule(*rule).body),
                 Node::Members(id) => {
                     let members = grammar.members(*id);

@@ -16,7 +16,7 @@ use stencilm_regex::StateId;
 use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::machine::ForkId;
-use crate::run::{Doubt, Run};
+use crate::run::{Doubt, Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 use crate::tokens::Tokens;
 use crate::trie::Trie;
@@ -101,7 +101,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
         for &thread in threads {
-            if thread != Entry::BOTTOM {
+            if thread != Entry::BOTTOM && !offers_tokens(thread) {
                 let spot = self.spot(thread, doubt);
                 self.jobs.push(Job { nodes: (0, trie.len()), depth: 0, spot });
             }

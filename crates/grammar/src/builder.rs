@@ -3,7 +3,7 @@
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
+use crate::grammar::{Grammar, Items, ItemsId, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
 use crate::json_schema::common_exprs;
 use crate::productive;
 use crate::report::KeptReport;
@@ -129,7 +129,12 @@ impl GrammarBuilder {
 
     /// `body`, whose text can be asked for by this name.
     pub fn capture(&mut self, name: impl Into<Box<str>>, body: NodeId) -> NodeId {
-        self.node(Node::Capture { name: name.into(), body })
+        self.marked(Mark::Capture(name.into()), body)
+    }
+
+    /// `body`, of which something is said beside.
+    pub fn marked(&mut self, mark: Mark, body: NodeId) -> NodeId {
+        self.node(Node::Marked { mark, body })
     }
 
     /// A rule to be defined later; gives it a name for messages.

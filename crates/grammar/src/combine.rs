@@ -60,20 +60,7 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
         expressions(grammar, node, |expr| lexemes.push(expr));
     }
     let copies = exprs::copy(grammar.exprs(), lexemes, &mut builder.exprs);
-    let rules: Vec<RuleId> = grammar
-        .rules()
-        .iter()
-        .map(|rule| {
-            let mut name = rule.name.clone();
-            let mut number = 1;
-            while !names.insert(name.clone()) {
-                // Hundreds of schemas all name their rules alike: behind the first few the numbers are not tried in turn.
-                number = if number < 8 { number + 1 } else { names.len().max(number + 1) };
-                name = format!("{}_{number}", rule.name);
-            }
-            builder.declare_rule(name)
-        })
-        .collect();
+    let rules: Vec<RuleId> = grammar.rules().iter().map(|rule| declare(builder, names, &rule.name)).collect();
     // Every node becomes one node, so all of them keep their distances, whatever their order.
     let first = builder.node_count() as u32;
     let node_of = |id: &NodeId| NodeId(first + id.0);
@@ -85,7 +72,7 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
             Node::Repeat { body, min, max } => Node::Repeat { body: node_of(body), min: *min, max: *max },
             Node::Rule(rule) => Node::Rule(rules[rule.0 as usize]),
             Node::Token(pattern) => Node::Token(pattern.clone()),
-            Node::Capture { name, body } => Node::Capture { name: name.clone(), body: node_of(body) },
+            Node::Marked { mark, body } => Node::Marked { mark: mark.clone(), body: node_of(body) },
             Node::Members(members) => {
                 let copy = grammar.members(*members).mapped(node_of, |expr| copies.of(expr));
                 builder.object(copy);
@@ -103,6 +90,18 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
         builder.define_rule(rule, node_of(&original.body));
     }
     node_of(&grammar.root())
+}
+
+/// A rule to be defined, called so or, where another one is, nearly so.
+pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, wanted: &str) -> RuleId {
+    let mut name = wanted.to_owned();
+    let mut number = 1;
+    while !names.insert(name.clone()) {
+        // Hundreds of schemas all name their rules alike: behind the first few the numbers are not tried in turn.
+        number = if number < 8 { number + 1 } else { names.len().max(number + 1) };
+        name = format!("{wanted}_{number}");
+    }
+    builder.declare_rule(name)
 }
 
 impl Members {

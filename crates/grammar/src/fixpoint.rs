@@ -103,7 +103,7 @@ impl Grammar {
                 Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
                 Node::Choice(parts) => Clause::Any(parts),
                 Node::Repeat { min: 0, .. } => Clause::always(),
-                Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::If(*body),
+                Node::Repeat { body, .. } | Node::Marked { body, .. } => Clause::If(*body),
                 Node::Rule(rule) => Clause::If(self.rule(*rule).body),
             })
         });

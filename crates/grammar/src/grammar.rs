@@ -54,13 +54,41 @@ pub enum Node {
     Items(ItemsId),
     /// Exactly one token of the model, whatever bytes it spells; no bytes match it.
     Token(Box<TokenPattern>),
-    /// What `body` matches; the text it matched can be asked for by this name. Changes nothing else.
-    Capture {
-        /// The name of the captured text.
-        name: Box<str>,
-        /// What is captured.
+    /// What `body` matches, and something that is said of it beside.
+    Marked {
+        /// What is said.
+        mark: Mark,
+        /// Of what it is said.
         body: NodeId,
     },
+}
+
+/// What is said of a part beside what it matches. The texts of a grammar are the same without its marks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Mark {
+    /// The text that the part matched can be asked for by this name.
+    Capture(Box<str>),
+    /// Once so many tokens have begun within the part, at least 1, it ends as soon as it may.
+    MaxTokens(u32),
+    /// Tokens within the part are sampled at this temperature.
+    Temperature(Temperature),
+}
+
+/// A temperature for sampling: a finite number from 0 on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Temperature(u64);
+
+impl Temperature {
+    /// `None` for a number that is no temperature.
+    pub fn new(value: f64) -> Option<Temperature> {
+        // Adding zero makes one of the two zeros. The bits of numbers from 0 on are ordered as the numbers are.
+        (value.is_finite() && value >= 0.0).then(|| Temperature((value + 0.0).to_bits()))
+    }
+
+    /// The number.
+    pub fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
 }
 
 /// Which tokens a [`Node::Token`] stands for. What it says of a vocabulary is known only where there is one.
@@ -322,7 +350,7 @@ impl Grammar {
             .iter()
             .map(|node| match node {
                 Node::Sequence(parts) | Node::Choice(parts) => parts.len() * size_of::<NodeId>(),
-                Node::Capture { name, .. } => name.len(),
+                Node::Marked { mark: Mark::Capture(name), .. } => name.len(),
                 Node::Token(pattern) => pattern.memory_bytes(),
                 _ => 0,
             })

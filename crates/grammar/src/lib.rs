@@ -25,8 +25,8 @@ pub use builder::GrammarBuilder;
 pub use ebnf::MAX_EBNF_BYTES;
 pub use error::{ErrorKind, GrammarError};
 pub use grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KnownMember, Members, MembersId, Node, NodeId, Rule,
-    RuleId, Surface, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, Node, NodeId,
+    Rule, RuleId, Surface, Temperature, TokenPattern,
 };
 pub use json_schema::{JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, from_json_schema};
 pub use lark::{LarkOptions, NamedGrammar};

@@ -108,7 +108,7 @@ fn setting(builder: &GrammarBuilder, conditions: &Conditions) -> FxHashSet<NodeI
 fn parts(builder: &GrammarBuilder, node: NodeId) -> Vec<NodeId> {
     match builder.get(node) {
         Node::Sequence(parts) | Node::Choice(parts) => parts.to_vec(),
-        Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![*body],
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![*body],
         Node::Rule(rule) => vec![builder.body(*rule)],
         Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_) => Vec::new(),
     }
@@ -222,7 +222,7 @@ impl Pass<'_> {
                 states
             }
             Node::Rule(rule) => self.known(self.builder.body(rule), before, grows)?,
-            Node::Capture { body, .. } => self.known(body, before, grows)?,
+            Node::Marked { body, .. } => self.known(body, before, grows)?,
         })
     }
 
@@ -322,10 +322,10 @@ impl Pass<'_> {
                 let copy = self.declare(rule, before, behind);
                 self.builder.node(Node::Rule(copy))
             }
-            Node::Capture { name, body } => {
+            Node::Marked { mark, body } => {
                 let body = self.copy(body, before, behind);
                 let body = body.unwrap_or_else(|| self.builder.choice(&[]));
-                self.builder.capture(name, body)
+                self.builder.marked(mark, body)
             }
         })
     }

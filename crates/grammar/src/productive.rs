@@ -94,7 +94,7 @@ fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
             Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
             Node::Choice(parts) => Clause::Any(parts),
             Node::Repeat { min, max: Some(max), .. } if max < min => Clause::Never,
-            Node::Repeat { body, .. } | Node::Capture { body, .. } => Clause::If(*body),
+            Node::Repeat { body, .. } | Node::Marked { body, .. } => Clause::If(*body),
             Node::Rule(rule) => Clause::If(grammar.rule(*rule).body),
             Node::Members(id) => {
                 let members = grammar.members(*id);

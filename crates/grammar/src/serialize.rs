@@ -11,8 +11,8 @@ use crate::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::error::{ErrorKind, GrammarError};
 use crate::exprs;
 use crate::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId, Surface,
-    TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, Node, NodeId, RuleId, Surface,
+    Temperature, TokenPattern,
 };
 use crate::objects::ObjectChecks;
 use crate::passes::{drop_unreachable, expressions};
@@ -80,6 +80,8 @@ enum SavedNode {
     OtherTokens { ids: Vec<u32>, names: Vec<String> },
     TokenIds { ranges: Vec<(u32, u32)>, negated: bool },
     Capture(String, Index),
+    MaxTokens(u32, Index),
+    Temperature(f64, Index),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -217,7 +219,11 @@ fn saved(grammar: &Grammar) -> Saved {
             }
             TokenPattern::Ids { ranges, negated } => SavedNode::TokenIds { ranges: ranges.to_vec(), negated: *negated },
         },
-        Node::Capture { name, body } => SavedNode::Capture(name.to_string(), body.0),
+        Node::Marked { mark, body } => match mark {
+            Mark::Capture(name) => SavedNode::Capture(name.to_string(), body.0),
+            Mark::MaxTokens(count) => SavedNode::MaxTokens(*count, body.0),
+            Mark::Temperature(temperature) => SavedNode::Temperature(temperature.value(), body.0),
+        },
     });
     let members = grammar.members.iter().map(|members| {
         let Surface { empty, open, colon, item, close } = members.surface;
@@ -328,6 +334,18 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
                 builder.token_ids(&ranges, negated)
             }
             SavedNode::Capture(name, body) => builder.capture(name, nodes.get(body, list, at)?),
+            SavedNode::MaxTokens(0, _) => {
+                let message = "a budget of 0 tokens lets no token in; serialize the grammar again";
+                return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
+            }
+            SavedNode::MaxTokens(count, body) => builder.marked(Mark::MaxTokens(count), nodes.get(body, list, at)?),
+            SavedNode::Temperature(value, body) => {
+                let Some(temperature) = Temperature::new(value) else {
+                    let message = format!("{value} is no temperature; serialize the grammar again");
+                    return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
+                };
+                builder.marked(Mark::Temperature(temperature), nodes.get(body, list, at)?)
+            }
             SavedNode::Members(index) => match (made.get(&index), members.get_mut(index as usize)) {
                 (Some(&known), _) => builder.node(builder.get(known).clone()),
                 (None, Some(members)) => {

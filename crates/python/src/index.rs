@@ -34,7 +34,9 @@ fn refused(py: Python<'_>, error: IndexError) -> PyErr {
         IndexError::TooManyStates(_) | IndexError::TooLarge(_) => {
             errors::raise(py, "LimitExceeded", &error.to_string(), None)
         }
-        IndexError::SingleTokens => errors::raise(py, "UnsupportedFeature", &error.to_string(), None),
+        IndexError::SingleTokens | IndexError::TokenBudgets => {
+            errors::raise(py, "UnsupportedFeature", &error.to_string(), None)
+        }
         IndexError::Engine(error) => errors::matcher(py, &MatcherError::Engine(error)),
     }
 }

@@ -241,6 +241,12 @@ impl Matcher {
         Ok(self.lock(py)?.num_accepted_tokens())
     }
 
+    /// The temperature at which the grammar wants the next token sampled.
+    #[getter]
+    fn temperature(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        self.with(py, false, engine::GrammarMatcher::temperature)
+    }
+
     #[getter]
     fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.lock(py)?.memory_bytes())

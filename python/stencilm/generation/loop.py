@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -54,6 +54,10 @@ class TokenMatcher(Protocol):
 
     def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
         """The tokens that must come next, as the tokenizer writes them behind the recent ones."""
+
+    @property
+    def temperature(self) -> float | None:
+        """What the grammar wants for the next token; None where it says nothing."""
 
     def is_terminated(self) -> bool:
         """True after the last token of a text."""
@@ -300,8 +304,9 @@ class Decoding:
             with self._clock.stage("mask"):
                 apply_token_bitmask_inplace(logits[None, :], self._mask, vocab_size=width)
         with self._clock.stage("sampling"):
+            sampling = self._sampling_here()
             try:
-                token_id = draw(logits, self._sampling, self._random)
+                token_id = draw(logits, sampling, self._random)
             except ValueError as error:
                 raise ModelError(f"after {_tail(self.text)}, {error}") from error
             if token_id is None:
@@ -310,6 +315,18 @@ class Decoding:
                     "token that the grammar allows"
                 )
             return token_id, float(logits[token_id]) - normaliser
+
+    def _sampling_here(self) -> Sampling:
+        """How the next token is drawn: the grammar's temperature goes before that of the call."""
+        temperature = None if self._matcher is None else self._matcher.temperature
+        if temperature is None:
+            return self._sampling
+        sampling = replace(self._sampling, temperature=temperature)
+        if self._seed is None and not sampling.is_greedy:
+            # A greedy call needs no seed before the grammar asks for a draw.
+            self._seed = _seed_of(sampling)
+            self._random = np.random.Generator(np.random.PCG64(self._seed))
+        return sampling
 
     def _accept(self, token_id: int) -> bool:
         """Move the matcher on; True when the token ended the text."""

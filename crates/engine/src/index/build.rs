@@ -41,10 +41,13 @@ impl IndexBuilder {
     /// Begins the index of a grammar.
     ///
     /// # Errors
-    /// [`IndexError::SingleTokens`], and limits of the engine.
+    /// [`IndexError::SingleTokens`], [`IndexError::TokenBudgets`], and limits of the engine.
     pub fn new(compiled: &CompiledGrammar, limits: IndexLimits) -> Result<IndexBuilder, IndexError> {
         if compiled.tokens().any() {
             return Err(IndexError::SingleTokens);
+        }
+        if compiled.has_budgets() {
+            return Err(IndexError::TokenBudgets);
         }
         let stage = Stage::Exploring(Box::new(Exploration::new(compiled)?));
         Ok(IndexBuilder { vocabulary: compiled.vocabulary().clone(), limits, stage })

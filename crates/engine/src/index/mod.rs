@@ -46,6 +46,11 @@ pub enum IndexError {
     /// The grammar asks for single tokens.
     #[error("the grammar asks for single tokens, which an automaton over texts does not have; use a GrammarMatcher")]
     SingleTokens,
+    /// The grammar has budgets of tokens.
+    #[error(
+        "the grammar has parts with max_tokens, which depend on how a text was cut into tokens; use a GrammarMatcher"
+    )]
+    TokenBudgets,
     /// The engine gave up.
     #[error(transparent)]
     Engine(#[from] EngineError),

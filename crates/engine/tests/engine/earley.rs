@@ -64,7 +64,7 @@ impl Earley {
                     }
                 }
                 Node::Rule(rule) => productions.push((own, vec![name(grammar.rule(*rule).body)])),
-                Node::Capture { body, .. } => productions.push((own, vec![name(*body)])),
+                Node::Marked { body, .. } => productions.push((own, vec![name(*body)])),
                 Node::Token(pattern) => match &**pattern {
                     TokenPattern::Ids { ranges, negated: false } => {
                         for id in ranges.iter().flat_map(|&(from, to)| from..=to) {

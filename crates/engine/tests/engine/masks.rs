@@ -54,3 +54,8 @@ fn masks_of_random_regular_expressions_equal_the_naive_ones() {
 fn masks_of_random_schemas_equal_the_naive_ones() {
     compare(Source::JsonSchema, 4_000_000);
 }
+
+#[test]
+fn masks_of_random_lark_texts_equal_the_naive_ones() {
+    compare(Source::Lark, 2_000_000);
+}

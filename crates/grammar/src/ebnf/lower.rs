@@ -7,7 +7,7 @@ use super::tree::{Part, PartId, Text};
 use super::{array, object};
 use crate::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::error::ErrorKind;
-use crate::grammar::{Node, NodeId, RuleId};
+use crate::grammar::{Mark, Node, NodeId, RuleId};
 use crate::lookahead::{self, Conditions};
 use crate::objects::ObjectChecks;
 
@@ -47,7 +47,7 @@ pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text, root: usize) -> R
                 builder.lexeme(expr)
             }
             Part::Token(pattern) => builder.node(Node::Token(Box::new(pattern.clone()))),
-            Part::Capture { name, body } => builder.capture(name.as_str(), nodes[body.index()]),
+            Part::Marked { mark, body } => builder.marked(mark.clone(), nodes[body.index()]),
             Part::Object(entries) => {
                 let members =
                     object::members(builder, &mut terminals, &mut checks, text.places[index], entries, &nodes)?;
@@ -93,7 +93,7 @@ impl Terminals<'_> {
             &Part::Repeat { body, .. } => vec![body],
             &(Part::Complement(body) | Part::Not(body) | Part::Lexeme(body) | Part::Lazy(body)) => vec![body],
             Part::Token(_)
-            | Part::Capture { .. }
+            | Part::Marked { .. }
             | Part::Object(_)
             | Part::Array(_)
             | Part::Node(_)
@@ -101,7 +101,9 @@ impl Terminals<'_> {
             | Part::Ahead(_) => {
                 let what = match self.text.part(id) {
                     Part::Token(_) => "a token of the model",
-                    Part::Capture { .. } => "a capture",
+                    Part::Marked { mark: Mark::Capture(_), .. } => "a capture",
+                    Part::Marked { mark: Mark::MaxTokens(_), .. } => "a part with max_tokens",
+                    Part::Marked { mark: Mark::Temperature(_), .. } => "a part with a temperature",
                     Part::Array(_) => "an array",
                     Part::Node(_) => "another grammar",
                     Part::Lookahead(_) | Part::Ahead(_) => "a condition on what follows",
@@ -207,7 +209,7 @@ impl Terminals<'_> {
                 exprs.and(&[parts[0], not_longer])
             }
             Part::Token(_)
-            | Part::Capture { .. }
+            | Part::Marked { .. }
             | Part::Object(_)
             | Part::Array(_)
             | Part::Node(_)

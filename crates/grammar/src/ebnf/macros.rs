@@ -10,7 +10,7 @@ use super::escapes;
 use super::parse::Parser;
 use super::scan::Word;
 use super::tree::{Part, PartId};
-use crate::grammar::TokenPattern;
+use crate::grammar::{Mark, Temperature, TokenPattern};
 use crate::substring;
 use crate::syntax_error::SyntaxError;
 
@@ -21,6 +21,8 @@ pub(super) struct Attributes {
     lazy: bool,
     capture: Option<String>,
     max_chars: Option<u32>,
+    max_tokens: Option<Mark>,
+    temperature: Option<Mark>,
 }
 
 /// An argument of a macro.
@@ -33,22 +35,20 @@ enum Argument {
     Option(String, Box<(usize, Argument)>),
 }
 
-/// That a budget of tokens is not kept, and what can be.
-pub(crate) fn max_tokens_refused(place: usize, rule: &str) -> SyntaxError {
-    let message = format!(
-        "`max_tokens` of `{rule}` cannot be kept exactly: whether a part can still end depends on how it is cut into \
-         tokens; bound its characters with max_chars=..., or the whole text where you generate it"
-    );
-    SyntaxError::unsupported(place, message)
-}
-
-/// That how tokens are sampled is no part of a grammar.
-pub(crate) fn temperature_refused(place: usize, rule: &str) -> SyntaxError {
-    let message = format!(
-        "`temperature` of `{rule}` says how tokens are sampled, which a grammar does not do; capture the rule, and set \
-         the temperature where you sample"
-    );
-    SyntaxError::unsupported(place, message)
+/// The mark that `max_tokens` or `temperature` of a rule or a part is, from the number as it is written.
+pub(crate) fn number_mark(place: usize, name: &str, of: &str, number: &str) -> Result<Mark, SyntaxError> {
+    let mark = if name == "max_tokens" {
+        number.parse().ok().filter(|&count: &u32| count > 0).map(Mark::MaxTokens)
+    } else {
+        number.parse().ok().and_then(Temperature::new).map(Mark::Temperature)
+    };
+    mark.ok_or_else(|| {
+        let needed = match name {
+            "max_tokens" => "a whole number from 1 to 4294967295, as in max_tokens=100",
+            _ => "a number from 0 on, as in temperature=0.7",
+        };
+        SyntaxError::at(place, format!("`{name}` of {of} needs {needed}"))
+    })
 }
 
 impl Parser<'_> {
@@ -96,11 +96,16 @@ impl Parser<'_> {
                 ("capture", None) => attributes.capture = Some(rule.to_string()),
                 ("capture", Some(value)) if !value.is_empty() => attributes.capture = Some(value),
                 ("max_chars", Some(value)) if value.parse::<u32>().is_ok() => attributes.max_chars = value.parse().ok(),
-                ("max_tokens", _) => return Err(max_tokens_refused(place, rule)),
-                ("temperature", _) => return Err(temperature_refused(place, rule)),
+                ("max_tokens" | "temperature", value) => {
+                    let mark = number_mark(place, &name, &format!("`{rule}`"), &value.unwrap_or_default())?;
+                    let slot =
+                        if name == "max_tokens" { &mut attributes.max_tokens } else { &mut attributes.temperature };
+                    *slot = Some(mark);
+                }
                 _ => {
                     let message = format!(
-                        "`{}` is no attribute of `{rule}`; there are lazy, capture, capture=\"name\" and max_chars=100",
+                        "`{}` is no attribute of `{rule}`; there are lazy, capture, capture=\"name\", max_chars=100, \
+                         max_tokens=100 and temperature=0.7",
                         escapes::excerpt(&name)
                     );
                     return Err(SyntaxError::at(place, message));
@@ -121,7 +126,7 @@ impl Parser<'_> {
 
     /// The body of a rule with what its attributes make of it.
     pub(super) fn with_attributes(&mut self, attributes: Attributes, mut body: PartId) -> PartId {
-        let Attributes { place, lazy, capture, max_chars } = attributes;
+        let Attributes { place, lazy, capture, max_chars, max_tokens, temperature } = attributes;
         if let Some(max) = max_chars {
             let any = self.any_text(0, Some(max));
             body = self.text.add(place, Part::And(vec![body, any]));
@@ -129,10 +134,11 @@ impl Parser<'_> {
         if lazy {
             body = self.text.add(place, Part::Lazy(body));
         }
-        match capture {
-            Some(name) => self.text.add(place, Part::Capture { name, body }),
-            None => body,
+        let capture = capture.map(|name| Mark::Capture(name.into()));
+        for mark in [max_tokens, temperature, capture].into_iter().flatten() {
+            body = self.text.add(place, Part::Marked { mark, body });
         }
+        body
     }
 
     fn any_text(&mut self, min: u32, max: Option<u32>) -> PartId {

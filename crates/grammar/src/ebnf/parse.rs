@@ -9,12 +9,12 @@ use stencilm_regex::{ExprId, ExprSet, NumberSet};
 use super::SyntaxError;
 use super::entries::Entry;
 use super::escapes::Ranges;
-use super::macros::Attributes;
+use super::macros::{self, Attributes};
 use super::scan::{Scanner, Word};
 use super::tree::{Array, Container, Object, Part, PartId, Text};
 use crate::builder::MAX_EXPRS;
 use crate::error::ErrorKind;
-use crate::grammar::TokenPattern;
+use crate::grammar::{Mark, TokenPattern};
 
 /// What an open bracket, or a rule, makes of its alternatives.
 pub(super) enum Opener {
@@ -25,7 +25,7 @@ pub(super) enum Opener {
     Lexeme,
     Lazy,
     Not,
-    Capture(String),
+    Marked(Mark),
     Entry(Entry),
 }
 
@@ -168,7 +168,7 @@ impl Parser<'_> {
                 }
                 if next == Word::Sign('@') {
                     self.expect('(', "the `@` of a capture")?;
-                    self.levels.push(Level::new(Opener::Capture(name), place));
+                    self.levels.push(Level::new(Opener::Marked(Mark::Capture(name.into())), place));
                     return Ok(());
                 }
                 self.ahead = Some((at, next));
@@ -181,7 +181,7 @@ impl Parser<'_> {
             Word::Text(text) => {
                 if self.takes('@')? {
                     self.expect('(', "the `@` of a capture")?;
-                    self.levels.push(Level::new(Opener::Capture(text), place));
+                    self.levels.push(Level::new(Opener::Marked(Mark::Capture(text.into())), place));
                     return Ok(());
                 }
                 let expr = self.exprs.literal(text.as_bytes());
@@ -347,6 +347,16 @@ impl Parser<'_> {
                 let item = self.text.add(place, Part::Terminal(expr));
                 return self.item(item);
             }
+            "max_tokens" | "temperature" => {
+                self.expect('(', &format!("`%{keyword}`"))?;
+                let (at, word) = self.next()?;
+                // A number reads as the name of a rule.
+                let number = if let Word::Name(number) = &word { number } else { "" };
+                let mark = macros::number_mark(at, keyword, "a part", number)?;
+                self.expect(':', &format!("the number of `%{keyword}`"))?;
+                self.levels.push(Level::new(Opener::Marked(mark), place));
+                return Ok(());
+            }
             "object" => {
                 self.expect('{', "`%object`")?;
                 self.containers.push((place, Container::Object(Object::default())));
@@ -360,7 +370,8 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
-                     %token(\"...\"), %number(\"...\"), %object {{ ... }} and %array {{ ... }}"
+                     %token(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
+                     and %array {{ ... }}"
                 );
                 return Err(SyntaxError::at(place, message));
             }
@@ -435,7 +446,7 @@ impl Parser<'_> {
             Opener::Lazy => self.text.add(level.place, Part::Lazy(body)),
             Opener::Not => self.text.add(level.place, Part::Not(body)),
             Opener::Lookahead => self.text.add(level.place, Part::Lookahead(body)),
-            Opener::Capture(name) => self.text.add(level.place, Part::Capture { name, body }),
+            Opener::Marked(mark) => self.text.add(level.place, Part::Marked { mark, body }),
             Opener::Group | Opener::Rule(..) | Opener::Entry(_) => body,
         };
         self.item(item)

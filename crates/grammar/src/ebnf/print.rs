@@ -8,7 +8,7 @@ use stencilm_regex::ExprId;
 use super::escapes;
 use super::print_containers::{array, object};
 use super::print_expr::{ExprPrinter, Place, write_count};
-use crate::grammar::{Grammar, Node, NodeId, RuleId, TokenPattern};
+use crate::grammar::{Grammar, Mark, Node, NodeId, RuleId, TokenPattern};
 use crate::passes::expressions;
 
 /// The name that the rule of the root prints with.
@@ -139,15 +139,8 @@ impl Printer<'_> {
             }
             Node::Rule(rule) => vec![Step::Owned(self.names[rule].clone())],
             Node::Token(pattern) => vec![Step::Owned(token(pattern))],
-            Node::Capture { name, body } => {
-                let mut shown = String::new();
-                if spelled(name) == **name {
-                    shown.push_str(name)
-                } else {
-                    escapes::write_text(&mut shown, name)
-                }
-                shown.push_str("@(");
-                vec![Step::Owned(shown), Step::Node(*body, Place::Alternatives), Step::Text(")")]
+            Node::Marked { mark, body } => {
+                vec![Step::Owned(marked(mark)), Step::Node(*body, Place::Alternatives), Step::Text(")")]
             }
             Node::Members(members) => object(self.grammar.members(*members)),
             Node::Items(items) => array(self.grammar.items(*items)),
@@ -174,6 +167,20 @@ fn spelled(name: &str) -> String {
         spelled.insert(0, '_');
     }
     spelled
+}
+
+/// A mark up to the part that it is said of.
+fn marked(mark: &Mark) -> String {
+    match mark {
+        Mark::Capture(name) if spelled(name) == **name => format!("{name}@("),
+        Mark::Capture(name) => {
+            let mut shown = String::new();
+            escapes::write_text(&mut shown, name);
+            shown + "@("
+        }
+        Mark::MaxTokens(count) => format!("%max_tokens({count}: "),
+        Mark::Temperature(temperature) => format!("%temperature({}: ", temperature.value()),
+    }
 }
 
 fn token(pattern: &TokenPattern) -> String {

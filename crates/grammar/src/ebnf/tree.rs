@@ -2,7 +2,7 @@
 
 use stencilm_regex::ExprId;
 
-use crate::grammar::{NodeId, TokenPattern};
+use crate::grammar::{Mark, NodeId, TokenPattern};
 
 /// A part of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -42,8 +42,9 @@ pub(crate) enum Part {
     Lookahead(PartId),
     /// What follows, up to the end of the text, matches the expression.
     Ahead(ExprId),
-    Capture {
-        name: String,
+    /// `name@(a)`, `%max_tokens(5: a)`, `%temperature(0.7: a)`
+    Marked {
+        mark: Mark,
         body: PartId,
     },
     Object(Box<Object>),

@@ -25,28 +25,36 @@ const MAX_SCHEMAS: usize = 1_000_000;
 /// # Errors
 /// [`ErrorKind::Syntax`] for a value that its keyword does not allow, [`ErrorKind::Limit`] for an absurd number.
 pub(super) fn read<'t>(document: &'t Document<'t>) -> Result<Schemas<'t>, GrammarError> {
+    Ok(read_values(document, &[document.root()])?.0)
+}
+
+/// The schemas of these values of a document, and those that they lead to, all in one; with the ids of the former.
+pub(super) fn read_values<'t>(
+    document: &'t Document<'t>,
+    values: &[JsonId],
+) -> Result<(Schemas<'t>, Vec<SchemaId>), GrammarError> {
     let main = draft_of(document, document.root()).unwrap_or(Draft::Unnamed);
     let drafts = document.roots.iter().map(|&(root, _)| draft_of(document, root).unwrap_or(main)).collect();
     let refs = Refs::new(document, drafts);
     let mut reading = Reading::default();
-    reading.read(document, &refs)?;
+    reading.read(document, &refs, values)?;
     if reading.is_dynamic {
         let scopes = Scopes::new(refs.resources());
         if scopes.outermost() > 0 {
             reading = Reading { scopes, ..Reading::default() };
-            reading.read(document, &refs)?;
+            reading.read(document, &refs, values)?;
         }
     }
-    let Reading { scopes, by_value, by_scope, list, root, .. } = reading;
-    let root = root.unwrap_or(SchemaId { value: document.root(), scope: 0 });
-    Ok(Schemas { document, refs, scopes, root, by_value, by_scope, list })
+    let Reading { scopes, by_value, by_scope, list, roots, .. } = reading;
+    let root = roots.first().copied().unwrap_or(SchemaId { value: document.root(), scope: 0 });
+    Ok((Schemas { document, refs, scopes, root, by_value, by_scope, list }, roots))
 }
 
 /// What was read so far.
 #[derive(Default)]
 struct Reading<'t> {
     scopes: Scopes<'t>,
-    root: Option<SchemaId>,
+    roots: Vec<SchemaId>,
     by_value: Vec<u32>,
     by_scope: FxHashMap<SchemaId, u32>,
     list: Vec<Schema<'t>>,
@@ -55,13 +63,14 @@ struct Reading<'t> {
 }
 
 impl<'t> Reading<'t> {
-    fn read(&mut self, document: &'t Document<'t>, refs: &Refs<'t>) -> Result<(), GrammarError> {
+    fn read(&mut self, document: &'t Document<'t>, refs: &Refs<'t>, values: &[JsonId]) -> Result<(), GrammarError> {
         self.by_value = vec![Schemas::NONE; document.len()];
-        let scope = self.scopes.outermost();
-        let scope = self.scopes.enter(scope, document.root());
-        let root = SchemaId { value: document.root(), scope };
-        self.root = Some(root);
-        let mut work = vec![root];
+        for &value in values {
+            let scope = self.scopes.outermost();
+            let scope = self.scopes.enter(scope, value);
+            self.roots.push(SchemaId { value, scope });
+        }
+        let mut work = self.roots.clone();
         while let Some(id) = work.pop() {
             let position = self.list.len() as u32;
             let is_new = match id.scope {

@@ -110,6 +110,22 @@ impl<'a> Lowering<'a> {
         })
     }
 
+    /// One grammar of several schemas, one after the other, and the node of each.
+    pub(super) fn together(mut self, roots: &[SchemaId]) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
+        self.builder.limit_exprs(self.options.max_exprs);
+        self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
+        let mut nodes = Vec::with_capacity(roots.len());
+        for &root in roots {
+            nodes.push(self.value(&[Term::Holds(root)], 0)?);
+            while let Some(task) = self.work.pop() {
+                self.define(task)?;
+            }
+        }
+        let report = self.report();
+        let root = self.builder.sequence(&nodes);
+        Ok((self.builder.finish(root, report)?, nodes))
+    }
+
     /// The node of a value for which all these terms hold, `depth` containers deep.
     pub(super) fn value(&mut self, all: &[Term], depth: u32) -> Result<NodeId, GrammarError> {
         let depth = if self.surfaces.depends_on_depth() { depth } else { 0 };

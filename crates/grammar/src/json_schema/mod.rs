@@ -51,7 +51,7 @@ use stencilm_regex::{ExprId, ExprSet};
 
 use crate::builder::MAX_EXPRS;
 use crate::error::GrammarError;
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, NodeId};
 
 /// Which JSON texts of a valid value belong to the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -120,6 +120,21 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
     let document = parse::parse(schema, &options.documents, options.max_bytes)?;
     let schemas = keywords::read(&document)?;
     lower::Lowering::new(&schemas, options)?.grammar()
+}
+
+/// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
+/// to anything, for `#` would mean the whole document.
+///
+/// # Errors
+/// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say
+/// which.
+pub(crate) fn from_values(
+    document: &document::Document<'_>,
+    values: &[document::JsonId],
+    options: &JsonSchemaOptions,
+) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
+    let (schemas, roots) = keywords::read_values(document, values)?;
+    lower::Lowering::new(&schemas, options)?.together(&roots)
 }
 
 /// The grammar of every JSON value, in the chosen form.

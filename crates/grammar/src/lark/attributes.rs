@@ -6,8 +6,9 @@ use stencilm_regex::syntax::{Alphabet, Utf8};
 use super::tree::{Attribute, Definition, Part, Unit, Value};
 use crate::builder::GrammarBuilder;
 use crate::ebnf::escapes;
-use crate::ebnf::macros::{max_tokens_refused, temperature_refused};
+use crate::ebnf::macros::number_mark;
 use crate::ebnf::tree::{Part as Made, PartId as MadeId, Text};
+use crate::grammar::Mark;
 use crate::syntax_error::SyntaxError;
 
 /// What ends the text of a rule.
@@ -24,8 +25,10 @@ pub(super) struct Wrapping {
     lazy: bool,
     pub ends: Option<Ends>,
     max_chars: Option<u32>,
-    pub capture: Option<String>,
+    capture: Option<String>,
     pub stop_capture: Option<String>,
+    max_tokens: Option<Mark>,
+    temperature: Option<Mark>,
 }
 
 /// The attributes of a rule.
@@ -59,23 +62,29 @@ pub(super) fn read(unit: &Unit, name: &str, definition: &Definition) -> Result<W
                 Ok(count) => wrapping.max_chars = Some(count),
                 Err(_) => return wrong("needs a whole number up to 4294967295"),
             },
-            ("max_tokens", _) => return Err(max_tokens_refused(*place, name)),
-            ("temperature", _) => return Err(temperature_refused(*place, name)),
+            ("max_tokens" | "temperature", value) => {
+                let number = if let Some(Value::Number(number)) = value { number } else { "" };
+                let mark = number_mark(*place, known, &format!("`{name}`"), number)?;
+                let slot = if known == "max_tokens" { &mut wrapping.max_tokens } else { &mut wrapping.temperature };
+                *slot = Some(mark);
+            }
             ("lazy" | "capture" | "stop_capture" | "max_chars", _) => {
                 return wrong("is written `lazy`, `capture`, capture=\"name\", stop_capture=\"name\" or max_chars=100");
             }
             _ => {
-                return wrong("is not known; there are lazy, suffix, stop, stop_capture, capture and max_chars");
+                return wrong(
+                    "is not known; there are lazy, suffix, stop, stop_capture, capture, max_chars, max_tokens and \
+                     temperature",
+                );
             }
         }
     }
     if let Some(ends) = &wrapping.ends {
-        let captured = wrapping.capture.is_some() || wrapping.stop_capture.is_some();
         let is_text = matches!(&ends.value, Value::Text(_, false));
-        if ends.is_read && captured && !is_text {
+        if ends.is_read && wrapping.divides_suffix() && !is_text {
             let message = format!(
-                "the captures of `{name}` end where its suffix begins, which is known only of a plain text; give one, or \
-                 leave the captures out"
+                "the captures and the max_tokens of `{name}` end where its suffix begins, which is known only of a plain \
+                 text; give one, or leave them out"
             );
             return Err(SyntaxError::unsupported(ends.place, message));
         }
@@ -104,6 +113,17 @@ fn ends_with_token(unit: &Unit, definition: &Definition) -> bool {
 }
 
 impl Wrapping {
+    /// Whether something is said of the body that is not said of its suffix.
+    fn divides_suffix(&self) -> bool {
+        self.capture.is_some() || self.stop_capture.is_some() || self.max_tokens.is_some()
+    }
+
+    /// What is said of the body, the innermost first.
+    pub(super) fn marks(&self) -> impl Iterator<Item = Mark> + use<> {
+        let capture = self.capture.as_ref().map(|name| Mark::Capture(name.as_str().into()));
+        [self.max_tokens.clone(), self.temperature.clone(), capture].into_iter().flatten()
+    }
+
     /// Whether the body must be text and terminals only.
     pub(super) fn needs_terminal(&self) -> bool {
         self.lazy || self.ends.is_some() || self.max_chars.is_some()
@@ -135,7 +155,7 @@ impl Wrapping {
                 let both = tree.add(place, Made::Sequence(vec![body, ending]));
                 return (tree.add(place, Made::Lazy(both)), None);
             };
-            if self.capture.is_none() && self.stop_capture.is_none() {
+            if !self.divides_suffix() {
                 let both = tree.add(place, Made::Sequence(vec![body, ending]));
                 return (tree.add(place, Made::Lazy(both)), None);
             }

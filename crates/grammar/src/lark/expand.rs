@@ -15,7 +15,7 @@ use crate::builder::GrammarBuilder;
 use crate::combine;
 use crate::ebnf::tree::{Part as Made, PartId as MadeId, Text};
 use crate::error::GrammarError;
-use crate::grammar::NodeId;
+use crate::grammar::{Mark, NodeId};
 use crate::json_schema::{JsonSchemaOptions, from_json_schema};
 use crate::report::Report;
 use crate::syntax_error::SyntaxError;
@@ -260,13 +260,14 @@ impl Expansion<'_, '_> {
         }
         let (body, behind) = wrapping.apply(&mut self.tree, self.builder, body, ending, place);
         let mut whole = if within == Within::Terminal { self.tree.add(place, Made::Lexeme(body)) } else { body };
-        if let Some(name) = &wrapping.capture {
-            whole = self.tree.add(place, Made::Capture { name: name.clone(), body: whole });
+        for mark in wrapping.marks() {
+            whole = self.tree.add(place, Made::Marked { mark, body: whole });
         }
         if let Some(mut behind) = behind {
             behind = self.tree.add(place, Made::Lexeme(behind));
             if let Some(name) = &wrapping.stop_capture {
-                behind = self.tree.add(place, Made::Capture { name: name.clone(), body: behind });
+                let mark = Mark::Capture(name.as_str().into());
+                behind = self.tree.add(place, Made::Marked { mark, body: behind });
             }
             whole = self.tree.add(place, Made::Sequence(vec![whole, behind]));
         }

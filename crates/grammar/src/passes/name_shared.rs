@@ -72,7 +72,7 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
     for node in &mut grammar.nodes {
         match node {
             Node::Sequence(parts) | Node::Choice(parts) => parts.iter_mut().for_each(other),
-            Node::Repeat { body, .. } | Node::Capture { body, .. } => other(body),
+            Node::Repeat { body, .. } | Node::Marked { body, .. } => other(body),
             Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) | Node::Members(_) | Node::Items(_) => {}
         }
     }

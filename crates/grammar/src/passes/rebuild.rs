@@ -81,7 +81,7 @@ pub fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
     match node {
         Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) => Vec::new(),
         Node::Sequence(parts) | Node::Choice(parts) => parts.to_vec(),
-        Node::Repeat { body, .. } | Node::Capture { body, .. } => vec![*body],
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![*body],
         Node::Members(id) => {
             let members = grammar.members(*id);
             let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
@@ -194,7 +194,7 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
                 Node::Sequence(parts) => Node::Sequence(parts.iter().map(child).collect()),
                 Node::Choice(parts) => Node::Choice(parts.iter().map(child).collect()),
                 Node::Repeat { body, min, max } => Node::Repeat { body: child(body), min: *min, max: *max },
-                Node::Capture { name, body } => Node::Capture { name: name.clone(), body: child(body) },
+                Node::Marked { mark, body } => Node::Marked { mark: mark.clone(), body: child(body) },
                 Node::Rule(rule) => Node::Rule(new_rules[rule]),
                 Node::Members(members) => {
                     let members = grammar.members(*members).mapped(child, |expr| exprs.of(expr));

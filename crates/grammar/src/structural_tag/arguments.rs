@@ -18,7 +18,7 @@ use crate::json_schema::{JsonSchemaOptions, Spelling, from_json_schema};
 /// Keywords of the schema itself that are read here.
 const READ: [&str; 4] = ["type", "properties", "required", "additionalProperties"];
 /// Keywords that only say what other keywords mean, or nothing about what is valid.
-const SILENT: [&str; 15] = [
+pub(super) const SILENT: [&str; 15] = [
     "$schema",
     "$id",
     "$defs",
@@ -36,7 +36,7 @@ const SILENT: [&str; 15] = [
     "strict",
 ];
 /// Keywords of a value beside which a string is unconstrained.
-const ANNOTATIONS: [&str; 9] =
+pub(super) const ANNOTATIONS: [&str; 9] =
     ["type", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"];
 /// All types but strings, in the order of their words.
 const OTHER_TYPES: [&str; 5] = ["number", "boolean", "null", "object", "array"];
@@ -64,20 +64,14 @@ impl<'a> Lowering<'a> {
         options: &JsonSchemaOptions,
     ) -> Result<NodeId, GrammarError> {
         if options.any_order {
-            let message = "any_order needs the style \"json\"; leave it out, and list the properties in the order in \
-                           which the model writes them";
-            return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(root), message));
+            return Err(self.not_in_any_order(root));
         }
         let arguments = self.read_arguments(root, options)?;
         let blanks = self.blanks(options);
         let mut parts = vec![self.builder.lexeme(blanks)];
         for &(name, schema, required) in &arguments.known {
             let at = schema.unwrap_or(root);
-            if name.contains(['<', '>', '"', '\n']) {
-                let message =
-                    format!("{name:?} cannot be written between markers; rename it, or use the style \"json\"");
-                return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message));
-            }
+            self.check_name(name, at)?;
             let ways = self.ways(schema, &arguments, marked, options)?;
             if ways.is_empty() {
                 if required {
@@ -104,13 +98,42 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.sequence(&parts))
     }
 
+    /// That arguments come in the order of the schema.
+    pub(super) fn not_in_any_order(&self, root: JsonId) -> GrammarError {
+        let message = "any_order needs the style \"json\"; leave it out, and list the properties in the order in which \
+                       the model writes them";
+        GrammarError::new(ErrorKind::Unsupported, self.document.pointer(root), message)
+    }
+
+    /// Refuses a name that would break the marker around it.
+    pub(super) fn check_name(&self, name: &str, at: JsonId) -> Result<(), GrammarError> {
+        if !name.contains(['<', '>', '"', '\n']) {
+            return Ok(());
+        }
+        let message = format!("{name:?} cannot be written between markers; rename it, or use the style \"json\"");
+        Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message))
+    }
+
+    /// The names that a schema of an object requires.
+    pub(super) fn required(&self, entries: &Entries<'a>) -> Result<Vec<&'a str>, GrammarError> {
+        let Some(&value) = entries.get("required") else { return Ok(Vec::new()) };
+        let wrong = |at| Err(error(self.document, at, "required must be an array of strings"));
+        let Json::Array(names) = self.document.get(value) else { return wrong(value) };
+        let mut required: Vec<&'a str> = Vec::with_capacity(names.len());
+        for &name in names {
+            let Json::String(text) = self.document.get(name) else { return wrong(name) };
+            required.push(text);
+        }
+        Ok(required)
+    }
+
     fn read_arguments(&self, root: JsonId, options: &JsonSchemaOptions) -> Result<Arguments<'a>, GrammarError> {
         let document = self.document;
         let nothing = |at| {
             let message = "no arguments are valid under this schema; loosen it";
             GrammarError::new(ErrorKind::Unsatisfiable, document.pointer(at), message)
         };
-        let at = self.behind_references(root)?;
+        let at = self.behind_references(root, root)?;
         let entries = match document.get(at) {
             Json::Bool(true) => return Ok(Arguments { known: Vec::new(), others: Some(None), root }),
             Json::Bool(false) => return Err(nothing(at)),
@@ -133,18 +156,7 @@ impl<'a> Lowering<'a> {
         {
             return Err(nothing(value));
         }
-        let mut required: Vec<&'a str> = Vec::new();
-        if let Some(&value) = entries.get("required") {
-            let Json::Array(names) = document.get(value) else {
-                return Err(error(document, value, "required must be an array of strings"));
-            };
-            for &name in names {
-                let Json::String(name) = document.get(name) else {
-                    return Err(error(document, name, "required must be an array of strings"));
-                };
-                required.push(name);
-            }
-        }
+        let required = self.required(entries)?;
         let others = match entries.get("additionalProperties") {
             None if options.strict_mode => None,
             None => Some(None),
@@ -174,9 +186,9 @@ impl<'a> Lowering<'a> {
         Ok(Arguments { known, others, root })
     }
 
-    /// The schema that stands at the end of the `$ref`s of this one.
-    fn behind_references(&self, root: JsonId) -> Result<JsonId, GrammarError> {
-        let mut at = root;
+    /// The schema that stands at the end of the `$ref`s of this one, where `#` means the root.
+    pub(super) fn behind_references(&self, from: JsonId, root: JsonId) -> Result<JsonId, GrammarError> {
+        let mut at = from;
         for _ in 0..MAX_HOPS {
             let Some(entries) = self.document.entries(at) else { return Ok(at) };
             let Some(&reference) = entries.get("$ref") else { return Ok(at) };
@@ -189,7 +201,7 @@ impl<'a> Lowering<'a> {
                 error(self.document, reference, message)
             })?;
         }
-        Err(error(self.document, root, "its $refs lead to each other and to no schema; let one of them say something"))
+        Err(error(self.document, from, "its $refs lead to each other and to no schema; let one of them say something"))
     }
 
     fn find(&self, root: JsonId, path: &str) -> Option<JsonId> {
@@ -200,7 +212,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The types that the value of `type` names.
-    fn types(&self, value: JsonId) -> Vec<&'a str> {
+    pub(super) fn types(&self, value: JsonId) -> Vec<&'a str> {
         match self.document.get(value) {
             Json::String(name) => vec![name],
             _ => self.document.strings(value).collect(),
@@ -208,7 +220,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A run of blanks between arguments and around JSON.
-    fn blanks(&mut self, options: &JsonSchemaOptions) -> ExprId {
+    pub(super) fn blanks(&mut self, options: &JsonSchemaOptions) -> ExprId {
         let exprs = &mut self.builder.exprs;
         if !options.any_whitespace {
             let line = exprs.literal(b"\n");
@@ -279,7 +291,7 @@ impl<'a> Lowering<'a> {
             Json::Object(entries) => entries.keys().all(|keyword| ANNOTATIONS.contains(&keyword)),
             other => matches!(other, Json::Bool(true)),
         });
-        let value = Value { schema, text, refers, arguments };
+        let value = Value { schema, text, refers, root: arguments.root };
         if has("string") {
             let only = declared.as_ref().is_some_and(|types| **types == ["string"]);
             let text = if is_plain { Some(None) } else { self.bare(&value, only, options)?.map(Some) };
@@ -311,9 +323,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// The strings that a schema allows, as they are; `None` where it allows none.
-    fn bare(
+    pub(super) fn bare(
         &mut self,
-        value: &Value<'_, 'a>,
+        value: &Value<'a>,
         only: bool,
         options: &JsonSchemaOptions,
     ) -> Result<Option<ExprId>, GrammarError> {
@@ -351,7 +363,7 @@ impl<'a> Lowering<'a> {
     /// JSON up to and with the marker behind it; `None` where the schema allows none of these types.
     fn json_value(
         &mut self,
-        value: &Value<'_, 'a>,
+        value: &Value<'a>,
         types: Option<&[&str]>,
         marked: &'static Marked,
         options: &JsonSchemaOptions,
@@ -372,9 +384,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// The grammar of the values of these types; `None` where there are none.
-    fn part(
+    pub(super) fn part(
         &mut self,
-        value: &Value<'_, 'a>,
+        value: &Value<'a>,
         types: Option<&[&str]>,
         options: &JsonSchemaOptions,
     ) -> Result<Option<Grammar>, GrammarError> {
@@ -394,13 +406,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// The schema of a value with the definitions that it may refer to, restricted to these types.
-    fn wrapped(&self, value: &Value<'_, 'a>, types: Option<&[&str]>) -> String {
+    fn wrapped(&self, value: &Value<'a>, types: Option<&[&str]>) -> String {
         let mut schema = format!("{{\"allOf\": [{}]", value.text);
         if let Some(types) = types {
             let types: Vec<String> = types.iter().map(|name| format!("\"{name}\"")).collect();
             schema += &format!(", \"type\": [{}]", types.join(", "));
         }
-        let root: Option<&Entries<'_>> = self.document.entries(value.arguments.root);
+        let root: Option<&Entries<'_>> = self.document.entries(value.root);
         for keyword in ["$schema", "$defs", "definitions"] {
             if let Some(&at) = root.and_then(|root| root.get(keyword)) {
                 let text = super::value_text(self.text, self.document.position(at).1);
@@ -412,10 +424,11 @@ impl<'a> Lowering<'a> {
 }
 
 /// One value whose schema is being lowered.
-struct Value<'b, 'a> {
-    schema: Option<JsonId>,
-    text: &'a str,
+pub(super) struct Value<'a> {
+    pub schema: Option<JsonId>,
+    pub text: &'a str,
     /// Whether it refers to definitions outside of itself.
-    refers: bool,
-    arguments: &'b Arguments<'a>,
+    pub refers: bool,
+    /// The schema that `#` means.
+    pub root: JsonId,
 }

@@ -51,6 +51,30 @@ impl FreeText {
         self.without(exprs, text, stopped)
     }
 
+    /// The text before a string that ends it and is read apart: of such a text and the string, none of `stops` is complete
+    /// before the end, and none of `excludes` comes.
+    pub(super) fn before(&self, exprs: &mut ExprSet, stop: &str, stops: &[&str], excludes: &[&str]) -> ExprId {
+        let within = |text: &str| stop.find(text).is_some_and(|at| at + text.len() < stop.len());
+        if stops.iter().any(|text| within(text)) || excludes.iter().any(|text| stop.contains(text)) {
+            return ExprId::NOTHING;
+        }
+        let mut begun: Vec<&str> = Vec::new();
+        for (text, longest) in
+            stops.iter().map(|text| (text, stop.len() - 1)).chain(excludes.iter().map(|text| (text, stop.len())))
+        {
+            let cuts = text.char_indices().map(|(at, _)| at).filter(|&at| at > 0 && text.len() - at <= longest);
+            begun.extend(cuts.filter(|&at| stop.starts_with(&text[at..])).map(|at| &text[..at]));
+        }
+        let unended = self.unended(exprs);
+        if begun.is_empty() {
+            return unended;
+        }
+        let begun = exprs.literals(&begun);
+        let bad = exprs.concat(self.anything, begun);
+        let good = exprs.not(bad);
+        exprs.and(&[unended, good])
+    }
+
     fn without(&self, exprs: &mut ExprSet, text: ExprId, stopped: ExprId) -> ExprId {
         let mut bad = vec![stopped];
         bad.extend(self.forbidden);
@@ -98,6 +122,9 @@ mod tests {
                     && fits(text.len() - stop.len())
                     && first_end(&text, &stops) == Some(text.len());
                 prop_assert_eq!(deriver.matches(until, text.as_bytes()).unwrap(), expected, "{} until {}", text, stop);
+                let before = free.before(&mut deriver.exprs, stop, &stops, &excludes);
+                let apart = text.strip_suffix(stop).is_some_and(|text| deriver.matches(before, text.as_bytes()).unwrap());
+                prop_assert_eq!(apart, expected, "{} before {}", text, stop);
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
+use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 
 use super::arguments::Ways;
@@ -14,9 +16,9 @@ use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::builder::GrammarBuilder;
 use crate::combine;
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Grammar, NodeId};
+use crate::grammar::{Grammar, Mark, NodeId, RuleId};
 use crate::json_schema::document::{Document, JsonId};
-use crate::json_schema::{JsonSchemaOptions, from_json_schema};
+use crate::json_schema::{JsonSchemaOptions, from_json_schema, from_values};
 use crate::report::KeptReport;
 
 /// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
@@ -25,6 +27,9 @@ const MAX_STOP_BYTES: usize = 256;
 
 /// Equal schemas that are written alike are one.
 pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 3], Option<u32>);
+
+/// Schemas with the same options.
+type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
 
 /// A grammar under construction.
 pub(super) struct Lowering<'a> {
@@ -59,6 +64,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn grammar(mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<Grammar, GrammarError> {
         self.builder.limit_exprs(max_exprs);
         self.nodes = vec![None; tree.slots.len()];
+        self.plain_schemas(tree);
         for index in (0..tree.slots.len()).rev() {
             let slot = &tree.slots[index];
             let node = self.format(tree, slot)?;
@@ -154,7 +160,10 @@ impl<'a> Lowering<'a> {
             Format::Schema { schema, style, options } => self.schema(*schema, *style, options)?,
             Format::Ebnf(text) => self.ebnf(text, slot.at)?,
             Format::Regex(pattern) => self.regex(pattern, slot.at)?,
-            Format::AnyText { excludes, max_chars } => {
+            Format::AnyText { excludes, max_chars, max_tokens: Some(max_tokens) } => {
+                return self.limited_text(slot, excludes, *max_chars, *max_tokens);
+            }
+            Format::AnyText { excludes, max_chars, max_tokens: None } => {
                 return self.free_text(slot, Vec::new(), None, excludes, *max_chars, false);
             }
             Format::Sequence(elements) => {
@@ -316,21 +325,8 @@ impl<'a> Lowering<'a> {
         max_chars: Option<u32>,
         stop_after_first: bool,
     ) -> Result<NodeId, GrammarError> {
-        let mut stops: Vec<&'a str> = ways.iter().map(|(trigger, _)| *trigger).collect();
-        let mut excludes = excludes.to_vec();
-        let texts = slot.ends.iter().filter_map(|end| match end {
-            Marker::Text(text) if !text.is_empty() => Some(*text),
-            _ => None,
-        });
-        let texts: Vec<&str> = texts.collect();
-        if slot.is_last {
-            // What ends the text need not be excluded from it, too.
-            excludes.retain(|exclude| !texts.contains(exclude));
-            stops.extend(&texts);
-        } else {
-            excludes.extend(texts);
-        }
-        self.check_reachable(slot, &stops, &excludes)?;
+        let triggers = ways.iter().map(|(trigger, _)| *trigger).collect();
+        let (stops, excludes) = self.stops_and_excludes(slot, triggers, excludes)?;
         let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
         let unended = free.unended(&mut self.builder.exprs);
         let unended = self.builder.lexeme(unended);
@@ -373,6 +369,68 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.sequence(&parts))
     }
 
+    /// The strings that end a text, triggers and the ends of the tag around, and those that must not come in it.
+    fn stops_and_excludes(
+        &self,
+        slot: &Slot<'a>,
+        mut stops: Vec<&'a str>,
+        excludes: &[&'a str],
+    ) -> Result<(Vec<&'a str>, Vec<&'a str>), GrammarError> {
+        let mut excludes = excludes.to_vec();
+        let texts = slot.ends.iter().filter_map(|end| match end {
+            Marker::Text(text) if !text.is_empty() => Some(*text),
+            _ => None,
+        });
+        let texts: Vec<&str> = texts.collect();
+        if slot.is_last {
+            // What ends the text need not be excluded from it, too.
+            excludes.retain(|exclude| !texts.contains(exclude));
+            stops.extend(&texts);
+        } else {
+            excludes.extend(texts);
+        }
+        self.check_reachable(slot, &stops, &excludes)?;
+        Ok((stops, excludes))
+    }
+
+    /// Free text with a budget of tokens. Unlike [`Lowering::free_text`] its end is a part of its own, which the budget does
+    /// not count.
+    fn limited_text(
+        &mut self,
+        slot: &Slot<'a>,
+        excludes: &[&'a str],
+        max_chars: Option<u32>,
+        max_tokens: u32,
+    ) -> Result<NodeId, GrammarError> {
+        let (stops, excludes) = self.stops_and_excludes(slot, Vec::new(), excludes)?;
+        let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
+        let unended = free.unended(&mut self.builder.exprs);
+        let ends: Rc<Vec<Marker<'a>>> = if slot.is_last { slot.ends.clone() } else { Rc::default() };
+        // The ends by the text before them, which is nearly always the same.
+        let mut by_text: IndexMap<ExprId, Vec<NodeId>> = IndexMap::new();
+        for end in ends.iter() {
+            let text = match end {
+                Marker::Text(end) if !end.is_empty() => free.before(&mut self.builder.exprs, end, &stops, &excludes),
+                _ => unended,
+            };
+            by_text.entry(text).or_default().push(self.marker(end));
+        }
+        if by_text.is_empty() {
+            by_text.insert(unended, vec![self.builder.sequence(&[])]);
+        }
+        let mut ways = Vec::with_capacity(by_text.len());
+        for (text, ends) in by_text {
+            let text = if max_tokens == 0 { ExprId::EMPTY } else { text };
+            let mut text = self.builder.lexeme(text);
+            if max_tokens > 0 {
+                text = self.builder.marked(Mark::MaxTokens(max_tokens), text);
+            }
+            let end = self.builder.choice(&ends);
+            ways.push(self.builder.sequence(&[text, end]));
+        }
+        Ok(self.builder.choice(&ways))
+    }
+
     /// Refuses strings that can never be complete, because another one within them comes first.
     fn check_reachable(&self, slot: &Slot<'a>, stops: &[&'a str], excludes: &[&'a str]) -> Result<(), GrammarError> {
         if let Some(long) = stops.iter().chain(excludes).find(|text| text.len() > MAX_STOP_BYTES) {
@@ -401,6 +459,17 @@ impl<'a> Lowering<'a> {
         combine::add(&mut self.builder, &mut self.names, grammar)
     }
 
+    /// Adds a grammar, and gives the node that its first node has become; the others follow it.
+    fn add_all_of(&mut self, grammar: &Grammar) -> NodeId {
+        let root = self.add(grammar);
+        NodeId(root.0 - grammar.root().0)
+    }
+
+    /// A rule that is still to be defined.
+    pub(super) fn declare(&mut self, name: &str) -> RuleId {
+        combine::declare(&mut self.builder, &mut self.names, name)
+    }
+
     fn ebnf(&mut self, text: &str, at: JsonId) -> Result<NodeId, GrammarError> {
         let grammar = Grammar::from_ebnf(text, "root").map_err(|inner| {
             let place = format!("{}/grammar", self.document.pointer(at));
@@ -423,6 +492,38 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.lexeme(expr))
     }
 
+    /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
+    /// of schemas that are much alike. Those of which one is wrong are left to be lowered one by one, for the error's sake.
+    fn plain_schemas(&mut self, tree: &Tree<'a>) {
+        // These mean something for all values of a document.
+        if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]
+            .iter()
+            .any(|word| self.text.contains(word))
+        {
+            return;
+        }
+        let mut alike: IndexMap<([bool; 3], Option<u32>), Alike<'a, '_>> = IndexMap::new();
+        for slot in &tree.slots {
+            if let Format::Schema { schema, style: Style::Json, options } = &slot.format {
+                let text = super::value_text(self.text, self.document.position(*schema).1);
+                if !text.contains("\"$") {
+                    let key = (text, Style::Json, flags(options), options.max_whitespace);
+                    let group = alike.entry((key.2, key.3)).or_default();
+                    group.entry(key).or_insert((*schema, options));
+                }
+            }
+        }
+        for group in alike.into_values().filter(|group| group.len() > 1) {
+            let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
+            let (_, options) = group[0];
+            let Ok((grammar, nodes)) = from_values(self.document, &values, options) else { continue };
+            self.report.absorb(&grammar.report, "#", "#");
+            let first = self.add_all_of(&grammar);
+            let nodes = nodes.into_iter().map(|node| NodeId(first.0 + node.0));
+            self.schemas.extend(group.into_keys().zip(nodes));
+        }
+    }
+
     fn schema(&mut self, at: JsonId, style: Style, options: &JsonSchemaOptions) -> Result<NodeId, GrammarError> {
         let text = super::value_text(self.text, self.document.position(at).1);
         let key = (text, style, flags(options), options.max_whitespace);
@@ -437,6 +538,7 @@ impl<'a> Lowering<'a> {
                 self.add(&grammar)
             }
             Style::Marked(marked) => self.marked_arguments(at, marked, options)?,
+            Style::Nested => self.nested_arguments(at, options)?,
         };
         self.schemas.insert(key, node);
         Ok(node)

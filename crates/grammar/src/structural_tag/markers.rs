@@ -11,15 +11,24 @@ use super::free_text::FreeText;
 use crate::builder::GrammarBuilder;
 use crate::grammar::NodeId;
 
+/// The marker that begins all others of MiniMax-M3.
+pub(super) const NAMESPACE: &str = "]<]minimax[>[";
+
 /// Longest name that is looked for.
 const LONGEST: usize = 64;
 
-/// Where the markers of a text are: `<|name|>`, `<｜name｜>`, `<name>`, `</name>` and `[NAME]`.
+/// Where the markers of a text are: `<|name|>`, `<｜name｜>`, `<name>`, `</name>`, `[NAME]` and [`NAMESPACE`].
 fn markers(text: &str) -> Vec<Range<usize>> {
     let is_name = |c: char| c.is_alphanumeric() || "_-.:/|｜▁".contains(c);
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(start) = text[at..].find(['<', '[']).map(|start| at + start) {
+    while let Some(start) = text[at..].find(['<', '[', ']']).map(|start| at + start) {
+        if text[start..].starts_with(']') {
+            let length = if text[start..].starts_with(NAMESPACE) { NAMESPACE.len() } else { 1 };
+            at = start + length;
+            found.extend((length > 1).then_some(start..at));
+            continue;
+        }
         let closing = if text[start..].starts_with('<') { '>' } else { ']' };
         let inner = &text[start + 1..];
         let end = inner.char_indices().take(LONGEST).find(|&(_, c)| !is_name(c));
@@ -187,6 +196,7 @@ mod tests {
             ("</think>[TOOL_CALLS][", &["</think>", "[TOOL_CALLS]"]),
             ("<function=f> < > <> [] a<b", &[]),
             ("<<a>>", &["<a>"]),
+            ("]<]minimax[>[<invoke name=\"f\">]<]minimax[>[</a>]]<", &["]<]minimax[>[", "]<]minimax[>[", "</a>"]),
         ] {
             let found: Vec<&str> = markers(text).into_iter().map(|range| &text[range]).collect();
             assert_eq!(found, expected, "{text}");

@@ -208,13 +208,11 @@ impl<'d, 't> Reader<'d, 't> {
             }
             "any_text" => {
                 fields.only(&["excludes", "max_chars", "max_tokens"])?;
-                if fields.count("max_tokens")?.is_some() {
-                    let message =
-                        "max_tokens of an any_text is not supported; bound it by max_chars, or give an any_tokens";
-                    let place = self.document.pointer(fields.required("max_tokens")?);
-                    return Err(GrammarError::new(ErrorKind::Unsupported, place, message));
+                Format::AnyText {
+                    excludes: fields.texts("excludes")?,
+                    max_chars: fields.count("max_chars")?,
+                    max_tokens: fields.count("max_tokens")?,
                 }
-                Format::AnyText { excludes: fields.texts("excludes")?, max_chars: fields.count("max_chars")? }
             }
             "sequence" => {
                 fields.only(&["elements"])?;

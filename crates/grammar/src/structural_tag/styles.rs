@@ -7,6 +7,8 @@ pub(super) enum Style {
     Json,
     /// One after the other: a name, and a value between markers.
     Marked(&'static Marked),
+    /// The same, where objects and arrays are written between markers, too.
+    Nested,
 }
 
 /// The markers around the name and the value of one argument.
@@ -35,6 +37,9 @@ pub(super) enum Words {
     /// The names of the types in JSON Schema, where an integer is a number.
     Types,
 }
+
+/// The name of the style in which objects and arrays are written between markers.
+const NESTED: &str = "minimax_m3_xml";
 
 const PLAIN: Words = Words::One("");
 
@@ -109,6 +114,7 @@ impl Style {
     pub(super) fn named(name: &str) -> Option<Style> {
         match name {
             "json" => Some(Style::Json),
+            NESTED => Some(Style::Nested),
             _ => STYLES.iter().find(|style| style.name == name).map(Style::Marked),
         }
     }
@@ -116,6 +122,6 @@ impl Style {
     /// All names, for messages.
     pub(super) fn names() -> String {
         let names: Vec<&str> = STYLES.iter().map(|style| style.name).collect();
-        format!("json, {}", names.join(", "))
+        format!("json, {}, {NESTED}", names.join(", "))
     }
 }

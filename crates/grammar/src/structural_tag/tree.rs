@@ -54,6 +54,7 @@ pub(super) enum Format<'t> {
     AnyText {
         excludes: Vec<&'t str>,
         max_chars: Option<u32>,
+        max_tokens: Option<u32>,
     },
     Sequence(Vec<FormatId>),
     Or(Vec<FormatId>),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use stencilm_grammar::passes::{drop_unreachable, inline_renames, join_lexemes, name_shared, normalised, share_equal};
-use stencilm_grammar::{Grammar, GrammarBuilder, Node, NodeId, Report};
+use stencilm_grammar::{Grammar, GrammarBuilder, Mark, Node, NodeId, Report, Temperature};
 
 use crate::recogniser::{TOKEN, matches};
 
@@ -17,7 +17,7 @@ enum Body {
     Sequence(Vec<Body>),
     Choice(Vec<Body>),
     Repeat(Box<Body>, u32, Option<u32>),
-    Capture(Box<Body>),
+    Marked(Mark, Box<Body>),
     Without(Box<Body>),
 }
 
@@ -38,7 +38,14 @@ fn body() -> impl Strategy<Value = Body> {
                 min,
                 more.map(|more| min + more)
             )),
-            inner.clone().prop_map(|body| Body::Capture(body.into())),
+            (0usize..3, inner.clone()).prop_map(|(mark, body)| {
+                let marks = [
+                    Mark::Capture("c d".into()),
+                    Mark::MaxTokens(7),
+                    Mark::Temperature(Temperature::new(0.25).expect("a number from 0 on")),
+                ];
+                Body::Marked(marks[mark].clone(), body.into())
+            }),
             inner.prop_map(|body| Body::Without(body.into())),
         ]
     })
@@ -73,9 +80,9 @@ fn build(builder: &mut GrammarBuilder, rules: &[stencilm_grammar::RuleId], body:
             let body = build(builder, rules, body);
             builder.repeat(body, *min, *max)
         }
-        Body::Capture(body) => {
+        Body::Marked(mark, body) => {
             let body = build(builder, rules, body);
-            builder.capture("c d", body)
+            builder.marked(mark.clone(), body)
         }
         Body::Without(body) => {
             // Any text of three bytes at most that the lexeme, where it is one, does not match.

@@ -68,7 +68,7 @@ fn ends(grammar: &Grammar, node: &Node, table: &[Vec<Vec<bool>>], start: usize, 
     match node {
         Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_) => Ends::new(),
         Node::Rule(rule) => of(grammar.rule(*rule).body, start),
-        Node::Capture { body, .. } => of(*body, start),
+        Node::Marked { body, .. } => of(*body, start),
         Node::Choice(parts) => parts.iter().flat_map(|&part| of(part, start)).collect(),
         Node::Sequence(parts) => parts
             .iter()

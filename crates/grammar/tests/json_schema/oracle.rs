@@ -36,7 +36,7 @@ impl Oracle<'_> {
         let ends = match self.grammar.node(id).clone() {
             Node::Lexeme(expr) => self.lexeme(expr, start),
             Node::Rule(rule) => self.ends(self.grammar.rule(rule).body, start),
-            Node::Capture { body, .. } => self.ends(body, start),
+            Node::Marked { body, .. } => self.ends(body, start),
             Node::Token(_) => unreachable!("a schema asks for no single token"),
             Node::Choice(parts) => parts.iter().flat_map(|&part| self.ends(part, start)).collect(),
             Node::Sequence(parts) => {

@@ -1,0 +1,328 @@
+//! Budgets of tokens and temperatures: what marked parts of a grammar say of the tokens within them.
+//!
+//! A marked part puts a frame of its own under what it reads, so a stack tells which marked parts a thread is in, and the
+//! register of the frame tells after how many tokens the part began: nothing is counted, and rolling back and forking need
+//! no care. Where a part with a budget may end, a thread without a way on stands in the configuration and says so. A
+//! budget is *spent* when as many tokens have begun within the part; from then on, wherever the part may end, the threads
+//! within it are dropped. That is looked after between tokens, and within tokens only while a part with a spent budget
+//! cannot end yet; masks are then made by reading every token with the threads dropped on the way.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{Mark, Node, Temperature};
+use stencilm_regex::StateId;
+
+use crate::error::EngineError;
+use crate::left::LeftGraph;
+use crate::machine::{ForkId, Frame, FrameId, Machine, Phase};
+use crate::run::{Run, offers_tokens};
+use crate::stacks::{Entry, SetId};
+use crate::tokens::Tokens;
+use crate::tokenset;
+
+/// The marks that a grammar has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Marks {
+    /// Some part has a budget of tokens.
+    pub budgets: bool,
+    /// Some part has a temperature.
+    pub temperatures: bool,
+}
+
+/// What is known of a set of frames, and of what lies below them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Holds {
+    budget: bool,
+    temperature: bool,
+}
+
+impl Marks {
+    /// The marks of a grammar.
+    ///
+    /// # Errors
+    /// [`EngineError::NotRun`] for a part with a budget or a temperature that begins with itself: there would be endlessly
+    /// many of it at one place.
+    pub fn new(left: &LeftGraph) -> Result<Marks, EngineError> {
+        let mut marks = Marks::default();
+        for node in left.grammar().nodes() {
+            match node {
+                Node::Marked { mark: Mark::MaxTokens(_), .. } => marks.budgets = true,
+                Node::Marked { mark: Mark::Temperature(_), .. } => marks.temperatures = true,
+                _ => {}
+            }
+        }
+        if marks.any() && left.has_mark_in_cycle() {
+            return Err(EngineError::NotRun(
+                "a rule with max_tokens or temperature that begins with itself, whose budget would begin endlessly often,",
+            ));
+        }
+        Ok(marks)
+    }
+
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        self.budgets || self.temperatures
+    }
+}
+
+impl Machine {
+    /// What a frame says of the tokens above it.
+    fn mark(&self, frame: FrameId) -> Option<&Mark> {
+        let Frame::End(node) = self.frame(frame) else { return None };
+        match self.grammar().node(node) {
+            Node::Marked { mark, .. } => Some(mark),
+            _ => unreachable!("only a marked part has an end"),
+        }
+    }
+
+    /// Whether an entry of a stack stands for a part whose budget is spent after so many tokens.
+    fn is_spent(&self, entry: Entry, tokens: u32) -> bool {
+        entry != Entry::BOTTOM
+            && matches!(self.mark(FrameId(entry.head)), Some(&Mark::MaxTokens(budget))
+                if tokens.saturating_sub(entry.register) >= budget)
+    }
+
+    /// The entry of a part with a budget that may end here, if that is what a thread says.
+    fn may_end(&self, thread: Entry) -> Option<Entry> {
+        if thread == Entry::BOTTOM || !offers_tokens(thread) {
+            return None;
+        }
+        let frame = self.fork(ForkId(thread.head)).frame;
+        matches!(self.frame(frame), Frame::End(_)).then_some(Entry { head: frame.0, state: 0, ..thread })
+    }
+
+    /// Whether a thread only says something of the configuration, and is no way on.
+    pub(crate) fn is_remark(&self, thread: Entry) -> bool {
+        self.is_text(thread) || (self.marks.budgets && self.may_end(thread).is_some())
+    }
+}
+
+impl Run<'_> {
+    /// Adds the threads that start in the marked parts that may come first at a frame, with those parts below them. What
+    /// a part matches when it matches nothing is no matter here: a frame knows beforehand whether it may be left out.
+    pub(crate) fn open(&mut self, fork: ForkId, frame: Entry, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        let mut work = vec![(fork, frame)];
+        while let Some((fork, frame)) = work.pop() {
+            let fork = self.machine.fork(fork).clone();
+            for (body, continuation) in &fork.opens {
+                let thread = Entry { head: fork.frame.0, ..frame };
+                let Some(below) = self.push(&fork, continuation, thread)? else { continue };
+                self.stacks.spend(self.stacks.entries(below).len() + 1)?;
+                let inner = Entry { head: body.0, register: 0, state: 0, below };
+                let phase = self.machine.phase(*body, 0, self.stacks);
+                let mut next = Some(self.machine.fork_of(self.lexicon, *body, phase)?);
+                while let Some(id) = next {
+                    next = self.begin(id, inner, threads);
+                    if !self.machine.fork(id).opens.is_empty() {
+                        work.push((id, inner));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the threads that start at a fork, and gives the next fork of its frame.
+    pub(crate) fn begin(&mut self, id: ForkId, frame: Entry, threads: &mut Vec<Entry>) -> Option<ForkId> {
+        let fork = self.machine.fork(id);
+        if fork.has_lexemes() {
+            threads.push(Entry { head: id.0, state: fork.start(), ..frame });
+        }
+        // Stands for "a single token may come here": no byte leads on from the dead state.
+        if !fork.tokens.is_empty() {
+            threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
+        }
+        fork.also
+    }
+
+    /// Where a frame is the end of a part with a budget: the thread that says that the part may end here.
+    pub(crate) fn remark(&mut self, frame: Entry) -> Result<Option<Entry>, EngineError> {
+        let id = FrameId(frame.head);
+        if !matches!(self.machine.mark(id), Some(Mark::MaxTokens(_))) {
+            return Ok(None);
+        }
+        let fork = self.machine.fork_of(self.lexicon, id, Phase::Plain)?;
+        Ok(Some(Entry { head: fork.0, state: StateId::DEAD.0, ..frame }))
+    }
+
+    /// Finds out what the sets hold that were made since the last time.
+    fn look_for_marks(&mut self) {
+        let machine = &*self.machine;
+        self.stacks.extend_holds(|holds, entries| {
+            let mut here = Holds::default();
+            for entry in entries.iter().filter(|&&entry| entry != Entry::BOTTOM) {
+                let below: Holds = holds[entry.below.0 as usize];
+                // A configuration holds forks in place of frames; what is said of one is never asked for.
+                let mark =
+                    if machine.has_frame(FrameId(entry.head)) { machine.mark(FrameId(entry.head)) } else { None };
+                here.budget |= below.budget || matches!(mark, Some(Mark::MaxTokens(_)));
+                here.temperature |= below.temperature || matches!(mark, Some(Mark::Temperature(_)));
+            }
+            here
+        });
+    }
+
+    /// Drops the threads in parts that may end and whose budget is spent, where that leaves any.
+    pub(crate) fn drop_spent(&mut self, threads: &mut Vec<Entry>, tokens: u32) -> Result<(), EngineError> {
+        let machine = &*self.machine;
+        let ended: FxHashSet<Entry> = threads
+            .iter()
+            .filter_map(|&thread| machine.may_end(thread))
+            .filter(|&entry| machine.is_spent(entry, tokens))
+            .collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        self.look_for_marks();
+        let mut known = FxHashMap::default();
+        let mut kept = Vec::with_capacity(threads.len());
+        for &thread in threads.iter() {
+            if thread == Entry::BOTTOM {
+                kept.push(thread);
+                continue;
+            }
+            if self.machine.may_end(thread).is_some_and(|entry| ended.contains(&entry)) {
+                continue;
+            }
+            if let Some(below) = self.without_parts(thread.below, &ended, &mut known)? {
+                kept.push(Entry { below, ..thread });
+            }
+        }
+        if !kept.is_empty() {
+            self.stacks.join(&mut kept)?;
+            *threads = kept;
+        }
+        Ok(())
+    }
+
+    /// A stack without the ways through these entries; `None` where there is no other.
+    fn without_parts(
+        &mut self,
+        stack: SetId,
+        parts: &FxHashSet<Entry>,
+        known: &mut FxHashMap<SetId, Option<SetId>>,
+    ) -> Result<Option<SetId>, EngineError> {
+        let mut work = vec![stack];
+        while let Some(&set) = work.last() {
+            if known.contains_key(&set) {
+                work.pop();
+                continue;
+            }
+            if !self.stacks.holds(set).budget {
+                known.insert(set, Some(set));
+                continue;
+            }
+            let entries = self.stacks.entries(set).to_vec();
+            self.stacks.spend(entries.len() + 1)?;
+            let inside = |entry: &Entry| *entry != Entry::BOTTOM && !parts.contains(entry);
+            let before = work.len();
+            work.extend(
+                entries
+                    .iter()
+                    .filter(|entry| inside(entry))
+                    .map(|entry| entry.below)
+                    .filter(|below| !known.contains_key(below)),
+            );
+            if work.len() > before {
+                continue;
+            }
+            let left: Vec<Entry> = entries
+                .iter()
+                .filter_map(|&entry| match entry {
+                    Entry::BOTTOM => Some(entry),
+                    _ if parts.contains(&entry) => None,
+                    _ => known[&entry.below].map(|below| Entry { below, ..entry }),
+                })
+                .collect();
+            let left = if left == entries { Some(set) } else { self.stacks.stack_of(left) };
+            known.insert(set, left);
+        }
+        Ok(known[&stack])
+    }
+
+    /// The configuration between two tokens, of which so many were accepted: without the threads in parts that end here
+    /// because their budget is spent. Says whether a part is left whose budget is spent and that cannot end here.
+    pub fn settled(&mut self, configuration: SetId, tokens: u32) -> Result<(SetId, bool), EngineError> {
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.drop_spent(&mut threads, tokens)?;
+        self.look_for_marks();
+        let mut seen = FxHashSet::default();
+        let mut work: Vec<SetId> = threads.iter().map(|thread| thread.below).collect();
+        let mut is_spent = false;
+        while let Some(set) = work.pop().filter(|_| !is_spent) {
+            if !self.stacks.holds(set).budget || !seen.insert(set) {
+                continue;
+            }
+            self.stacks.spend(self.stacks.entries(set).len() + 1)?;
+            for &entry in self.stacks.entries(set) {
+                is_spent |= self.machine.is_spent(entry, tokens);
+                work.push(entry.below);
+            }
+        }
+        Ok((self.stacks.configuration(&mut threads)?, is_spent))
+    }
+
+    /// The highest temperature at which some way on wants the next token sampled: of each thread that of the innermost
+    /// part around it that has one.
+    pub fn temperature(&mut self, configuration: SetId) -> Result<Option<Temperature>, EngineError> {
+        self.look_for_marks();
+        let threads = self.stacks.entries(configuration).to_vec();
+        let threads = threads.into_iter().filter(|&thread| thread != Entry::BOTTOM && !self.machine.is_remark(thread));
+        let mut work: Vec<SetId> = threads.map(|thread| thread.below).collect();
+        let mut seen = FxHashSet::default();
+        let mut highest = None;
+        while let Some(set) = work.pop() {
+            if !self.stacks.holds(set).temperature || !seen.insert(set) {
+                continue;
+            }
+            self.stacks.spend(self.stacks.entries(set).len() + 1)?;
+            for &entry in self.stacks.entries(set).iter().filter(|&&entry| entry != Entry::BOTTOM) {
+                match self.machine.mark(FrameId(entry.head)) {
+                    Some(Mark::Temperature(temperature)) => highest = highest.max(Some(*temperature)),
+                    _ => work.push(entry.below),
+                }
+            }
+        }
+        Ok(highest)
+    }
+
+    /// Writes the mask of a configuration in a part that ought to end, by reading every token; equal configurations go on
+    /// alike, so that most of the vocabulary is a look into a table. Without stop tokens.
+    pub fn fill_mask_while_spent(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        mask: &mut [u32],
+    ) -> Result<usize, EngineError> {
+        mask.fill(0);
+        let trie = vocabulary.trie();
+        let mut known: FxHashMap<(SetId, u8), SetId> = FxHashMap::default();
+        trie.walk(
+            configuration,
+            |set, byte, _| {
+                let next = match known.get(&(set, byte)) {
+                    Some(&next) => next,
+                    None => {
+                        let next = self.step(set, byte)?;
+                        known.insert((set, byte), next);
+                        next
+                    }
+                };
+                Ok::<_, EngineError>((next != SetId::EMPTY).then_some(next))
+            },
+            |token, _| tokenset::set(mask, token),
+        )?;
+        for (first, others) in vocabulary.duplicates() {
+            if tokenset::get(mask, *first) {
+                others.iter().for_each(|&other| tokenset::set(mask, other));
+            }
+        }
+        for &thread in self.stacks.entries(configuration) {
+            if offers_tokens(thread) {
+                for &(node, _) in &self.machine.fork(ForkId(thread.head)).tokens {
+                    self.machine.tokens.ids(node).iter().for_each(|token| tokenset::set(mask, token));
+                }
+            }
+        }
+        Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
+    }
+}
