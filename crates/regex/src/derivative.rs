@@ -13,10 +13,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
+use crate::needs::Needs;
 use crate::numbers::Number;
 
 /// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
 pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
+
+/// A search of no more expressions goes without [`Needs`].
+const SHORT_SEARCH: usize = 32;
 
 /// An expression set with memoised derivatives and liveness.
 #[derive(Clone, Default)]
@@ -25,6 +29,7 @@ pub struct Deriver {
     pub exprs: ExprSet,
     derivatives: FxHashMap<ExprId, Derivatives>,
     live: FxHashMap<ExprId, bool>,
+    needs: Needs,
     /// How many pairs all derivatives hold together.
     pairs: usize,
     /// How many expressions there were when the operation began.
@@ -54,6 +59,7 @@ impl Deriver {
             + self.pairs * size_of::<(ByteSet, ExprId)>()
             + self.derivatives.len() * 48
             + self.live.len() * 8
+            + self.needs.memory_bytes()
     }
 
     /// All derivatives of `id`.
@@ -225,7 +231,11 @@ impl Deriver {
             }
             self.limits.check_search(seen.len())?;
             for &(_, rest) in self.derivatives(next)?.iter() {
-                if rest != ExprId::NOTHING && self.live.get(&rest) != Some(&false) && seen.insert(rest) {
+                if rest == ExprId::NOTHING || self.live.get(&rest) == Some(&false) || !seen.insert(rest) {
+                    continue;
+                }
+                // Most searches end soon; a long one is worth a look at what need not be searched.
+                if seen.len() <= SHORT_SEARCH || !self.needs.contradict(&self.exprs, rest) {
                     queue.push(Reverse((self.exprs.shortest_at_least(rest), rest)));
                 }
             }

@@ -9,6 +9,7 @@ mod derivative;
 mod dfa;
 mod expr;
 mod limits;
+mod needs;
 mod numbers;
 mod print;
 mod saturate;

@@ -1,0 +1,208 @@
+//! Why an expression matches nothing, told without a search: one part of an intersection needs a byte that another lacks.
+//!
+//! A date with a pattern somewhere in it is a dead end where the pattern still needs a `T` and the rest of the date has
+//! none. To find that out by derivatives takes thousands of them. Here two sets are gathered bottom-up: the bytes that can
+//! be part of a match, and sets of bytes of which every match has at least one.
+
+use rustc_hash::FxHashMap;
+
+use crate::byteset::ByteSet;
+use crate::expr::{Expr, ExprId, ExprSet};
+
+/// No more needs than these are kept of an expression.
+const MAX_NEEDS: usize = 12;
+
+/// What is known of the matches of an expression.
+#[derive(Clone)]
+struct Bytes {
+    /// All bytes that can be part of a match, perhaps some more.
+    all: ByteSet,
+    /// Sets of which every match has at least one byte.
+    needs: Vec<ByteSet>,
+    /// Whether there is surely no match.
+    dead: bool,
+}
+
+/// What was gathered of the expressions of one set.
+#[derive(Clone, Default)]
+pub(crate) struct Needs {
+    known: FxHashMap<ExprId, Bytes>,
+}
+
+impl Needs {
+    /// Whether an expression surely matches nothing.
+    pub fn contradict(&mut self, exprs: &ExprSet, id: ExprId) -> bool {
+        let mut work = vec![id];
+        while let Some(&id) = work.last() {
+            if self.known.contains_key(&id) {
+                work.pop();
+                continue;
+            }
+            let before = work.len();
+            let children = children(exprs, id);
+            work.extend(children.iter().filter(|child| !self.known.contains_key(child)));
+            if work.len() == before {
+                let bytes = self.gather(exprs, id);
+                self.known.insert(id, bytes);
+                work.pop();
+            }
+        }
+        self.known[&id].dead
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.len() * (size_of::<Bytes>() + 4 * size_of::<ByteSet>())
+    }
+
+    /// From what is known of the children.
+    fn gather(&self, exprs: &ExprSet, id: ExprId) -> Bytes {
+        let known = |id: ExprId| &self.known[&id];
+        let anything = Bytes { all: ByteSet::ALL, needs: Vec::new(), dead: false };
+        let mut bytes = match exprs.get(id) {
+            Expr::Nothing => Bytes { all: ByteSet::EMPTY, needs: Vec::new(), dead: true },
+            Expr::Empty | Expr::Repeat { max: Some(0), .. } => Bytes { all: ByteSet::EMPTY, ..anything },
+            Expr::Bytes(set) => Bytes { all: *set, needs: vec![*set], ..anything },
+            Expr::Not(_) | Expr::Number(_) => anything,
+            &Expr::Concat { head, tail } => {
+                let (head, tail) = (known(head), known(tail));
+                let needs = head.needs.iter().chain(&tail.needs).copied().collect();
+                Bytes { all: head.all.union(&tail.all), needs, dead: head.dead || tail.dead }
+            }
+            &Expr::Repeat { body, min, .. } => {
+                let body = known(body);
+                let needs = if min == 0 { Vec::new() } else { body.needs.clone() };
+                Bytes { all: body.all, needs, dead: body.dead && min > 0 }
+            }
+            Expr::Or(parts) => {
+                let alive: Vec<&Bytes> = parts.iter().map(|&part| known(part)).filter(|part| !part.dead).collect();
+                let all = alive.iter().fold(ByteSet::EMPTY, |all, part| all.union(&part.all));
+                Bytes { all, needs: needs_of_any(&alive), dead: alive.is_empty() }
+            }
+            Expr::And(parts) => {
+                let parts = || parts.iter().map(|&part| known(part));
+                let all = parts().fold(ByteSet::ALL, |all, part| all.intersect(&part.all));
+                let needs: Vec<ByteSet> = parts().flat_map(|part| &part.needs).copied().collect();
+                let lacks = needs.iter().any(|need| need.intersect(&all).is_empty());
+                Bytes { all, needs, dead: lacks || parts().any(|part| part.dead) }
+            }
+        };
+        // The smallest say the most.
+        bytes.needs.sort_by_key(|need| (need.len(), need.first()));
+        bytes.needs.dedup();
+        bytes.needs.truncate(MAX_NEEDS);
+        bytes
+    }
+}
+
+/// Sets of which every match of any alternative has at least one byte.
+fn needs_of_any(alternatives: &[&Bytes]) -> Vec<ByteSet> {
+    let Some((first, others)) = alternatives.split_first() else { return Vec::new() };
+    let widened = first.needs.iter().filter_map(|&need| {
+        others.iter().try_fold(need, |need, other| {
+            // What another one needs within the same bytes adds nothing to them.
+            let is_within = |own: &&ByteSet| own.intersect(&need) == **own;
+            let own = other.needs.iter().find(is_within).or(other.needs.first())?;
+            Some(need.union(own))
+        })
+    });
+    widened.collect()
+}
+
+fn children(exprs: &ExprSet, id: ExprId) -> Vec<ExprId> {
+    match exprs.get(id) {
+        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Not(_) | Expr::Number(_) => Vec::new(),
+        &Expr::Concat { head, tail } => vec![head, tail],
+        &Expr::Repeat { body, .. } => vec![body],
+        Expr::Or(parts) | Expr::And(parts) => parts.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Deriver, Limits};
+
+    /// What to do with the expressions made last.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Bytes(u8),
+        Concat,
+        Or,
+        And,
+        Not,
+        Repeat(u32, Option<u32>),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            4 => (1..8u8).prop_map(Step::Bytes),
+            3 => Just(Step::Concat),
+            2 => Just(Step::Or),
+            2 => Just(Step::And),
+            1 => Just(Step::Not),
+            1 => (0..3u32, prop::option::of(0..3u32)).prop_map(|(min, more)| Step::Repeat(min, more.map(|more| min + more))),
+        ];
+        prop::collection::vec(step, 1..24)
+    }
+
+    fn built(exprs: &mut ExprSet, steps: &[Step]) -> ExprId {
+        let mut stack: Vec<ExprId> = Vec::new();
+        for &step in steps {
+            let last = stack.pop().unwrap_or(ExprId::EMPTY);
+            let made = match step {
+                Step::Bytes(bits) => {
+                    stack.push(last);
+                    exprs.bytes((0..3).filter(|bit| bits & (1 << bit) != 0).map(|bit| b'a' + bit).collect())
+                }
+                Step::Not => exprs.not(last),
+                Step::Repeat(min, max) => exprs.repeat(last, min, max),
+                Step::Concat | Step::Or | Step::And => {
+                    let before = stack.pop().unwrap_or(ExprId::EMPTY);
+                    match step {
+                        Step::Concat => exprs.concat(before, last),
+                        Step::Or => exprs.or(&[before, last]),
+                        _ => exprs.and(&[before, last]),
+                    }
+                }
+            };
+            stack.push(made);
+        }
+        stack.pop().unwrap_or(ExprId::EMPTY)
+    }
+
+    proptest! {
+        #[test]
+        fn what_contradicts_itself_matches_nothing(steps in steps()) {
+            let mut deriver = Deriver::new(Limits::default());
+            let expr = built(&mut deriver.exprs, &steps);
+            let dead = Needs::default().contradict(&deriver.exprs, expr);
+            let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
+            for _ in 0..5 {
+                for text in &texts {
+                    let matches = deriver.matches(expr, text).unwrap();
+                    prop_assert!(!(dead && matches), "{text:?}");
+                }
+                texts = texts.iter().flat_map(|text| b"abc".map(|byte| [&text[..], &[byte]].concat())).collect();
+            }
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_needed_and_lacking_is_found() {
+        let mut exprs = ExprSet::new();
+        let [a, b, c] = [b'a', b'b', b'c'].map(|byte| exprs.bytes(ByteSet::of(byte)));
+        let ab = exprs.or(&[a, b]);
+        let without = exprs.repeat(ab, 0, None);
+        let (bc, ac) = (exprs.concat(b, c), exprs.concat(a, c));
+        let with = exprs.or(&[bc, ac]);
+        let any = exprs.repeat(with, 1, None);
+        let both = exprs.and(&[without, any]);
+        assert!(Needs::default().contradict(&exprs, both));
+        let some = exprs.or(&[with, a]);
+        let both = exprs.and(&[without, some]);
+        assert!(!Needs::default().contradict(&exprs, both));
+    }
+}
