@@ -69,6 +69,11 @@ WHOLE = '{"name": "Ann", "age": 3}'
         (["{", WHOLE], JSON, WHOLE, 2, []),
         # Talk before the text is left out, and what stands behind a whole text is.
         (["Sure! Here it is:\n```json\n" + WHOLE + "\n```"], JSON, WHOLE, 1, ["skipped", "forced"]),
+        # Also where it says again what was forced.
+        (
+            ["I would SELECT so:\nSELECT * FROM t WHERE a = 1;"], SQL,
+            "SELECT * FROM t WHERE a = 1;", 1, ["skipped"],
+        ),
         # The nearest candidate stands in for what does not fit.
         (['{"NAME": "Ann", "age": 3}', ': "Ann", "age": 3}'], JSON, None, 2, ["forced"]),
         (

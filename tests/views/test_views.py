@@ -98,6 +98,20 @@ def test_every_part_is_told_by_its_class_and_note() -> None:
     assert "closed: the budget is spent" in page(EVENTS)
 
 
+def test_several_healed_tokens_spell_one_end() -> None:
+    """What the prompt lost was cut before it was recorded; a correction is cut where it stands."""
+    healed = [
+        Healed(token_id=9, text=b": ", healed=2, logprob=-0.2),
+        Healed(token_id=8, text=b"{x", healed=1, logprob=-0.2),
+    ]
+    prompt = Prompt(token_ids=(1,), text=b"Person")
+    corrected = Corrected(
+        text=b"is: {", token_id=None, logprob=None, candidates=(), means="chooser"
+    )
+    for events, standing in (([prompt, *healed], b"Person: {x"), ([corrected, *healed], b"is: {x")):
+        assert b"".join(segment.text for segment in segments(events)) == standing
+
+
 def test_pages_need_nothing_else_and_have_both_schemes() -> None:
     html = page(EVENTS, title="<title>")
     assert not re.search(r"https?://|url\(|@import|<script", html)
@@ -162,7 +176,8 @@ for (const span of document.querySelectorAll('.stencilm-text span')) {
   const box = span.getBoundingClientRect();
   seen.push({part: span.classList[0], text: span.innerText, ink: look.color,
     paper: look.backgroundColor, line: look.textDecorationLine, width: box.width,
-    height: box.height, note: note.content, note_ink: note.color, note_paper:
+    height: box.height, too_wide: document.documentElement.scrollWidth > innerWidth,
+    note: note.content, note_ink: note.color, note_paper:
     note.backgroundColor});
   span.classList.remove('looked-at');
 }
@@ -216,6 +231,7 @@ def test_a_browser_shows_every_part_so_that_it_can_be_read(dark: bool, tmp_path:
     assert len({span["paper"] for span in parts}) == len(LEGEND), "one colour for each part"
     for span in parts:
         assert span["width"] > 0 and span["height"] > 0, span
+        assert not span["too_wide"], "a note stays within the page"
         assert contrast(span["ink"], span["paper"]) >= 4.5, span
         assert contrast(span["note_ink"], span["note_paper"]) >= 4.5, span
         assert (span["line"] == "line-through") is (span["part"] == "removed"), span
@@ -230,5 +246,5 @@ def test_a_long_text_stays_within_the_page(tmp_path: Path) -> None:
         Rejected(text=b"y" * 500, position=1, token_id=None, logprob=None, reason="z" * 300),
     ]
     found = looked_at(page(events), tmp_path)
-    assert not found["too_wide"]
+    assert not found["too_wide"] and not any(span["too_wide"] for span in found["seen"])
     assert found["seen"][0]["height"] > 100

@@ -23,12 +23,12 @@ _STYLE = """
   --removed-ink: #ffb4ab; --healed: #664510; --forced: #3a424d; --closed: #4a2d6b; } }
 .stencilm-legend { display: flex; flex-wrap: wrap; gap: 4px 14px; margin: 0 0 10px; padding: 0;
   list-style: none; color: var(--quiet); font-size: 13px; }
-.stencilm-legend span { padding: 1px 7px; }
-.stencilm-text { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere;
+.stencilm .stencilm-legend span { padding: 1px 7px; }
+.stencilm-text { position: relative; margin: 0; white-space: pre-wrap; overflow-wrap: anywhere;
   font: 14px/1.9 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
 .stencilm .prompt { color: var(--quiet); }
 .stencilm .draft, .stencilm .chosen, .stencilm .removed, .stencilm .healed, .stencilm .forced,
-.stencilm .closed { color: var(--ink); border-radius: 3px; padding: 2px 0; position: relative; }
+.stencilm .closed { color: var(--ink); border-radius: 3px; padding: 2px 0; }
 .stencilm .draft { background: var(--draft); }
 .stencilm .chosen { background: var(--chosen); font-weight: 600; }
 .stencilm .removed { background: var(--removed); color: var(--removed-ink);
@@ -38,10 +38,10 @@ _STYLE = """
 .stencilm .closed { background: var(--closed); font-style: italic; }
 .stencilm-text [data-note] { cursor: help; }
 .stencilm-text [data-note]:hover, .stencilm-text [data-note]:focus {
-  outline: 2px solid var(--quiet); outline-offset: 1px; z-index: 2; }
+  outline: 2px solid var(--quiet); outline-offset: 1px; }
 .stencilm-text [data-note]:hover::after, .stencilm-text [data-note]:focus::after {
-  content: attr(data-note); position: absolute; left: 0; top: 1.9em; z-index: 3; width: max-content;
-  max-width: min(30rem, 80vw); padding: 6px 10px; border-radius: 6px; white-space: pre-wrap;
+  content: attr(data-note); position: absolute; left: 0; margin-top: 2em; z-index: 3;
+  width: max-content; max-width: min(44rem, 100%); box-sizing: border-box; padding: 6px 10px; border-radius: 6px; white-space: pre-wrap;
   background: var(--ink); color: var(--paper); font: 12px/1.5 ui-sans-serif, system-ui, sans-serif;
   font-style: normal; text-decoration: none; pointer-events: none; }
 .stencilm-outcome { margin: 10px 0 0; color: var(--quiet); font-size: 13px; }

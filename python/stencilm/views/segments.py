@@ -53,11 +53,15 @@ def segments(events: Iterable[Event]) -> list[Segment]:
     """The stretches of a trace, in reading order."""
     found: list[Segment] = []
     calls = 0
+    before_healing: int | None = None  # how many stretches stood before the first of some tokens
     for event in events:
         if isinstance(event, Called):
             calls += 1
-        if isinstance(event, Healed):
-            _take_back(found, event.healed)
+        if not isinstance(event, Healed):
+            before_healing = None
+        else:
+            before_healing = len(found) if before_healing is None else before_healing
+            _take_back(found, event.healed, before_healing)
         segment = _segment(event, calls)
         if segment is not None:
             found.append(segment)
@@ -119,9 +123,9 @@ def _segment(event: Event, calls: int) -> Segment | None:
     return None
 
 
-def _take_back(found: list[Segment], count: int) -> None:
-    """Drop the last `count` bytes of what stands, removed text not counted."""
-    for place in range(len(found) - 1, -1, -1):
+def _take_back(found: list[Segment], count: int, end: int) -> None:
+    """Drop the last `count` bytes of the first `end` stretches, removed text not counted."""
+    for place in range(end - 1, -1, -1):
         if count == 0:
             return
         segment = found[place]
