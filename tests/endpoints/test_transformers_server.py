@@ -40,7 +40,7 @@ PERSON = stencilm.JsonSchema(
     }
 )
 COLOUR = Grammar.from_ebnf('root ::= "The colour is " ("red" | "green" | "blue") "."')
-BUDGET = Budget(calls=6, tokens=120, seconds=400)
+BUDGET = Budget(calls=6, tokens=40, seconds=400)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_declared_capabilities_are_there(server: tuple[str, Path]) -> None:
 def test_the_served_model_drafts_what_the_local_one_does(server: tuple[str, Path]) -> None:
     local = stencilm.load("tiny")
     prompt = "Describe a person as JSON.\n"
-    served = stencilm.guide(model(server, SERVED), PERSON, prompt)
+    served = stencilm.guide(model(server, SERVED), PERSON, prompt, budget=BUDGET)
     assert (
         json.loads(served.response)["name"]
         == json.loads(stencilm.guide(local, PERSON, prompt, token_healing=False).response)["name"]

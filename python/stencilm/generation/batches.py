@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stencilm.bitmask import apply_token_bitmask_inplace
 from stencilm.errors import ModelError
+from stencilm.generation.ends import is_over
 from stencilm.generation.loop import Decoding, Pass
 from stencilm.generation.sampling import log_normaliser
 from stencilm.generation.trace import Event
@@ -191,7 +192,7 @@ def beam_search(
                 raise AssertionError(f"invariant: token {token_id} was allowed by the mask")
             token_ids = (*beam.token_ids, token_id)
             on = Beam(token_ids=token_ids, logprob=logprob, is_complete=grown.is_completed())
-            if grown.is_terminated() or _is_over(grown, stops):
+            if is_over(grown, stops):
                 finished.append(on)
                 continue
             chosen.append((on, grown))
@@ -205,13 +206,6 @@ def beam_search(
     finished.sort(key=lambda beam: -beam.score(length_penalty))
     cut = sorted((beam for beam, _ in live), key=lambda beam: -beam.score(length_penalty))
     return (finished + cut)[:beams]
-
-
-def _is_over(matcher: GrammarMatcher, stops: frozenset[int]) -> bool:
-    """True when nothing but the end may follow."""
-    return matcher.is_completed() and matcher.num_allowed_tokens() == sum(
-        map(matcher.is_allowed, stops)
-    )
 
 
 def _is_settled(

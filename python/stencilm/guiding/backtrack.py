@@ -55,6 +55,11 @@ def readable(candidates: Sequence[Candidate]) -> list[Candidate]:
     return (shown or list(found))[:MAX_CANDIDATES]
 
 
+def shown_candidate(candidate: Candidate) -> str:
+    """A candidate as traces and logs tell it."""
+    return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"
+
+
 def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
     """The text among the candidates that shares the longest beginning with what was rejected.
 

@@ -18,10 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.bitmask import apply_token_bitmask_inplace
-from stencilm.candidates import Candidate, Literal
-from stencilm.errors import MatcherError, ModelError
-from stencilm.generation.sampling import draw, log_normaliser
+from stencilm.errors import MatcherError
+from stencilm.generation.ends import is_over
+from stencilm.generation.sampling import log_normaliser
 from stencilm.generation.trace import (
     Closed,
     Corrected,
@@ -34,9 +33,10 @@ from stencilm.generation.trace import (
     Sampled,
     Trace,
 )
-from stencilm.guiding.backtrack import readable
+from stencilm.guiding.backtrack import MAX_CANDIDATES, readable, shown_candidate
 from stencilm.guiding.choosers import Chooser
 from stencilm.guiding.drafts import Consult
+from stencilm.guiding.draws import Draws
 from stencilm.guiding.guesses import Guesser
 from stencilm.guiding.healing import healer
 from stencilm.guiding.task import Account, Guided, Options, Status
@@ -45,7 +45,6 @@ from stencilm.models.protocol import LanguageModel
 
 Step: TypeAlias = Generator[Event, None, bool]
 
-MAX_CANDIDATES = 16
 _RECENT = 8  # tokens that are looked at when forced text is tokenized behind them
 
 
@@ -91,12 +90,8 @@ class LocalGuide:
         self._token_ids: list[int] = []
         self._to_heal = healed
         self._taken_back = list(removed)
-        self._seed = options.sampling.seed
-        if self._seed is None and not options.sampling.is_greedy:
-            self._seed = int(np.random.SeedSequence().generate_state(1)[0])
-        self._random = np.random.Generator(np.random.PCG64(self._seed))
+        self._draws = Draws(options.sampling, self._info.vocab_size)
         self._stop_token_ids = frozenset(matcher.stop_token_ids)
-        self._mask = np.zeros((1, -(-self._info.vocab_size // 32)), dtype=np.int32)
         self._account = Account(options.budget)
         self._corrections = 0
         self._error: Exception | None = None
@@ -126,7 +121,7 @@ class LocalGuide:
             usage=self._account.usage,
             process_time_seconds=self._account.seconds,
             error=self._error,
-            seed=self._seed,
+            seed=self._draws.seed,
         )
 
     @property
@@ -204,7 +199,7 @@ class LocalGuide:
         normaliser = log_normaliser(row)
         if self._to_heal:
             return (yield from self._heal(row, normaliser))
-        token_id = self._draw(row)
+        token_id = self._draws.freely(row)
         self._account.add(output_tokens=1)
         if token_id is not None:
             logprob = float(row[token_id]) - normaliser
@@ -231,11 +226,11 @@ class LocalGuide:
     def _correct(self, row: NDArray[np.float32], normaliser: float) -> Step:
         """One draw from the row that is at hand, masked; True when the text has ended."""
         try:
-            self._masked(row)
+            self._draws.mask(row, self._matcher)
         except MatcherError as error:
             yield from self._close(str(error))
             return True
-        token_id = self._drawn(row)
+        token_id = self._draws.of_allowed(row, self.response)
         self._account.add(output_tokens=1)
         logprob = float(row[token_id]) - normaliser
         if token_id in self._stop_token_ids and self._matcher.is_completed():
@@ -244,7 +239,7 @@ class LocalGuide:
             )
             yield self._end("valid", "the model ended the text")
             return True
-        candidates = tuple(map(_shown, self._matcher.candidates(MAX_CANDIDATES)))
+        candidates = tuple(map(shown_candidate, self._matcher.candidates(MAX_CANDIDATES)))
         self._accept(token_id)
         text = self._take(token_id)
         yield Corrected(
@@ -256,9 +251,9 @@ class LocalGuide:
         """Draw a token that spells what was taken back, and maybe more."""
         fits = healer(self._info).spelling(self._to_heal)
         fits[self._taken_back[:1]] = True
-        self._masked(row)
+        self._draws.mask(row, self._matcher)
         row[: fits.size][~fits[: row.size]] = -np.inf
-        token_id = self._drawn(row)
+        token_id = self._draws.of_allowed(row, self.response)
         self._account.add(output_tokens=1)
         self._accept(token_id)
         text = self._info.decode_bytes([token_id])
@@ -288,7 +283,7 @@ class LocalGuide:
             return False
         for token_id in token_ids:
             self._accept(token_id)
-        shown = tuple(map(_shown, candidates))
+        shown = tuple(map(shown_candidate, candidates))
         self._text += text
         self._account.add(forced_tokens=len(token_ids))
         yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means="chooser")
@@ -357,34 +352,6 @@ class LocalGuide:
     def _num_cached(self) -> int:
         return int(getattr(self._sequence, "num_cached", 0))
 
-    def _draw(self, row: NDArray[np.float32]) -> int | None:
-        """A token drawn without a mask; None where the row has none to draw."""
-        if self._options.sampling.is_greedy:
-            token_id = int(row.argmax())
-            if np.isnan(row[token_id]):
-                raise ModelError("the logits hold NaN, so no token can be drawn from them")
-            return token_id if row[token_id] > -np.inf else None
-        try:
-            return draw(row, self._options.sampling, self._random)
-        except ValueError as error:
-            raise ModelError(str(error)) from error
-
-    def _drawn(self, row: NDArray[np.float32]) -> int:
-        """A token drawn from a masked row."""
-        token_id = self._draw(row)
-        if token_id is None:
-            raise ModelError(
-                f"after {self.response[-40:]!r}, the model gives a probability of zero to every "
-                "token that the grammar allows"
-            )
-        return token_id
-
-    def _masked(self, row: NDArray[np.float32]) -> None:
-        """Mask the row in place. Raises MatcherError where no token can spell any way on."""
-        if self._matcher.fill_next_token_bitmask(self._mask, 0):
-            width = min(row.size, self._info.vocab_size)
-            apply_token_bitmask_inplace(row[None, :], self._mask, vocab_size=width)
-
     def _refused(self, token_id: int, logprob: float) -> Rejected:
         return Rejected(
             text=self._info.decode_bytes([token_id]),
@@ -412,15 +379,7 @@ class LocalGuide:
         return self._token_ids[-1] if self._token_ids else self._prompt_ids[-1]
 
     def _is_over(self) -> bool:
-        """True when nothing but the end may follow."""
-        if self._to_heal:
-            return False
-        if self._matcher.is_terminated():
-            return True
-        if not self._matcher.is_completed():
-            return False
-        stops = sum(map(self._matcher.is_allowed, self._stop_token_ids))
-        return self._matcher.num_allowed_tokens() == stops
+        return not self._to_heal and is_over(self._matcher, self._stop_token_ids)
 
     def _stop_text(self, length: int) -> Step:
         """End at a stop text that the last `length` bytes completed; True when there is one."""
@@ -479,7 +438,3 @@ class LocalGuide:
 
     def _full_context(self) -> str | None:
         return "the model's context is full" if self._token_ids and self._room() < 0 else None
-
-
-def _shown(candidate: Candidate) -> str:
-    return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"

@@ -17,6 +17,7 @@ import numpy as np
 
 from stencilm.candidates import Candidate, Literal
 from stencilm.errors import MatcherError
+from stencilm.generation.ends import is_over
 from stencilm.generation.trace import (
     Called,
     Closed,
@@ -30,19 +31,29 @@ from stencilm.generation.trace import (
     Trace,
 )
 from stencilm.grammar import Grammar
-from stencilm.guiding.backtrack import cut_place, nearest, place_of_text, readable
+from stencilm.guiding.backtrack import (
+    MAX_CANDIDATES,
+    cut_place,
+    nearest,
+    readable,
+    shown_candidate,
+)
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
+from stencilm.guiding.reading import (
+    forced_blanks,
+    start_of_text,
+    until_stop,
+    without_repetition,
+)
 from stencilm.guiding.task import Account, Guided, Options, Status
 from stencilm.matcher import GrammarMatcher
 
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 
-MAX_CANDIDATES = 16
 MAX_FAILURES = 3
 MAX_BIASED_TOKENS = 300
 _BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
-_MAX_REPETITIONS = 16
 _WHOLE_RUN = 65_000
 
 
@@ -134,7 +145,7 @@ class TextGuide:
         while self._ended is None:
             if not wants_whole:
                 yield from self._write_forced()
-            if self._is_over():
+            if is_over(self._matcher, self._matcher.stop_token_ids):
                 yield self._end("valid", "the grammar is complete")
                 return
             reason = self.account.exhausted()
@@ -213,11 +224,12 @@ class TextGuide:
         """Take from a draft what fits, and correct what follows."""
         # A text much longer than its tokens may be is not read to its end.
         longest = 64 + 16 * self._options.budget.tokens
-        draft, stopped = self._until_stop(answer.text[:longest].encode("utf-8", "replace"))
+        draft = answer.text[:longest].encode("utf-8", "replace")
+        draft, stopped = until_stop(draft, self._options.stop_at)
         is_empty = not draft
-        draft = self._without_repetition(draft)
+        draft = without_repetition(self._matcher, bytes(self._text), draft)
         verdict = self._matcher.longest_valid_prefix(draft)
-        if verdict.status == "dead" and (blanks := self._forced_blanks(draft)):
+        if verdict.status == "dead" and (blanks := forced_blanks(self._matcher, draft)):
             self._accept(blanks)
             yield Forced(token_ids=(), text=blanks)
             verdict = self._matcher.longest_valid_prefix(draft)
@@ -290,7 +302,7 @@ class TextGuide:
         self._corrections += 1
         if candidates is None:
             candidates = readable(self._matcher.candidates(MAX_CANDIDATES))
-        shown = tuple(_shown(candidate) for candidate in candidates)
+        shown = tuple(shown_candidate(candidate) for candidate in candidates)
         text, means = yield from self._chosen(rest, candidates)
         text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
         if not text and means != "re-ask":
@@ -361,21 +373,9 @@ class TextGuide:
             self._accept(text)
             yield Forced(token_ids=(), text=text)
 
-    def _forced_blanks(self, draft: bytes) -> bytes:
-        """Blanks that must come and that a dead draft left out; none where that does not help."""
-        blanks = self._matcher.find_jump_forward_string().encode()
-        if not blanks or blanks.strip():
-            return b""
-        before = self._matcher.longest_valid_prefix(draft).valid_bytes
-        after = self._matcher.longest_valid_prefix(blanks + draft).valid_bytes
-        return blanks if after - len(blanks) > before else b""
-
     def _skip_to_text(self, draft: bytes) -> Generator[Event, None, bytes]:
         """Leave out talk before the text, as in `Sure! Here it is: {`."""
-        start = place_of_text(self._matcher, draft)
-        again = self._place_behind_repetition(draft)
-        if self._fitting(draft[again:]) > self._fitting(draft[start:]):
-            start = again
+        start = start_of_text(self._matcher, bytes(self._text), draft)
         if start == 0 or self._corrections >= self._options.max_grammar_corrections:
             return draft
         self._corrections += 1
@@ -384,54 +384,14 @@ class TextGuide:
         yield Corrected(text=b"", token_id=None, logprob=None, candidates=(), means="skipped")
         return draft[start:]
 
-    def _place_behind_repetition(self, draft: bytes) -> int:
-        """Where a draft goes on behind the text so far, which it says again; 0 for nowhere.
-
-        As in `Sure: SELECT * FROM t`, where `SELECT` was forced, and so is there already.
-        """
-        best, longest = 0, 0
-        said = bytes(self._text)
-        at = draft.find(said) if said else -1
-        for _ in range(_MAX_REPETITIONS):
-            if at < 0:
-                break
-            valid = self._fitting(draft[at + len(said) :])
-            if valid > longest:
-                best, longest = at + len(said), valid
-            at = draft.find(said, at + 1)
-        return best
-
-    def _fitting(self, draft: bytes) -> int:
-        """How many bytes of a draft fit."""
-        return self._matcher.longest_valid_prefix(draft).valid_bytes
-
-    def _without_repetition(self, draft: bytes) -> bytes:
-        """The draft without what it repeats of the text so far, where it fits better so."""
-        best, longest = draft, self._matcher.longest_valid_prefix(draft).valid_bytes
-        if longest == len(draft):
-            return best
-        for overlap in {len(self._text), _overlap(bytes(self._text[-2000:]), draft)}:
-            if overlap == 0 or not draft.startswith(bytes(self._text[-overlap:])):
-                continue
-            rest = draft[overlap:]
-            valid = self._matcher.longest_valid_prefix(rest).valid_bytes
-            if valid > longest or (valid == len(rest)):
-                best, longest = rest, valid
-        return best
-
-    def _until_stop(self, draft: bytes) -> tuple[bytes, str | None]:
-        """The draft up to the first stop text in it, and which that is."""
-        found = [(draft.find(stop.encode()), stop) for stop in self._options.stop_at]
-        places = sorted(place for place in found if place[0] >= 0)
-        return (draft[: places[0][0]], places[0][1]) if places else (draft, None)
-
     def _is_worth_reading(self, answer: str) -> bool:
         """False for the beginning of an answer that is dead for certain, or far too long."""
         if len(answer) > 64 + 16 * self._options.budget.tokens:
             return False
         if not self._has_draft:  # talk before the text may be left out
             return True
-        draft = self._without_repetition(answer.encode("utf-8", "replace"))
+        draft = answer.encode("utf-8", "replace")
+        draft = without_repetition(self._matcher, bytes(self._text), draft)
         return self._matcher.longest_valid_prefix(draft).status != "dead"
 
     def _shortest(self) -> bytes:
@@ -454,15 +414,6 @@ class TextGuide:
             text=text, position=len(self._text), token_id=None, logprob=None, reason=reason
         )
 
-    def _is_over(self) -> bool:
-        """True when nothing but the end may follow."""
-        if self._matcher.is_terminated():
-            return True
-        if not self._matcher.is_completed():
-            return False
-        stops = sum(map(self._matcher.is_allowed, self._matcher.stop_token_ids))
-        return self._matcher.num_allowed_tokens() == stops
-
     def _close(self, reason: str) -> Generator[Event, None, None]:
         """Complete the text in as few bytes as the grammar can."""
         try:
@@ -481,14 +432,6 @@ class TextGuide:
         return self._ended
 
 
-def _overlap(text: bytes, draft: bytes) -> int:
-    """The length of the longest end of `text` that `draft` begins with."""
-    for length in range(min(len(text), len(draft)), 0, -1):
-        if text.endswith(draft[:length]):
-            return length
-    return 0
-
-
 def _first_character(text: bytes) -> bytes:
     first = text[:1]
     length = 1 if first < b"\xc0" else 2 if first < b"\xe0" else 3 if first < b"\xf0" else 4
@@ -502,7 +445,3 @@ def _tokens(text: str) -> int:
 def _start(text: bytes, limit: int = 40) -> str:
     shown = text.decode("utf-8", "replace")
     return shown if len(shown) <= limit else re.sub(r"\s+$", "", shown[:limit]) + "…"
-
-
-def _shown(candidate: Candidate) -> str:
-    return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"

@@ -41,7 +41,8 @@ _STYLE = """
   outline: 2px solid var(--quiet); outline-offset: 1px; }
 .stencilm-text [data-note]:hover::after, .stencilm-text [data-note]:focus::after {
   content: attr(data-note); position: absolute; left: 0; margin-top: 2em; z-index: 3;
-  width: max-content; max-width: min(44rem, 100%); box-sizing: border-box; padding: 6px 10px; border-radius: 6px; white-space: pre-wrap;
+  width: max-content; max-width: min(44rem, 100%); box-sizing: border-box;
+  padding: 6px 10px; border-radius: 6px; white-space: pre-wrap;
   background: var(--ink); color: var(--paper); font: 12px/1.5 ui-sans-serif, system-ui, sans-serif;
   font-style: normal; text-decoration: none; pointer-events: none; }
 .stencilm-outcome { margin: 10px 0 0; color: var(--quiet); font-size: 13px; }

@@ -1,0 +1,85 @@
+"""Where in a draft the text goes on: behind talk, behind what it says again, before a stop text.
+
+One idea: a drafter is never quite told what stands there already, so each way of reading its answer
+is tried on the matcher, and the one that fits furthest is taken. Nothing here changes the matcher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stencilm.guiding.backtrack import place_of_text
+from stencilm.matcher import GrammarMatcher
+
+_MAX_REPETITIONS = 16
+_LONGEST_OVERLAP = 2_000
+
+
+def until_stop(draft: bytes, stops: Sequence[str]) -> tuple[bytes, str | None]:
+    """The draft up to the first stop text in it, and which that is."""
+    found = [(draft.find(stop.encode()), stop) for stop in stops]
+    places = sorted(place for place in found if place[0] >= 0)
+    return (draft[: places[0][0]], places[0][1]) if places else (draft, None)
+
+
+def without_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> bytes:
+    """The draft without what it repeats of the text so far, where it fits better so."""
+    best, longest = draft, fitting(matcher, draft)
+    if longest == len(draft):
+        return best
+    for overlap in {len(written), _overlap(written[-_LONGEST_OVERLAP:], draft)}:
+        if overlap == 0 or not draft.startswith(written[-overlap:]):
+            continue
+        rest = draft[overlap:]
+        valid = fitting(matcher, rest)
+        if valid > longest or valid == len(rest):
+            best, longest = rest, valid
+    return best
+
+
+def forced_blanks(matcher: GrammarMatcher, draft: bytes) -> bytes:
+    """Blanks that must come and that a dead draft left out; none where that does not help."""
+    blanks = matcher.find_jump_forward_string().encode()
+    if not blanks or blanks.strip():
+        return b""
+    after = fitting(matcher, blanks + draft)
+    return blanks if after - len(blanks) > fitting(matcher, draft) else b""
+
+
+def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
+    """Where the text goes on in a draft that begins with talk, as in `Sure! Here it is: {`.
+
+    The draft may also say again what is there, as in `Sure: SELECT * FROM t` where `SELECT` was
+    forced.
+    """
+    start = place_of_text(matcher, draft)
+    again = _behind_repetition(matcher, written, draft)
+    better = fitting(matcher, draft[again:]) > fitting(matcher, draft[start:])
+    return again if better else start
+
+
+def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
+    """How many bytes of a draft fit."""
+    return matcher.longest_valid_prefix(draft).valid_bytes
+
+
+def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
+    """Where a draft goes on behind the text so far, somewhere within it; 0 for nowhere."""
+    best, longest = 0, 0
+    at = draft.find(written) if written else -1
+    for _ in range(_MAX_REPETITIONS):
+        if at < 0:
+            break
+        valid = fitting(matcher, draft[at + len(written) :])
+        if valid > longest:
+            best, longest = at + len(written), valid
+        at = draft.find(written, at + 1)
+    return best
+
+
+def _overlap(text: bytes, draft: bytes) -> int:
+    """The length of the longest end of `text` that `draft` begins with."""
+    for length in range(min(len(text), len(draft)), 0, -1):
+        if text.endswith(draft[:length]):
+            return length
+    return 0
