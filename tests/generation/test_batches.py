@@ -150,6 +150,24 @@ def test_a_stream_ends_with_the_value() -> None:
     assert texts[-1].startswith(texts[0]) and len(texts[-1]) == 4
 
 
+def test_closing_a_stream_stops_the_model(model: stencilm.Model, monkeypatch: Any) -> None:
+    backend: Any = model.backend
+    passes = []
+    forward = backend.forward
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        passes.append(1)
+        return forward(*arguments, **options)
+
+    monkeypatch.setattr(backend, "forward", counted)
+    stream = model.stream("x", stencilm.Regex("[ab]{50}"), max_tokens=50)
+    for text in stream:
+        if len(text) == 3:
+            break
+    stream.close()  # type: ignore[attr-defined]
+    assert len(passes) == 3 and list(stream) == []
+
+
 def test_asyncio() -> None:
     model = stencilm.load("tiny")
     prompt = "Describe a person as JSON.\n"

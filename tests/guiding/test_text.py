@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -235,6 +236,32 @@ def test_cancelling_stops_a_coroutine() -> None:
             await task
 
     asyncio.run(main())
+
+
+def test_cancelling_stops_a_local_model() -> None:
+    model = wants("ab" * 5_000)
+    passes = model.calls
+
+    async def main() -> int:
+        # Each event waits a little, so that the task is cancelled in the midst of its text.
+        guided = stencilm.aguide(
+            model, Grammar.from_regex("[ab]{9000}"), ">", token_healing=False,
+            on_event=lambda event: time.sleep(0.001),
+            budget=Budget(calls=9_000, tokens=9_000),
+        )  # fmt: skip
+        task = asyncio.create_task(guided)
+        while len(passes) < 3:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.1)
+        stopped_at = len(passes)
+        await asyncio.sleep(0.1)
+        assert len(passes) == stopped_at
+        return stopped_at
+
+    assert asyncio.run(main()) < 9_000
 
 
 def test_events_are_told_as_they_happen(capsys: Any, tmp_path: Any) -> None:
