@@ -230,7 +230,12 @@ impl Parser<'_> {
     }
 
     /// The triggers with their rules, what is excluded, and whether free text comes again.
-    fn dispatch(&mut self, name: &str, arguments: Vec<(usize, Argument)>) -> Result<Dispatch, SyntaxError> {
+    fn dispatch(
+        &mut self,
+        name: &str,
+        start: usize,
+        arguments: Vec<(usize, Argument)>,
+    ) -> Result<Dispatch, SyntaxError> {
         let mut dispatch = Dispatch { triggers: Vec::new(), excluded: Vec::new(), loops: true };
         for (place, argument) in arguments {
             match argument {
@@ -271,13 +276,13 @@ impl Parser<'_> {
         }
         if dispatch.triggers.is_empty() {
             let message = format!("{name} has no trigger; give pairs of a trigger and a rule");
-            return Err(SyntaxError::at(self.scanner.offset, message));
+            return Err(SyntaxError::at(start, message));
         }
         Ok(dispatch)
     }
 
     fn tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
-        let Dispatch { triggers, excluded, loops } = self.dispatch("TagDispatch", arguments)?;
+        let Dispatch { triggers, excluded, loops } = self.dispatch("TagDispatch", place, arguments)?;
         let mut texts: Vec<(String, u32)> = Vec::new();
         for (at, trigger, rule) in triggers {
             match trigger {
@@ -326,7 +331,7 @@ impl Parser<'_> {
     }
 
     fn token_tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
-        let Dispatch { triggers, excluded, loops } = self.dispatch("TokenTagDispatch", arguments)?;
+        let Dispatch { triggers, excluded, loops } = self.dispatch("TokenTagDispatch", place, arguments)?;
         let mut stops = Vec::new();
         for (at, stop) in &excluded {
             stops.push(id(stop).ok_or_else(|| token_ids(*at, "TokenTagDispatch"))?);

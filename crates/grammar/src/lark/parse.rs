@@ -3,17 +3,18 @@
 //!
 //! `|` binds weakest, then `&`, then standing side by side, then repetition behind, then `~` in front.
 
-use super::params::{Bits, Compare, Condition, Parameter};
-use super::scan::{Word, Words, is_terminal};
-use super::tree::{Attribute, Definition, Import, Part, PartId, Unit, Value};
+use super::params::Condition;
+use super::scan::{Word, Words};
+use super::statements::Joins;
+use super::tree::{Definition, Part, PartId, Unit};
 use crate::ebnf::escapes;
 use crate::syntax_error::SyntaxError;
 
 /// Deepest nesting of grammars in braces, and of conditions.
-const MAX_NESTING: usize = 32;
+pub(super) const MAX_NESTING: usize = 32;
 
 /// What an open bracket makes of its alternatives.
-enum Opener {
+pub(super) enum Opener {
     Definition,
     Group,
     Optional,
@@ -22,7 +23,7 @@ enum Opener {
 }
 
 /// Alternatives under way.
-struct Level {
+pub(super) struct Level {
     opener: Opener,
     place: usize,
     choices: Vec<PartId>,
@@ -35,20 +36,10 @@ struct Level {
 }
 
 impl Level {
-    fn new(opener: Opener, place: usize) -> Level {
+    pub(super) fn new(opener: Opener, place: usize) -> Level {
         let (choices, conjuncts, items, complements, condition) = Default::default();
         Level { opener, place, choices, conjuncts, items, complements, condition }
     }
-}
-
-/// Which list of a unit a definition joins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Joins {
-    New,
-    /// `%override`: in place of an imported one.
-    Override,
-    /// `%extend`: more alternatives for an imported one.
-    Extend,
 }
 
 /// A definition that was overridden or extended, which imports have to bring in first.
@@ -65,12 +56,12 @@ pub(super) struct Parsed {
 }
 
 pub(super) struct Parser<'a> {
-    text: &'a str,
-    words: Words<'a>,
-    unit: Unit,
-    later: Vec<Later>,
-    levels: Vec<Level>,
-    ahead: Option<(usize, Word)>,
+    pub text: &'a str,
+    pub words: Words<'a>,
+    pub unit: Unit,
+    pub later: Vec<Later>,
+    pub levels: Vec<Level>,
+    pub ahead: Option<(usize, Word)>,
     depth: usize,
 }
 
@@ -86,14 +77,14 @@ pub(super) fn parse(text: &str, start: usize, end: usize, depth: usize) -> Resul
 }
 
 impl Parser<'_> {
-    fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
+    pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
         match self.ahead.take() {
             Some(word) => Ok(word),
             None => self.words.next(),
         }
     }
 
-    fn takes(&mut self, wanted: &Word) -> Result<bool, SyntaxError> {
+    pub(super) fn takes(&mut self, wanted: &Word) -> Result<bool, SyntaxError> {
         let (place, word) = self.next()?;
         if word == *wanted {
             return Ok(true);
@@ -102,7 +93,7 @@ impl Parser<'_> {
         Ok(false)
     }
 
-    fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
+    pub(super) fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
         match self.next()? {
             (_, Word::Sign(found)) if found == sign => Ok(()),
             (place, word) => {
@@ -111,7 +102,7 @@ impl Parser<'_> {
         }
     }
 
-    fn name(&mut self, what: &str) -> Result<(usize, String), SyntaxError> {
+    pub(super) fn name(&mut self, what: &str) -> Result<(usize, String), SyntaxError> {
         match self.next()? {
             (place, Word::Name(name)) => Ok((place, name)),
             (place, word) => Err(SyntaxError::at(place, format!("{} stands where {what} must be", word.shown()))),
@@ -140,217 +131,12 @@ impl Parser<'_> {
         }
     }
 
-    fn end_of_line(&mut self, after: &str) -> Result<(), SyntaxError> {
-        match self.next()? {
-            (_, Word::Line | Word::End) => Ok(()),
-            (place, word) => {
-                Err(SyntaxError::at(place, format!("{} stands behind {after}; end the line", word.shown())))
-            }
-        }
-    }
-
-    fn directive(&mut self, place: usize, name: &str) -> Result<(), SyntaxError> {
-        match name {
-            "ignore" => {
-                let first = PartId(self.unit.parts.len() as u32);
-                let body = self.alternatives(place)?;
-                let (parameters, attributes) = Default::default();
-                let is_parametric = false;
-                let ignored =
-                    Definition { place, is_terminal: true, parameters, is_parametric, attributes, first, body };
-                self.unit.ignored.push(ignored);
-                Ok(())
-            }
-            "import" => self.import(place),
-            "declare" => {
-                let (at, first) = self.name("the name of a declared terminal")?;
-                self.unit.declared.entry(first).or_insert(at);
-                loop {
-                    match self.next()? {
-                        (at, Word::Name(name)) => {
-                            self.unit.declared.entry(name).or_insert(at);
-                        }
-                        (_, Word::Sign(',')) => {}
-                        (at, word) => {
-                            self.ahead = Some((at, word));
-                            return self.end_of_line("the declared names");
-                        }
-                    }
-                }
-            }
-            "override" => self.definition(Joins::Override),
-            "extend" => self.definition(Joins::Extend),
-            "llguidance" | "grammar_options" => self.options(name),
-            _ => {
-                let message = format!(
-                    "%{name} is no directive; there are %import, %ignore, %declare, %override, %extend, %llguidance and \
-                     %grammar_options, and within rules %json, %regex and %lark"
-                );
-                Err(SyntaxError::at(place, message))
-            }
-        }
-    }
-
-    fn options(&mut self, name: &str) -> Result<(), SyntaxError> {
-        let (start, end) = self.words.json(&format!("`%{name}`"))?;
-        let wrong = |message: String| Err(SyntaxError::at(start, message));
-        let read: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&self.text[start..end]);
-        let options = match read {
-            Ok(options) => options,
-            Err(error) => return wrong(format!("the options are no JSON object: {error}")),
-        };
-        for (key, value) in options {
-            match (&*key, value.as_bool(), value.as_str()) {
-                ("allow_initial_skip", Some(allowed), _) => self.unit.options.initial_skip = allowed,
-                ("skip_repetition", _, Some("once")) => self.unit.options.skips_repeat = false,
-                ("skip_repetition", _, Some("repeat")) => self.unit.options.skips_repeat = true,
-                // Forced text is never left out of a mask, so there is nothing to turn off.
-                ("no_forcing", Some(_), _) => {}
-                _ => {
-                    let message = format!(
-                        "the option {key:?} with {value} is not known; there are \"allow_initial_skip\": true or false, \
-                         \"skip_repetition\": \"repeat\" or \"once\", and \"no_forcing\""
-                    );
-                    return wrong(message);
-                }
-            }
-        }
-        self.end_of_line("the options")
-    }
-
-    /// `%import module.NAME`, `%import module.NAME -> ALIAS`, `%import module (A, B)`.
-    fn import(&mut self, place: usize) -> Result<(), SyntaxError> {
-        let (at, word) = self.next()?;
-        let mut path = match word {
-            Word::Name(name) => vec![name],
-            Word::Sign('.') | Word::Dots => {
-                let message = "a grammar of another file is not read; pass its text in `grammars`, and import from that \
-                               name without the dot";
-                return Err(SyntaxError::unsupported(at, message));
-            }
-            _ => return Err(SyntaxError::at(at, format!("{} stands where a module must be", word.shown()))),
-        };
-        while self.takes(&Word::Sign('.'))? {
-            path.push(self.name("a name to import")?.1);
-        }
-        let mut names = Vec::new();
-        if self.takes(&Word::Sign('('))? {
-            loop {
-                let (_, name) = self.name("a name to import")?;
-                names.push((name.clone(), name));
-                if self.takes(&Word::Sign(')'))? {
-                    break;
-                }
-                self.expect(',', "an imported name")?;
-            }
-        } else {
-            let name = path.pop().expect("a path has a name at least");
-            if path.is_empty() {
-                let message = format!("`{name}` names a module only; write `%import {name}.NAME`");
-                return Err(SyntaxError::at(at, message));
-            }
-            let alias = if self.takes(&Word::Arrow)? { self.name("a name to import as")?.1 } else { name.clone() };
-            names.push((name, alias));
-        }
-        let module = path.join(".");
-        for (name, alias) in names {
-            self.unit.imports.push(Import { module: module.clone(), name, alias, place });
-        }
-        self.end_of_line("the import")
-    }
-
-    /// A rule or a terminal, from its name on.
-    fn definition(&mut self, joins: Joins) -> Result<(), SyntaxError> {
-        while self.takes(&Word::Sign('?'))? || self.takes(&Word::Sign('!'))? {}
-        let (place, name) = self.name("the name of a rule or a terminal")?;
-        let mut parameters = Vec::new();
-        let mut attributes = Vec::new();
-        let mut is_parametric = false;
-        loop {
-            let (at, word) = self.next()?;
-            match word {
-                Word::Sign('{') => loop {
-                    parameters.push(self.name("a parameter of the template")?.1);
-                    if self.takes(&Word::Sign('}'))? {
-                        break;
-                    }
-                    self.expect(',', "a parameter of a template")?;
-                },
-                Word::Sign('[') => attributes = self.attributes()?,
-                Word::Parameter => {
-                    let (at, underscore) = self.name("`_`, the parameter of a rule,")?;
-                    if underscore != "_" {
-                        return Err(SyntaxError::at(
-                            at,
-                            "the parameter of a rule is written `_`, as in `rule::_ : ...`",
-                        ));
-                    }
-                    is_parametric = true;
-                }
-                Word::Sign('.') => {
-                    self.takes(&Word::Sign('-'))?;
-                    let (at, word) = self.next()?;
-                    if !matches!(word, Word::Number(_)) {
-                        let message = format!("{} stands where a priority must be, as in `NAME.2: ...`", word.shown());
-                        return Err(SyntaxError::at(at, message));
-                    }
-                }
-                Word::Sign(':') => break,
-                _ => {
-                    let message =
-                        format!("{} stands where `:` must follow the name `{}`", word.shown(), escapes::excerpt(&name));
-                    return Err(SyntaxError::at(at, message));
-                }
-            }
-        }
-        let first = PartId(self.unit.parts.len() as u32);
-        let body = self.alternatives(place)?;
-        let is_terminal = is_terminal(&name);
-        let definition = Definition { place, is_terminal, parameters, is_parametric, attributes, first, body };
-        if joins != Joins::New {
-            self.later.push(Later { name, definition, extends: joins == Joins::Extend });
-        } else if self.unit.definitions.contains_key(&name) {
-            let message = format!("`{name}` is defined twice; rename one, or join them with `|`");
-            return Err(SyntaxError::at(place, message));
-        } else {
-            self.unit.definitions.insert(name, definition);
-        }
-        Ok(())
-    }
-
-    /// What stands between the brackets behind the name of a rule.
-    fn attributes(&mut self) -> Result<Vec<Attribute>, SyntaxError> {
-        let mut attributes = Vec::new();
-        loop {
-            let (place, name) = self.name("an attribute of the rule")?;
-            let mut value = None;
-            if self.takes(&Word::Sign('='))? {
-                let (at, word) = self.next()?;
-                value = Some(match word {
-                    Word::Text(text, folds) => Value::Text(text, folds),
-                    Word::Pattern(pattern, flags) => Value::Pattern(pattern, flags),
-                    Word::Name(name) => Value::Name(name),
-                    Word::Number(number) => Value::Number(number),
-                    _ => {
-                        let message = format!("{} stands where the value of `{name}` must be", word.shown());
-                        return Err(SyntaxError::at(at, message));
-                    }
-                });
-            }
-            attributes.push(Attribute { name, value, place });
-            if self.takes(&Word::Sign(']'))? {
-                return Ok(attributes);
-            }
-            self.expect(',', "an attribute")?;
-        }
-    }
-
-    fn level(&mut self) -> &mut Level {
+    pub(super) fn level(&mut self) -> &mut Level {
         self.levels.last_mut().expect("parts are read at some level")
     }
 
     /// Alternatives up to the end of the definition.
-    fn alternatives(&mut self, place: usize) -> Result<PartId, SyntaxError> {
+    pub(super) fn alternatives(&mut self, place: usize) -> Result<PartId, SyntaxError> {
         self.levels.push(Level::new(Opener::Definition, place));
         loop {
             let (place, word) = self.next()?;
@@ -449,7 +235,7 @@ impl Parser<'_> {
         }
     }
 
-    fn json(&mut self, after: &str) -> Result<Box<str>, SyntaxError> {
+    pub(super) fn json(&mut self, after: &str) -> Result<Box<str>, SyntaxError> {
         let (start, end) = self.words.json(after)?;
         Ok(self.text[start..end].into())
     }
@@ -465,7 +251,7 @@ impl Parser<'_> {
     }
 
     /// A text, or a range of characters that begins with it.
-    fn text(&mut self, place: usize, text: String, folds: bool) -> Result<Part, SyntaxError> {
+    pub(super) fn text(&mut self, place: usize, text: String, folds: bool) -> Result<Part, SyntaxError> {
         if !self.takes(&Word::Dots)? {
             return Ok(Part::Text(text, folds));
         }
@@ -524,7 +310,7 @@ impl Parser<'_> {
     }
 
     /// `~ n` or `~ n..m`, behind the `~`.
-    fn rounds(&mut self, at: usize, number: &str) -> Result<(u32, Option<u32>), SyntaxError> {
+    pub(super) fn rounds(&mut self, at: usize, number: &str) -> Result<(u32, Option<u32>), SyntaxError> {
         let count = |at: usize, number: &str| {
             let message = format!("the count {} is no number up to {}", escapes::excerpt(number), u32::MAX);
             number.parse::<u32>().map_err(|_| SyntaxError::at(at, message))
@@ -546,7 +332,7 @@ impl Parser<'_> {
         }
     }
 
-    fn joined(&mut self, parts: Vec<PartId>, make: impl Fn(Vec<PartId>) -> Part, place: usize) -> PartId {
+    pub(super) fn joined(&mut self, parts: Vec<PartId>, make: impl Fn(Vec<PartId>) -> Part, place: usize) -> PartId {
         match *parts {
             [only] => only,
             _ => {
@@ -583,7 +369,7 @@ impl Parser<'_> {
             self.joined(conjuncts, Part::And, place)
         };
         let item = match self.level().condition.take() {
-            Some(condition) => self.unit.add(place, Part::When(item, condition)),
+            Some(condition) => self.unit.add(self.unit.place(item), Part::When(item, condition)),
             None => item,
         };
         self.level().choices.push(item);
@@ -628,141 +414,8 @@ impl Parser<'_> {
         };
         self.item(part)
     }
-
-    fn parameter(&mut self) -> Result<Parameter, SyntaxError> {
-        let (at, word) = self.next()?;
-        match word {
-            Word::Number(number) => Ok(Parameter::Value(value(at, &number)?)),
-            Word::Name(name) if name == "_" => Ok(Parameter::Same),
-            Word::Name(name) => {
-                self.expect('(', "a function of parameters")?;
-                let parameter = match &*name {
-                    "set_bit" => Parameter::SetBit(self.bit(63)?),
-                    "clear_bit" => Parameter::ClearBit(self.bit(63)?),
-                    "bit_and" => Parameter::And(self.value()?),
-                    "bit_or" => Parameter::Or(self.value()?),
-                    "incr" => Parameter::Increment(self.bits()?),
-                    "decr" => Parameter::Decrement(self.bits()?),
-                    _ => {
-                        let message = format!(
-                            "`{name}` makes no parameter; there are a number, _, set_bit, clear_bit, bit_and, bit_or, \
-                             incr and decr"
-                        );
-                        return Err(SyntaxError::at(at, message));
-                    }
-                };
-                self.expect(')', "a function of parameters")?;
-                Ok(parameter)
-            }
-            _ => Err(SyntaxError::at(at, format!("{} stands where a parameter must be", word.shown()))),
-        }
-    }
-
-    fn value(&mut self) -> Result<u64, SyntaxError> {
-        match self.next()? {
-            (at, Word::Number(number)) => value(at, &number),
-            (at, word) => Err(SyntaxError::at(at, format!("{} stands where a number must be", word.shown()))),
-        }
-    }
-
-    fn bit(&mut self, most: u64) -> Result<u32, SyntaxError> {
-        let place = self.words.offset();
-        let bit = self.value()?;
-        if bit > most {
-            return Err(SyntaxError::at(place, format!("the bit {bit} is above {most}; a parameter has 64 bits")));
-        }
-        Ok(bit as u32)
-    }
-
-    /// `[from:to]`, or `_` for all.
-    fn bits(&mut self) -> Result<Bits, SyntaxError> {
-        let (place, word) = self.next()?;
-        if word == Word::Name("_".into()) {
-            return Ok(Bits::ALL);
-        }
-        if word != Word::Sign('[') {
-            return Err(SyntaxError::at(place, format!("{} stands where bits must be: [0:3], or _", word.shown())));
-        }
-        let from = self.bit(63)?;
-        self.expect(':', "the first bit")?;
-        let to = self.bit(64)?;
-        self.expect(']', "the last bit")?;
-        if from >= to {
-            return Err(SyntaxError::at(place, format!("the bits [{from}:{to}] are none; the end is not included")));
-        }
-        Ok(Bits { from, to })
-    }
-
-    fn condition(&mut self, depth: usize) -> Result<Condition, SyntaxError> {
-        let (at, name) = self.name("a condition")?;
-        if depth > MAX_NESTING {
-            let message = format!("conditions are nested more than {MAX_NESTING} deep; split the alternative");
-            return Err(SyntaxError::limit(at, message));
-        }
-        if name == "true" {
-            if self.takes(&Word::Sign('('))? {
-                self.expect(')', "`true(`")?;
-            }
-            return Ok(Condition::True);
-        }
-        let compare = |name: &str| {
-            Some(match name {
-                "eq" => Compare::Equal,
-                "ne" => Compare::NotEqual,
-                "lt" => Compare::Less,
-                "le" => Compare::LessOrEqual,
-                "gt" => Compare::Greater,
-                "ge" => Compare::GreaterOrEqual,
-                _ => return None,
-            })
-        };
-        self.expect('(', "the name of a condition")?;
-        let condition = match &*name {
-            "bit_clear" | "bit_set" => {
-                let from = self.bit(63)?;
-                let bits = Bits { from, to: from + 1 };
-                Condition::Bits(bits, Compare::Equal, u64::from(name == "bit_set"))
-            }
-            "is_ones" => Condition::ones(self.bits()?),
-            "is_zeros" => Condition::Bits(self.bits()?, Compare::Equal, 0),
-            "and" | "or" => {
-                let left = Box::new(self.condition(depth + 1)?);
-                self.expect(',', "the first condition")?;
-                let right = Box::new(self.condition(depth + 1)?);
-                if name == "and" { Condition::And(left, right) } else { Condition::Or(left, right) }
-            }
-            "not" => Condition::Not(Box::new(self.condition(depth + 1)?)),
-            _ => {
-                let counts = name.strip_prefix("bit_count_");
-                let Some(compare) = compare(counts.unwrap_or(&name)) else {
-                    let message = format!(
-                        "`{name}` is no condition; there are true, bit_clear, bit_set, is_ones, is_zeros, eq, ne, lt, \
-                         le, gt, ge, the same with bit_count_ before, and, or, not"
-                    );
-                    return Err(SyntaxError::at(at, message));
-                };
-                let bits = self.bits()?;
-                self.expect(',', "the bits")?;
-                let value = self.value()?;
-                match counts {
-                    Some(_) => Condition::Count(bits, compare, value),
-                    None => Condition::Bits(bits, compare, value),
-                }
-            }
-        };
-        self.expect(')', "a condition")?;
-        Ok(condition)
-    }
 }
 
 fn unclosed(place: usize) -> SyntaxError {
     SyntaxError::at(place, "the group has no closing bracket; close it")
-}
-
-fn value(at: usize, number: &str) -> Result<u64, SyntaxError> {
-    let read = match number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => number.parse(),
-    };
-    read.map_err(|_| SyntaxError::at(at, format!("{} is no number of 64 bits", escapes::excerpt(number))))
 }
