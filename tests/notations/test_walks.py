@@ -11,6 +11,8 @@ import pytest
 
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, allocate_token_bitmask
 
+from . import test_published
+
 ALPHABET = [chr(code) for code in range(32, 127)] + ["\n", "\t", "é", "<end>", "ab", '":']
 
 
@@ -82,6 +84,29 @@ def test_lark(compiler: GrammarCompiler, name: str) -> None:
     for seed in range(40):
         text = walk(compiler, grammar, seed, steps=14)
         reader.parse(text)  # raises where the text is none of the grammar
+
+
+def test_sql(compiler: GrammarCompiler) -> None:
+    lark = pytest.importorskip("lark")
+    # The toolkit reads what is ignored as long as it can, and has no `&` and `~`.
+    sql = test_published.SQL.replace("%ignore SQL_COMMENT", "")
+    keywords = "|".join(re.findall(r"/([a-z|]+)/i", sql))
+    start, end = sql.index("    KEYWORD:"), sql.index("    STRING:")
+    name = f"    NAME: /(?!({keywords})\\b)[A-Z_][A-Z0-9_]*/i\n"
+    reader = lark.Lark(sql[:start] + name + sql[end:], parser="earley", lexer="dynamic_complete")
+    grammar = Grammar.from_lark(sql)
+    for seed in range(25):
+        reader.parse(walk(compiler, grammar, seed, steps=30))
+
+
+def test_python(compiler: GrammarCompiler) -> None:
+    lark = pytest.importorskip("lark")
+    text = test_published.published("python.lark").replace("%ignore COMMENT", "")
+    marked = text.replace("%declare _INDENT _DEDENT", '_INDENT: "<in>"\n_DEDENT: "<out>"')
+    reader = lark.Lark(marked, parser="earley", lexer="dynamic_complete", start="file_input")
+    grammar = Grammar.from_lark(text, start="file_input", grammars=test_published.MARKS)
+    for seed in range(8):
+        reader.parse(walk(compiler, grammar, seed, steps=20))
 
 
 PATTERNS = [
