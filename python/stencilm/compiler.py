@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from stencilm import _core
 from stencilm.errors import StencilError
-from stencilm.grammar import (
+from stencilm.grammar import Grammar
+from stencilm.grammar_sources import (
     DEFAULT_MAX_WHITESPACE,
     EbnfSource,
-    Grammar,
     JsonSchemaSource,
     LarkSource,
     OnUnsupported,

@@ -1,34 +1,39 @@
 """Grammars: a notation in, an immutable value out that knows no tokenizer.
 
 One idea: a grammar is known by its source, the notation with all its options. Two grammars of equal
-sources are equal, so a compiler's cache can tell what it has seen before it builds anything.
+sources are equal.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from stencilm import _core
-from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammar_sources import (
+    DEFAULT_MAX_WHITESPACE,
+    CombinedSource,
+    EbnfSource,
+    JsonSchemaSource,
+    LarkSource,
+    OnUnsupported,
+    PropertyOrder,
+    RegexSource,
+    Schema,
+    SerializedSource,
+    Source,
+    Spelling,
+    StructuralTagSource,
+    check_length,
+    checked_text,
+    combine,
+)
 from stencilm.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from stencilm.structural_tag import StructuralTag, StructuralTagItem
-
-Schema: TypeAlias = str | Mapping[str, Any] | bool | type
-PropertyOrder: TypeAlias = Literal["declared", "any"]
-Spelling: TypeAlias = Literal["natural", "any"]
-OnUnsupported: TypeAlias = Literal["error", "relax"]
-
-DEFAULT_MAX_WHITESPACE = 64
-_BLANKS = " \t\n\r"
-_MAX_COUNT = 2**32 - 1
-# Of EBNF, Lark and patterns, whatever the limits say.
-_LONGEST_TEXT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +64,6 @@ class Report:
     enforced: tuple[Finding, ...] = ()
     annotations: tuple[Finding, ...] = ()
     relaxed: tuple[Finding, ...] = ()
-
-
-class Source(Protocol):
-    """A notation with all its options: hashable, compared by value, and able to build."""
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping it costs, about."""
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar that it describes; raises LimitExceeded where it is too large."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +204,7 @@ class Grammar:
             (name, given.core if isinstance(given, Grammar) else given)
             for name, given in (grammars or {}).items()
         ]
-        _check_length("the text", source.text, DEFAULT_LIMITS)
+        check_length("the text", source.text, DEFAULT_LIMITS)
         return Grammar(source, _core.Grammar.from_lark(source.text, source.start, named))
 
     @staticmethod
@@ -279,7 +273,7 @@ class Grammar:
                 )
         source = CombinedSource.of(how, (grammar.source for grammar in grammars))
         # The parts are there already; a source alone would build them again.
-        return Grammar(source, _combine(how, [grammar.core for grammar in grammars]))
+        return Grammar(source, combine(how, [grammar.core for grammar in grammars]))
 
     @staticmethod
     def builtin_json_grammar() -> Grammar:
@@ -295,377 +289,3 @@ class Grammar:
     def report(self) -> Report:
         """What became of every keyword of the schema."""
         return Report(*(tuple(Finding(*entry) for entry in group) for group in self.core.report()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonSchemaSource:
-    """A JSON Schema as text, with all options."""
-
-    text: str
-    any_whitespace: bool
-    indent: int | None
-    separators: tuple[str, str] | None
-    strict_mode: bool
-    max_whitespace: int | None
-    property_order: str
-    spelling: str
-    on_unsupported: str
-    documents: tuple[tuple[str, str], ...]
-
-    @staticmethod
-    def of(
-        schema: Schema,
-        *,
-        any_whitespace: bool = True,
-        indent: int | None = None,
-        separators: tuple[str, str] | None = None,
-        strict_mode: bool = False,
-        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
-        property_order: PropertyOrder = "declared",
-        spelling: Spelling = "natural",
-        on_unsupported: OnUnsupported = "error",
-        documents: Mapping[str, Schema] | None = None,
-    ) -> JsonSchemaSource:
-        """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
-        return JsonSchemaSource(
-            text=_schema_text(schema, "schema"),
-            any_whitespace=_checked_bool("any_whitespace", any_whitespace),
-            indent=_checked_count("indent", indent),
-            separators=_checked_separators(separators),
-            strict_mode=_checked_bool("strict_mode", strict_mode),
-            max_whitespace=_checked_count("max_whitespace", max_whitespace),
-            property_order=_checked_word("property_order", property_order, "declared", "any"),
-            spelling=_checked_word("spelling", spelling, "natural", "any"),
-            on_unsupported=_checked_word("on_unsupported", on_unsupported, "error", "relax"),
-            documents=tuple(
-                (
-                    checked_text("a key of documents", uri),
-                    _schema_text(document, f"documents[{uri!r}]"),
-                )
-                for uri, document in _checked_mapping("documents", documents).items()
-            ),
-        )
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping the texts costs, about."""
-        return len(self.text) + sum(len(uri) + len(text) for uri, text in self.documents)
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the schema."""
-        return _core.Grammar.from_json_schema(
-            self.text,
-            any_whitespace=self.any_whitespace,
-            indent=self.indent,
-            separators=self.separators,
-            strict_mode=self.strict_mode,
-            max_whitespace=self.max_whitespace,
-            property_order=self.property_order,
-            spelling=self.spelling,
-            on_unsupported=self.on_unsupported,
-            documents=list(self.documents),
-            max_bytes=limits.schema_bytes,
-            max_expressions=limits.grammar_expressions,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RegexSource:
-    """A regular expression."""
-
-    pattern: str
-
-    @staticmethod
-    def of(pattern: str) -> RegexSource:
-        """The source of `Grammar.from_regex`; raises TypeError."""
-        return RegexSource(checked_text("pattern", pattern))
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping the pattern costs, about."""
-        return len(self.pattern)
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the pattern."""
-        _check_length("the pattern", self.pattern, limits)
-        return _core.Grammar.from_regex(self.pattern)
-
-
-@dataclass(frozen=True, slots=True)
-class EbnfSource:
-    """An EBNF text and the rule it starts from."""
-
-    text: str
-    root_rule_name: str
-
-    @staticmethod
-    def of(text: str, root_rule_name: str = "root") -> EbnfSource:
-        """The source of `Grammar.from_ebnf`; raises TypeError."""
-        return EbnfSource(
-            checked_text("text", text), checked_text("root_rule_name", root_rule_name)
-        )
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping the text costs, about."""
-        return len(self.text)
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the text."""
-        _check_length("the text", self.text, limits)
-        return _core.Grammar.from_ebnf(self.text, self.root_rule_name)
-
-
-@dataclass(frozen=True, slots=True)
-class LarkSource:
-    """A Lark text, the rule it starts from, and the grammars that it uses by name."""
-
-    text: str
-    start: str
-    grammars: tuple[tuple[str, Source | str], ...]
-
-    @staticmethod
-    def of(
-        text: str, start: str = "start", grammars: Mapping[str, Grammar | str] | None = None
-    ) -> LarkSource:
-        """The source of `Grammar.from_lark`; raises TypeError."""
-        named: list[tuple[str, Source | str]] = []
-        for name, given in _checked_mapping("grammars", grammars).items():
-            checked_text("a key of grammars", name)
-            if isinstance(given, Grammar):
-                named.append((name, given.source))
-            elif isinstance(given, str):
-                named.append((name, checked_text(f"grammars[{name!r}]", given)))
-            else:
-                raise TypeError(
-                    f"grammars[{name!r}] is a {type(given).__name__}, but must be a Grammar or a "
-                    "Lark text"
-                )
-        return LarkSource(checked_text("text", text), checked_text("start", start), tuple(named))
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping the texts costs, about."""
-        parts = (
-            len(given) if isinstance(given, str) else given.size_bytes for _, given in self.grammars
-        )
-        return len(self.text) + sum(parts)
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the text."""
-        _check_length("the text", self.text, limits)
-        named = [
-            (name, given if isinstance(given, str) else given.build(limits))
-            for name, given in self.grammars
-        ]
-        return _core.Grammar.from_lark(self.text, self.start, named)
-
-
-@dataclass(frozen=True, slots=True)
-class SerializedSource:
-    """What `Grammar.serialize_json` wrote."""
-
-    text: str
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping the text costs, about."""
-        return len(self.text)
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar that was written."""
-        return _core.Grammar.deserialize_json(self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class StructuralTagSource:
-    """A structural tag as JSON text."""
-
-    text: str
-
-    @staticmethod
-    def of(
-        tag: StructuralTag | Mapping[str, Any] | str | Sequence[StructuralTagItem],
-        triggers: Sequence[str] | None = None,
-    ) -> StructuralTagSource:
-        """The source of `Grammar.from_structural_tag`; raises TypeError and GrammarSyntaxError."""
-        if triggers is not None:
-            from stencilm.structural_tag import StructuralTag, StructuralTagItem
-
-            if isinstance(tag, (str, Mapping, StructuralTag)) or not all(
-                isinstance(item, StructuralTagItem) for item in tag
-            ):
-                raise TypeError("with triggers, tag must be a list of StructuralTagItem")
-            return StructuralTagSource(
-                StructuralTag.from_legacy_structural_tag(tag, triggers).to_json()
-            )
-        if isinstance(tag, str):
-            return StructuralTagSource(checked_text("tag", tag))
-        if isinstance(tag, Mapping):
-            return StructuralTagSource(_json_text(dict(tag), "tag"))
-        text = getattr(tag, "to_json", None)
-        if text is None:
-            raise TypeError(
-                f"tag is a {type(tag).__name__}, but must be a StructuralTag, a dict or JSON text"
-            )
-        return StructuralTagSource(checked_text("tag", text()))
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping the text costs, about."""
-        return len(self.text)
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the tag."""
-        _check_length("the structural tag", self.text, limits, longest=limits.schema_bytes + 1)
-        return _core.Grammar.from_structural_tag(
-            self.text, limits.schema_bytes, limits.grammar_expressions
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class CombinedSource:
-    """Grammars one after the other, or any one of them."""
-
-    how: Literal["concat", "union"]
-    parts: tuple[Source, ...]
-
-    @staticmethod
-    def of(how: Literal["concat", "union"], sources: Iterable[Source]) -> CombinedSource:
-        """The combination of these; what was combined in the same way becomes one flat list."""
-        parts: list[Source] = []
-        for source in sources:
-            if isinstance(source, CombinedSource) and source.how == how:
-                parts.extend(source.parts)
-            else:
-                parts.append(source)
-        return CombinedSource(how, tuple(parts))
-
-    @property
-    def size_bytes(self) -> int:
-        """What keeping the parts costs, about."""
-        return sum(part.size_bytes for part in self.parts)
-
-    def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar made of all parts."""
-        return _combine(self.how, [part.build(limits) for part in self.parts])
-
-
-def _combine(how: Literal["concat", "union"], parts: list[_core.Grammar]) -> _core.Grammar:
-    return _core.Grammar.concat(parts) if how == "concat" else _core.Grammar.union(parts)
-
-
-def _check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:
-    """Refuses a text that is longer than the limits allow, or than they can."""
-    length = len(text) if text.isascii() else len(text.encode())
-    bound = min(limits.schema_bytes, longest)
-    if length > bound:
-        way_out = ", or raise `schema_bytes` of the limits" if bound < longest else ""
-        raise LimitExceeded(
-            f"{name} has {length} bytes and at most {bound} are accepted; split it{way_out}"
-        )
-
-
-def _schema_text(schema: Schema, name: str) -> str:
-    """The JSON text of a schema that was given in any of its forms."""
-    if isinstance(schema, str):
-        return checked_text(name, schema)
-    if isinstance(schema, type):
-        from stencilm.output_types import json_schema_of
-
-        schema = json_schema_of(schema)
-    elif isinstance(schema, Mapping):
-        schema = dict(schema)
-    elif not isinstance(schema, bool):
-        raise TypeError(
-            f"{name} is a {type(schema).__name__}, but must be JSON text, a dict, a bool or a "
-            "Python type"
-        )
-    return _json_text(schema, name)
-
-
-def schema_value(schema: Schema) -> dict[str, Any] | bool:
-    """A schema in any of its forms as what `json.loads` makes of its text."""
-    try:
-        value: dict[str, Any] | bool = json.loads(_schema_text(schema, "schema"))
-    except json.JSONDecodeError as error:
-        raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
-    return value
-
-
-def _json_text(value: Any, name: str) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except RecursionError:
-        raise LimitExceeded(
-            f"{name} is nested too deeply to be written as JSON: flatten it"
-        ) from None
-    except (TypeError, ValueError) as error:
-        raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
-    return checked_text(name, text)
-
-
-def checked_text(name: str, value: Any) -> str:
-    """The value, if it is a text that UTF-8 can spell; raises TypeError and GrammarSyntaxError."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
-    if value.isascii():
-        return value
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise GrammarSyntaxError(
-            f"{name} holds the lone surrogate {value[error.start]!r}, which no text can spell: "
-            "remove it, or write both halves of the pair",
-            place=f"offset {error.start}",
-        ) from None
-    return value
-
-
-def _checked_bool(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} is {value!r}, but must be True or False")
-    return value
-
-
-def _checked_count(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is {value!r}, but must be an int or None")
-    if not 0 <= value <= _MAX_COUNT:
-        raise ValueError(f"{name} is {value}, but must be from 0 to {_MAX_COUNT}, or None")
-    return value
-
-
-def _checked_word(name: str, value: Any, *words: str) -> str:
-    if value not in words:
-        raise ValueError(f"{name} is {value!r}, but must be {' or '.join(map(repr, words))}")
-    return str(value)
-
-
-def _checked_separators(value: Any) -> tuple[str, str] | None:
-    if value is None:
-        return None
-    if not (
-        isinstance(value, (tuple, list))
-        and len(value) == 2
-        and all(isinstance(part, str) for part in value)
-    ):
-        raise TypeError(f"separators is {value!r}, but must be two strings such as (',', ': ')")
-    between_items, after_key = value
-    for part, mark in ((between_items, ","), (after_key, ":")):
-        if part.strip(_BLANKS) != mark:
-            raise ValueError(
-                f"separators holds {part!r}, but must hold {mark!r} there, with blanks around it "
-                "at most"
-            )
-    return between_items, after_key
-
-
-def _checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
-    return value

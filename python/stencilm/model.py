@@ -22,7 +22,8 @@ from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
 from stencilm.generation.typed import with_value
-from stencilm.grammar import Grammar, JsonSchemaSource
+from stencilm.grammar import Grammar
+from stencilm.grammar_sources import JsonSchemaSource
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import load_backend, wrap_transformers
 from stencilm.models.protocol import LanguageModel, Prompt

@@ -16,13 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
-from stencilm.grammar import (
-    DEFAULT_MAX_WHITESPACE,
-    Grammar,
-    OnUnsupported,
-    PropertyOrder,
-    Spelling,
-)
+from stencilm.grammar import Grammar
+from stencilm.grammar_sources import DEFAULT_MAX_WHITESPACE, OnUnsupported, PropertyOrder, Spelling
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

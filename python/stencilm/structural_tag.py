@@ -281,7 +281,7 @@ class StructuralTagItem(_Value):
 
     def tag(self) -> TagFormat:
         """The same as a format."""
-        from stencilm.grammar import schema_value
+        from stencilm.grammar_sources import schema_value
 
         content = JSONSchemaFormat(json_schema=schema_value(self.schema_))
         return TagFormat(begin=self.begin, content=content, end=self.end)

@@ -82,7 +82,7 @@ def _grammar(
     source: str | None, type_name: str | None, regex: str | None, relax: bool
 ) -> tuple[str, Any]:
     """What messages call the input, and its grammar."""
-    from stencilm.grammar import OnUnsupported
+    from stencilm.grammar_sources import OnUnsupported
     from stencilm.output_types import JsonSchema, Regex, grammar_of
 
     if source is not None:

@@ -50,7 +50,7 @@ def convert(
 
 
 def _structural_tag(notation: str, given: Any, grammar: Any) -> str:
-    from stencilm.grammar import schema_value
+    from stencilm.grammar_sources import schema_value
     from stencilm.structural_tag import (
         GrammarFormat,
         JSONSchemaFormat,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from stencilm.endpoints.capabilities import Capabilities
-from stencilm.grammar import Grammar, JsonSchemaSource, LarkSource, RegexSource
+from stencilm.grammar import Grammar
+from stencilm.grammar_sources import JsonSchemaSource, LarkSource, RegexSource
 from stencilm.guiding.choosers import numbered
 from stencilm.guiding.drafts import Ask
 
