@@ -14,8 +14,7 @@ import numpy as np
 from stencilm.bitmask import apply_token_bitmask_inplace
 from stencilm.compiler import CompiledGrammar
 from stencilm.matcher import GrammarMatcher
-
-_RECENT = 8
+from stencilm.tokenizers.joint import RECENT_TOKENS
 
 
 class CustomGenerate:
@@ -128,7 +127,9 @@ class _Row:
         """Take what the grammar leaves no choice about, the end included."""
         if self.matcher.is_terminated():
             return
-        recent = [*self.prompt[-_RECENT:], *self.ids[self._start :][-_RECENT:]][-_RECENT:]
+        recent = [*self.prompt[-RECENT_TOKENS:], *self.ids[self._start :][-RECENT_TOKENS:]][
+            -RECENT_TOKENS:
+        ]
         tokens = self.matcher.find_jump_forward_tokens(recent)
         for token_id in tokens[: max(0, most - (len(self.ids) - self._start))]:
             self._take(token_id)

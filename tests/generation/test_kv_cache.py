@@ -81,6 +81,38 @@ def test_what_a_crop_leaves_is_not_computed_again(
     assert run == [9, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("make", "static_cache", "refuses", "expected"),
+    [
+        (random_llama, None, False, True),
+        (random_llama, None, True, False),  # it wants a mask of another shape
+        (random_llama, 48, False, None),  # its mask is as wide as its buffer
+        (random_mistral, None, False, None),  # its window needs another mask than full attention
+    ],
+)
+def test_small_models_get_a_mask_where_they_read_it(
+    make: Any, static_cache: int | None, refuses: bool, expected: Any, monkeypatch: Any
+) -> None:
+    backend, sequence = started(make, static_cache)
+    given: list[bool] = []
+    run = backend._run
+
+    def watched(token_ids: Any, cache: Any, rows: int, more: Any) -> Any:
+        if more and refuses:
+            raise ValueError("a mask has two dimensions")
+        given.append(bool(more))
+        return run(token_ids, cache, rows, more)
+
+    monkeypatch.setattr(backend, "_run", watched)
+    sequence.append([4, 5])
+    for _ in range(2):
+        logits = sequence.append_rows([6, 7], 2)
+    assert backend._takes_own_masks is expected
+    assert given[-1] is bool(expected)
+    tokens = [1, 2, 3, 4, 5, 6, 7, 6, 7]
+    np.testing.assert_allclose(logits, full_pass(backend.model, tokens)[-2:], atol=2e-5)
+
+
 def test_a_static_cache_bounds_the_sequence() -> None:
     from stencilm.errors import ModelError
 

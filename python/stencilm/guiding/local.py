@@ -42,10 +42,9 @@ from stencilm.guiding.healing import healer
 from stencilm.guiding.task import Account, Guided, Options, Status
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
+from stencilm.tokenizers.joint import RECENT_TOKENS
 
 Step: TypeAlias = Generator[Event, None, bool]
-
-_RECENT = 8  # tokens that are looked at when forced text is tokenized behind them
 
 
 class LocalGuide:
@@ -314,7 +313,9 @@ class LocalGuide:
     def _forced_tokens(self) -> list[int]:
         if self._to_heal:
             return []
-        recent = [*self._prompt_ids[-_RECENT:], *self._token_ids[-_RECENT:]][-_RECENT:]
+        recent = [*self._prompt_ids[-RECENT_TOKENS:], *self._token_ids[-RECENT_TOKENS:]][
+            -RECENT_TOKENS:
+        ]
         return self._matcher.find_jump_forward_tokens(recent)
 
     def _guesses(self) -> list[int]:
