@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from stencilm.guiding.task import Budget, Correction, Guided, Usage
     from stencilm.index import TokenIndex
     from stencilm.limits import Limits
+    from stencilm.mask_rows import MaskPatch, MaskRows
     from stencilm.matcher import (
         BatchGrammarMatcher,
         GrammarMatcher,
@@ -89,6 +90,8 @@ __all__ = [
     "Limits",
     "Literal",
     "LogitsProcessor",
+    "MaskPatch",
+    "MaskRows",
     "MatcherError",
     "Model",
     "ModelError",
@@ -164,6 +167,7 @@ _NAMES = {
     "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
     "index": ("TokenIndex",),
     "limits": ("Limits",),
+    "mask_rows": ("MaskPatch", "MaskRows"),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_transformers", "load"),
     "model_tags": (

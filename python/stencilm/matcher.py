@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stencilm import _core
 from stencilm.candidates import Candidate, Literal, Pattern
 from stencilm.compiler import CompiledGrammar
+from stencilm.mask_rows import MaskPatch
 from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS, JointTokenizer
 
 
@@ -105,6 +106,17 @@ class GrammarMatcher(_core.Matcher):
             else "not complete"
         )
         return f"<{type(self).__name__}: {self.num_accepted_tokens} tokens accepted, {state}>"
+
+    def find_mask_patch(self) -> MaskPatch:
+        """The mask as a row of the vocabulary and the few tokens in which it differs from that row.
+
+        For engines that keep rows where logits are: see `MaskRows`. Changes nothing.
+
+        Raises:
+            MatcherError: As `fill_next_token_bitmask` does.
+        """
+        row, flipped = self._find_mask_patch()
+        return MaskPatch(row, np.frombuffer(flipped, dtype=np.int32))
 
     def longest_valid_prefix(self, text: str | bytes) -> Verdict:
         """How much of a text fits behind what was accepted, and how it stands then.

@@ -6,12 +6,13 @@
 //! not opened are mere names, numbered by first occurrence, so that equal surroundings at another depth, in another
 //! sequence or after a rollback are hits. Nothing is guessed, so nothing can be stale.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
 use crate::machine::{ForkId, FrameId, Machine};
 use crate::mask::{Doubtful, Finished};
+use crate::patch::NamedRows;
 use crate::row::{MAX_LISTED, Row};
 use crate::stacks::{Entry, SetId, Stacks};
 use crate::tokenset;
@@ -21,6 +22,8 @@ pub(crate) struct KeptMask {
     tokens: KeptTokens,
     allowed: usize,
     doubtful: Box<[Doubtful]>,
+    /// See [`NamedRows`].
+    pub number: OnceLock<u32>,
 }
 
 enum KeptTokens {
@@ -52,12 +55,21 @@ impl KeptMask {
             Some(row) => KeptTokens::Patched { row: row.clone(), flipped: kept.into() },
             None => KeptTokens::Listed(kept.into()),
         };
-        KeptMask { tokens, allowed, doubtful: draft.doubtful[..].into() }
+        KeptMask { tokens, allowed, doubtful: draft.doubtful[..].into(), number: OnceLock::new() }
     }
 
     /// The tokens that must be decided anew for every sequence, because they may end a key seen before.
     pub fn doubtful(&self) -> &[Doubtful] {
         &self.doubtful
+    }
+
+    /// The number of a row that differs from the mask in few tokens.
+    pub fn row(self: &Arc<Self>, named: &NamedRows) -> u32 {
+        match &self.tokens {
+            KeptTokens::Listed(_) => 0,
+            KeptTokens::Patched { row, .. } => named.number_of_row(row),
+            KeptTokens::Words(_) => named.number_of_mask(self),
+        }
     }
 
     /// Writes the mask and says how many tokens it allows.

@@ -182,6 +182,16 @@ impl Layout {
         operation(&mut run)
     }
 
+    /// The number of a row from which the mask of a configuration differs in few tokens; 0 where none is known.
+    pub(crate) fn row_of(&self, stacks: &mut Stacks, configuration: SetId) -> Result<u32, EngineError> {
+        let masks = lock(&self.masks);
+        let kept = self.with(stacks, |run| {
+            let saturated = run.saturated(configuration)?;
+            Ok(masks.find(run.machine, run.stacks, saturated).cloned())
+        })?;
+        Ok(kept.map_or(0, |kept| kept.row(self.vocabulary.named())))
+    }
+
     /// Writes the mask of a configuration, without stop tokens, from the cache where it is known. Says how many tokens
     /// are allowed. What the computation adds to `stacks` stays there.
     pub(crate) fn fill_mask(

@@ -9,6 +9,7 @@ use stencilm_grammar::Temperature;
 use crate::captures::captures;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
+use crate::patch::{MaskPatch, difference};
 use crate::record::Record;
 use crate::run::Run;
 use crate::stacks::{Mark, SetId, Stacks};
@@ -243,6 +244,26 @@ impl GrammarMatcher {
                 Err(error.into())
             }
         }
+    }
+
+    /// The tokens that may come next, as a row and the few tokens in which they differ from it. Rows are shared by all
+    /// grammars of a vocabulary and never change, so a caller may keep them wherever masks are used.
+    ///
+    /// # Errors
+    /// As [`GrammarMatcher::fill_mask`].
+    pub fn mask_patch(&mut self) -> Result<MaskPatch, MatcherError> {
+        let vocabulary = self.compiled.vocabulary().clone();
+        let mut mask = vec![0; vocabulary.mask_words()];
+        self.fill_mask(&mut mask)?;
+        let now = self.now();
+        let stacks = Arc::make_mut(&mut self.stacks);
+        let found = self.layout.row_of(stacks, now.configuration);
+        stacks.rewind(now.mark);
+        let (mut row, mut words) = (found?, vec![0; mask.len()]);
+        if !vocabulary.write_row(row, &mut words) {
+            row = 0;
+        }
+        Ok(MaskPatch { row, flipped: difference(&mask, &words) })
     }
 
     /// Writes the tokens that may come next, one bit each; says `false` when that is every token, so that the mask

@@ -3,7 +3,7 @@
 //! A **row** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and for the
 //! tokens that leave, the distinct **suffixes** with which they go on behind the lexeme.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use stencilm_regex::Tag;
 
@@ -35,6 +35,8 @@ pub struct Row {
     pub ends: Vec<u32>,
     /// Those of them before which a backslash is.
     pub escaped_ends: Vec<EscapedEnd>,
+    /// See [`crate::patch::NamedRows`].
+    pub number: OnceLock<u32>,
 }
 
 /// A row as one state of one automaton uses it.
@@ -58,7 +60,16 @@ impl Row {
         let count = inside.len();
         let listed = (count <= MAX_LISTED).then(|| inside.iter().collect());
         let inside = Some(inside);
-        Row { inside, count, listed, exits, endings, ends: Vec::new(), escaped_ends: Vec::new() }
+        Row {
+            inside,
+            count,
+            listed,
+            exits,
+            endings,
+            ends: Vec::new(),
+            escaped_ends: Vec::new(),
+            number: OnceLock::new(),
+        }
     }
 
     /// A row of distinct tokens, without its ends.
@@ -75,7 +86,16 @@ impl Row {
             inside
         });
         let listed = (count <= MAX_LISTED).then(|| tokens.into());
-        Row { inside, count, listed, exits, endings, ends: Vec::new(), escaped_ends: Vec::new() }
+        Row {
+            inside,
+            count,
+            listed,
+            exits,
+            endings,
+            ends: Vec::new(),
+            escaped_ends: Vec::new(),
+            number: OnceLock::new(),
+        }
     }
 
     /// A row of distinct tokens that never leave.

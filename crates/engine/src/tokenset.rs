@@ -1,5 +1,8 @@
 //! A set of token ids as 32-bit words: bit `id % 32` of word `id / 32`, the layout every engine uses for its masks.
 
+/// Bits of a word.
+pub(crate) const BITS: u32 = 32;
+
 /// A mask that owns its words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenSet {

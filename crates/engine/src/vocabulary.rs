@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::index::Ranks;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
+use crate::patch::NamedRows;
 use crate::tokens::{Tokens, VocabularyError};
 
 /// Lexemes are kept for so many different limits, the latest ones.
@@ -17,6 +18,7 @@ pub struct Vocabulary {
     /// Those of the limits asked for last come first.
     lexicons: Mutex<Vec<(LexiconLimits, Arc<Mutex<Lexicon>>)>>,
     ranks: OnceLock<Arc<Ranks>>,
+    named: NamedRows,
 }
 
 impl Vocabulary {
@@ -31,7 +33,8 @@ impl Vocabulary {
         special_tokens: &[(u32, String)],
     ) -> Result<Vocabulary, VocabularyError> {
         let tokens = Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?;
-        let vocabulary = Vocabulary { tokens, lexicons: Mutex::default(), ranks: OnceLock::new() };
+        let vocabulary =
+            Vocabulary { tokens, lexicons: Mutex::default(), ranks: OnceLock::new(), named: NamedRows::default() };
         vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
         Ok(vocabulary)
     }
@@ -53,6 +56,21 @@ impl Vocabulary {
     pub(crate) fn retire_lexicon(&self, full: &Arc<Mutex<Lexicon>>) {
         let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
         lexicons.retain(|(_, lexicon)| !Arc::ptr_eq(lexicon, full));
+    }
+
+    /// Writes the row of a [`MaskPatch`](crate::MaskPatch), in words of 32 bits; `false`, and nothing written, where the
+    /// grammars that had it are gone.
+    ///
+    /// # Panics
+    /// When the mask has another number of words than the vocabulary.
+    pub fn write_row(&self, row: u32, mask: &mut [u32]) -> bool {
+        assert_eq!(mask.len(), self.mask_words(), "a mask has a bit for every token");
+        self.named.write(row, mask)
+    }
+
+    /// The rows that were given out by number.
+    pub(crate) fn named(&self) -> &NamedRows {
+        &self.named
     }
 
     /// The tokens in the order of the trie, for all indexes.

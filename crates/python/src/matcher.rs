@@ -103,6 +103,13 @@ impl Matcher {
         guard.fill_mask(rows.row(index)?).map_err(|error| errors::matcher(bitmask.py(), &error))
     }
 
+    /// The number of a row, and the ids in which the mask differs from it, as int32 in the machine's byte order.
+    fn _find_mask_patch<'py>(&self, py: Python<'py>) -> PyResult<(u32, Bound<'py, PyBytes>)> {
+        let patch = self.with(py, false, engine::GrammarMatcher::mask_patch)?;
+        let flipped: Vec<u8> = patch.flipped.iter().flat_map(|id| id.to_ne_bytes()).collect();
+        Ok((patch.row, PyBytes::new(py, &flipped)))
+    }
+
     fn is_allowed(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
         match arguments::token_id(token_id)? {
             Some(id) => self.with(token_id.py(), false, |inner| inner.is_allowed(id)),

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use stencilm_engine as engine;
 
+use crate::bitmask::Rows;
 use crate::errors;
 
 /// What each token of a tokenizer spells, which tokens stop, and the trie of all of them.
@@ -65,6 +66,12 @@ impl Vocabulary {
     fn all_token_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let all = (0..self.inner.vocab_size() as u32).map(|id| self.inner.token_bytes(id).unwrap_or_default());
         PyList::new(py, all.map(|bytes| PyBytes::new(py, bytes)).collect::<Vec<_>>())
+    }
+
+    /// Writes the row of a mask patch; false where the grammars that had it are gone.
+    fn fill_mask_row(&self, row: u32, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
+        let mut rows = Rows::of(bitmask, self.inner.mask_words())?;
+        Ok(self.inner.write_row(row, rows.row(index)?))
     }
 
     /// The tokens that span the end of a text, at most `limit` for each place, by where they begin.

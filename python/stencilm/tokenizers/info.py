@@ -189,6 +189,23 @@ class TokenizerInfo:
         """The number of ids, padding included: the width of a mask."""
         return self._state.core.vocab_size
 
+    def fill_mask_row(self, row: int, bitmask: Any, index: int = 0) -> None:
+        """Writes the row of a `MaskPatch` into a row of a bitmask.
+
+        Args:
+            row: The number of the row, 0 for one without tokens. It means the same words as long as
+                this vocabulary lives.
+            bitmask: int32 of shape (batch, words) or (words,), in main memory.
+            index: Which row of the bitmask.
+
+        Raises:
+            LookupError: No grammar that had this row is alive; ask a matcher for its patch again.
+        """
+        if row < 0 or not self.core.fill_mask_row(row, bitmask, index):
+            raise LookupError(
+                f"no grammar that had row {row} is alive; ask a matcher for its patch again"
+            )
+
     @property
     def vocab_type(self) -> VocabType:
         """How the tokenizer writes its tokens."""

@@ -1,0 +1,115 @@
+"""Masks as rows and patches say what masks say, wherever the rows are kept."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stencilm
+from stencilm import GrammarCompiler, GrammarMatcher, MaskPatch, MaskRows, TokenizerInfo
+
+SCHEMAS: list[dict[str, Any]] = [
+    {"type": "array", "items": {"type": "string", "maxLength": 9}, "uniqueItems": True},
+    {"type": "object", "additionalProperties": {"type": "integer"}, "maxProperties": 4},
+    {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "pattern": "[a-z]+x"},
+            "when": {"format": "date"},
+        },
+        "required": ["name"],
+    },
+    {"anyOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^[A-Z]"}]},
+]
+
+
+@pytest.fixture(scope="module")
+def info() -> TokenizerInfo:
+    return TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
+
+
+def walks(info: TokenizerInfo, seed: int) -> list[GrammarMatcher]:
+    """Matchers at random places of random texts."""
+    compiler, chooser = GrammarCompiler(info), random.Random(seed)
+    matchers = []
+    for schema in SCHEMAS:
+        matcher = GrammarMatcher(compiler.compile_json_schema(schema))
+        mask = np.zeros((1, -(-info.vocab_size // 32)), dtype=np.int32)
+        for _ in range(30):
+            matchers.append(matcher.fork())
+            matcher.fill_next_token_bitmask(mask)
+            allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+            matcher.accept_token(int(chooser.choice(allowed.tolist())))
+            if matcher.is_terminated():
+                break
+    return matchers
+
+
+def masks_of(info: TokenizerInfo, matchers: list[GrammarMatcher]) -> np.ndarray:
+    masks = np.zeros((len(matchers), -(-info.vocab_size // 32)), dtype=np.int32)
+    for index, matcher in enumerate(matchers):
+        matcher.fill_next_token_bitmask(masks, index)
+    return masks
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_patch_and_its_row_are_the_mask(info: TokenizerInfo, seed: int) -> None:
+    matchers = walks(info, seed)
+    row = np.zeros((2, -(-info.vocab_size // 32)), dtype=np.int32)
+    for mask, matcher in zip(masks_of(info, matchers), matchers, strict=True):
+        patch = matcher.find_mask_patch()
+        info.fill_mask_row(patch.row, row, 1)
+        bits = np.unpackbits(row[1].view(np.uint8), bitorder="little")
+        bits[patch.flipped] ^= 1
+        assert (np.packbits(bits, bitorder="little").view(np.int32) == mask).all()
+        assert (np.diff(patch.flipped) > 0).all()
+    assert not row[0].any()
+
+
+def test_rows_on_a_device_make_the_masks_of_a_batch(info: TokenizerInfo) -> None:
+    pytest.importorskip("torch")
+    matchers = [matcher for seed in range(4) for matcher in walks(info, seed)]
+    expected = masks_of(info, matchers)
+    rows = MaskRows(info, "cpu")
+    patches = [matcher.find_mask_patch() for matcher in matchers]
+    for _ in range(2):
+        assert (rows.bitmask(patches).numpy() == expected).all()
+    assert len(rows) == len({patch.row for patch in patches}) < len(matchers) / 4
+    assert np.median([len(patch.flipped) for patch in patches]) < 128
+
+
+def test_the_row_used_longest_ago_makes_room(info: TokenizerInfo) -> None:
+    pytest.importorskip("torch")
+    matchers = walks(info, 7)
+    expected = masks_of(info, matchers)
+    rows = MaskRows(info, "cpu", max_rows=2)
+    for index, matcher in enumerate(matchers):
+        assert (rows.bitmask([matcher.find_mask_patch()]).numpy()[0] == expected[index]).all()
+        assert len(rows) <= 2
+    with pytest.raises(ValueError, match=r"do not fit in max_rows=2"):
+        rows.bitmask([matcher.find_mask_patch() for matcher in matchers])
+    with pytest.raises(ValueError, match="max_rows is 0"):
+        MaskRows(info, "cpu", max_rows=0)
+
+
+def test_a_row_that_nobody_has_is_an_error(info: TokenizerInfo) -> None:
+    bitmask = np.full((1, -(-info.vocab_size // 32)), 5, dtype=np.int32)
+    for row in (-1, 2**31, 2**32 - 1):
+        with pytest.raises(LookupError, match="ask a matcher for its patch again"):
+            info.fill_mask_row(row, bitmask)
+    assert (bitmask == 5).all()
+    info.fill_mask_row(0, bitmask)
+    assert not bitmask.any()
+
+
+def test_a_patch_needs_a_sequence_that_goes_on(info: TokenizerInfo) -> None:
+    matcher = GrammarMatcher(GrammarCompiler(info).compile_regex("a"))
+    assert isinstance(matcher.find_mask_patch(), MaskPatch)
+    matcher.accept_string("a")
+    matcher.accept_token(info.stop_token_ids[0])
+    with pytest.raises(stencilm.MatcherError):
+        matcher.find_mask_patch()
