@@ -26,7 +26,8 @@ SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 MAX_TOKENS = 200
 
 WORD = {"type": "string", "pattern": "^[a-z]{1,8}$"}
-NUMBER = {"type": "integer", "minimum": 0, "maximum": 999}
+# As text, because a random model may write the zeros behind the point of a number without end.
+NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{0,2}$"}
 
 
 def closed(**properties: Any) -> dict[str, Any]:
