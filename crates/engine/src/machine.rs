@@ -21,9 +21,9 @@ use crate::lexicon::Lexicon;
 use crate::marks::Marks;
 use crate::names::Names;
 use crate::objects::{Had, ObjectFacts};
+use crate::richness::Richness;
 use crate::stacks::{NIL, Stacks};
 use crate::token_edges::TokenEdges;
-use crate::unique::Richness;
 
 /// The lazily laid out machine of one grammar.
 pub struct Machine {

@@ -1,0 +1,253 @@
+//! Rows without a walk of the vocabulary: from runs of characters, and from similar rows.
+
+use std::sync::Arc;
+
+use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId};
+
+use crate::classes::{ClassRuns, Run};
+use crate::lexicon::{DfaId, Lexicon};
+use crate::open_runs::{Open, RunsOf, open_run};
+use crate::row::{Row, RowHere};
+use crate::rows::{Ends, Inside, MAX_BELOW_ENDS, Start};
+use crate::tokens::Tokens;
+use crate::tokenset;
+
+/// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
+const MIN_AGREEMENT: u32 = 4;
+
+impl Lexicon {
+    /// A larger language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a repetition
+    /// with a greatest count nearly the same without.
+    pub(crate) fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
+        let exprs = &mut self.deriver.exprs;
+        let relaxed = self.relaxation.apply(exprs, residual);
+        if relaxed != residual {
+            return Some(relaxed);
+        }
+        let Expr::And(parts) = exprs.get(residual) else { return None };
+        let kept: Vec<ExprId> =
+            parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
+        (kept.len() < parts.len() && !kept.is_empty()).then(|| exprs.and(&kept))
+    }
+
+    /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
+    /// `counted`; `None` where it is not plain to see where a character ends.
+    pub(crate) fn runs(
+        &mut self,
+        vocabulary: &Tokens,
+        character: ExprId,
+        stops: ByteSet,
+        counted: bool,
+    ) -> Result<Option<&mut ClassRuns>, LimitExceeded> {
+        let known = self.classes.get(&character);
+        if known.is_none_or(|known| known.as_ref().is_some_and(|runs| !runs.tells(stops, counted))) {
+            let before = known.and_then(Option::as_ref);
+            // Nearly all strings end with a quote.
+            let stops = before.map_or(ByteSet::of(b'"'), |runs| *runs.known_stops()).union(&stops);
+            let counted = counted || before.is_some_and(ClassRuns::is_counted);
+            self.rows_bytes -= before.map_or(0, ClassRuns::memory_bytes);
+            let dfa = self.dfa(&[character])?;
+            let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
+            let runs = ClassRuns::find(vocabulary, automaton, deriver, stops, counted)?;
+            self.rows_bytes += runs.as_ref().map_or(0, ClassRuns::memory_bytes);
+            self.classes.insert(character, runs);
+        }
+        Ok(self.classes.get_mut(&character).and_then(Option::as_mut))
+    }
+
+    /// The row of `C{a,b}X`, where `X` begins with no byte that begins a character: of the tokens with so many
+    /// characters, and what reads `X` where a run of them stops.
+    pub(crate) fn row_of_run(&mut self, vocabulary: &Tokens, residual: ExprId) -> Result<Option<Row>, LimitExceeded> {
+        let Some(Run { character, min, max, tail }) = Run::of(&self.deriver.exprs, residual) else {
+            return Ok(None);
+        };
+        let (characters, behind) = (self.dfa(&[character])?, self.dfa(&[tail])?);
+        let first = *self.live_bytes(behind, StateId::START)?;
+        if first.is_empty() || !first.intersect(self.live_bytes(characters, StateId::START)?).is_empty() {
+            return Ok(None);
+        }
+        let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
+        let trie = vocabulary.trie();
+        let known = first.single().filter(|_| one_byte);
+        let known = known.and_then(|byte| self.ways_behind(vocabulary, byte));
+        let max = max.filter(|&max| (max as usize) < trie.max_depth());
+        let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };
+        let counts = (min, max.unwrap_or(u32::MAX));
+        let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte)).flat_map(|stops| &stops.nodes);
+        let mut stops: Vec<u32> =
+            stops.filter(|(_, rounds)| (counts.0..=counts.1).contains(rounds)).map(|&(node, _)| node).collect();
+        if one_byte && stops.iter().map(|&node| trie.size(node as usize)).sum::<usize>() <= MAX_BELOW_ENDS {
+            let before = runs.memory_bytes();
+            let row = runs.row(vocabulary, min, max, first, known);
+            let grown = runs.memory_bytes() - before;
+            self.rows_bytes += grown;
+            return Ok(Some(row));
+        }
+        stops.sort_unstable();
+        let mut inside = runs.within(max);
+        let mut ends = Ends::default();
+        let (automaton, deriver) = (&mut self.dfas[behind.0 as usize], &mut self.deriver);
+        let mut states = vec![0; trie.max_depth() + 1];
+        for node in stops {
+            let node = node as usize;
+            trie.walk_part(
+                (node, node + trie.size(node)),
+                trie.depth(node) - 1,
+                StateId::START.0,
+                &mut states,
+                |state, byte, node, _| {
+                    let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+                    if accepts {
+                        ends.push(vocabulary, node, next);
+                    }
+                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
+                },
+                |token| tokenset::set(inside.words_mut(), token),
+            )?;
+        }
+        let from = Start { dfa: behind, state: StateId::START, one: true };
+        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+    }
+
+    /// The row of a text of characters before a byte that begins none, which can always still become one: a text with
+    /// a pattern somewhere in it. Every run of characters may come, so only the ends are to be found.
+    pub(crate) fn row_of_open_run(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+        from: Start,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        let horizon = vocabulary.trie().max_depth();
+        let Some(Open { character, counted }) = open_run(&self.deriver.exprs, residual, horizon) else {
+            return Ok(None);
+        };
+        for counted in counted {
+            let dfa = self.dfa(&[counted])?;
+            if self.runs(vocabulary, counted, ByteSet::EMPTY, false)?.is_none()
+                || !RunsOf::new(self, dfa, counted).hold(character)?
+            {
+                return Ok(None);
+            }
+        }
+        let characters = self.dfa(&[character])?;
+        let Some(end) = RunsOf::new(self, characters, character).then_a_byte(residual)? else { return Ok(None) };
+        let trie = vocabulary.trie();
+        let Some(runs) = self.runs(vocabulary, character, end, false)? else { return Ok(None) };
+        let mut inside = runs.within(None);
+        let mut ends = Ends::default();
+        let before = runs.memory_bytes();
+        let groups: Vec<usize> = (0..runs.stops().len()).filter(|&at| end.contains(runs.stops()[at].byte)).collect();
+        let mut found: Vec<(u32, StateId)> = Vec::new();
+        for group in groups {
+            let runs = self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found");
+            let (paths, nodes) = runs.paths(vocabulary, group);
+            let (automaton, deriver) = (&mut self.dfas[from.dfa.0 as usize], &mut self.deriver);
+            paths.walk(
+                from.state,
+                |state, byte, _| {
+                    let next = automaton.next(deriver, state, byte)?;
+                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next))
+                },
+                |entry, state| found.push((nodes[entry as usize].0, state)),
+            )?;
+        }
+        let runs = self.classes[&character].as_ref().expect("the runs were just found");
+        self.rows_bytes += runs.memory_bytes() - before;
+        found.sort_unstable_by_key(|&(node, _)| node);
+        for (node, state) in found {
+            if !self.accepts(from.dfa, state).is_empty() {
+                ends.push(vocabulary, node as usize, state);
+                if let Some(token) = trie.entry_at(node as usize) {
+                    tokenset::set(inside.words_mut(), token);
+                }
+            }
+        }
+        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+    }
+
+    /// The row of a residual from that of a larger language: both are walked together, and no further than they may
+    /// differ. `None` where the larger one keeps no exits, or nothing is gained.
+    pub(crate) fn row_near(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+        from: Start,
+        base: ExprId,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        let agreement = self.relaxation.agreement(&self.deriver.exprs, residual);
+        if agreement < MIN_AGREEMENT && self.relaxation.apply(&mut self.deriver.exprs, residual) == base {
+            return Ok(None);
+        }
+        let (own, whole) = (from.dfa, self.dfa(&[base])?);
+        if self.dfas[whole.0 as usize].is_dead_at_start() {
+            return Ok(None);
+        }
+        let RowHere { row: larger, .. } = self.row(vocabulary, whole, StateId::START)?;
+        let trie = vocabulary.trie();
+        let mut inside = larger.to_set(vocabulary.vocab_size());
+        // By state: the last one of the larger language that it was seen with, and for how long they agree.
+        let mut agreements: Vec<(StateId, u32)> = Vec::new();
+        // Nodes at which only the larger one ends.
+        let mut not_here: Vec<u32> = Vec::new();
+        let mut dead: Vec<u32> = Vec::new();
+        trie.walk(
+            (from.state, StateId::START),
+            |(state, other), byte, node| {
+                let (other, other_ends) = self.step(whole, other, byte)?;
+                if other == StateId::DEAD {
+                    return Ok(None);
+                }
+                let (state, ends) =
+                    if state == StateId::DEAD { (StateId::DEAD, false) } else { self.step(own, state, byte)? };
+                if other_ends && !ends {
+                    not_here.push(node as u32);
+                }
+                if state != StateId::DEAD {
+                    let known = state.0 as usize;
+                    if known >= agreements.len() {
+                        agreements.resize(known + 1, (StateId::DEAD, 0));
+                    }
+                    if agreements[known].0 != other {
+                        agreements[known] = (other, self.agreement(own, state, whole, other));
+                    }
+                    let height = trie.height(node);
+                    let agreement = agreements[known].1;
+                    if agreement == u32::MAX || (height < u8::MAX && agreement >= u32::from(height)) {
+                        return Ok(None);
+                    }
+                }
+                Ok::<_, LimitExceeded>(Some((state, other)))
+            },
+            |token, (state, _)| {
+                if state == StateId::DEAD {
+                    dead.push(token);
+                }
+            },
+        )?;
+        for token in dead {
+            tokenset::clear(inside.words_mut(), token);
+        }
+        let mut ends = larger.ends.clone();
+        ends.retain(|node| not_here.binary_search(node).is_err());
+        // Without exits a row is used only where nothing follows.
+        let exits = larger.exits.as_ref().map(|exits| match not_here.is_empty() {
+            true => exits.clone(),
+            false => Arc::new(exits.iter().map(|exits| exits.without(&not_here)).collect()),
+        });
+        Ok(Some(Row::of_set(inside, exits, larger.endings.clone()).with_ends(ends)))
+    }
+
+    /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
+    pub(crate) fn agreement(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId) -> u32 {
+        let (&[(_, residual)], &[(_, larger)]) = (self.residuals(own, state), self.residuals(whole, other)) else {
+            return 0;
+        };
+        if residual == larger {
+            return u32::MAX;
+        }
+        match self.relaxation.apply(&mut self.deriver.exprs, residual) == larger {
+            true => self.relaxation.agreement(&self.deriver.exprs, residual),
+            false => 0,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use stencilm_grammar::{Grammar, JsonSchemaOptions, Node, from_json_schema};
+use stencilm_regex::Limits;
+
+use super::*;
+
+/// The bytes and every run of up to three of some pieces that matter to the patterns below.
+fn vocabulary() -> Tokens {
+    let pieces = ["a", "b", "1", "-", " ", "\"", "\",", "\\\"", "\\u00", "61", "é", "\n", "xyz", "日本", "\\"];
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    let mut runs: Vec<String> = vec![String::new()];
+    for _ in 0..3 {
+        runs = runs.iter().flat_map(|run| pieces.map(|piece| format!("{run}{piece}"))).collect();
+        tokens.extend(runs.iter().map(|run| run.clone().into_bytes()));
+    }
+    tokens.sort_unstable();
+    tokens.dedup();
+    let tokens: Vec<Option<Vec<u8>>> = tokens.into_iter().map(Some).collect();
+    Tokens::new(&tokens, tokens.len(), &[], &[]).unwrap()
+}
+
+/// A row as what it says: the tokens inside, and those that leave, each with its suffix.
+fn said(row: &Row, vocab_size: usize) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
+    let mut leaving = BTreeSet::new();
+    for exits in row.exits.iter().flat_map(|exits| exits.iter()) {
+        let suffixes = exits.suffixes().clone();
+        let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
+        let Ok(()) = suffixes.walk::<usize, Infallible>(
+            0,
+            |_, _, node| Ok(Some(node)),
+            |entry, node| {
+                let mut bytes = Vec::new();
+                let mut above = suffixes.depth(node);
+                for at in (0..=node).rev() {
+                    if suffixes.depth(at) == above {
+                        bytes.push(suffixes.byte(at));
+                        above -= 1;
+                    }
+                }
+                bytes.reverse();
+                found.push((entry, bytes));
+            },
+        );
+        for (suffix, bytes) in found {
+            leaving.extend(exits.tokens(suffix).map(|token| (bytes.clone(), token)));
+        }
+    }
+    (row.to_set(vocab_size), leaving)
+}
+
+fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
+    let schema = format!(r#"{{"type": "string", {keywords}}}"#);
+    let grammar = from_json_schema(&schema, &JsonSchemaOptions::default()).unwrap();
+    let Node::Lexeme(expr) = *grammar.node(grammar.root()) else { panic!("a string is one lexeme") };
+    (grammar, expr)
+}
+
+#[test]
+fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
+    let vocabulary = vocabulary();
+    let size = vocabulary.vocab_size();
+    let open = [
+        r#""pattern": "a1""#,
+        r#""pattern": "\\d{4}-a""#,
+        r#""pattern": "a.*b|1-1$""#,
+        r#""pattern": ".+a", "minLength": 6"#,
+        r#""pattern": "-1", "minLength": 3, "maxLength": 90"#,
+        r#""pattern": "^.*-[^1\n\r\u2028\u2029]+a$""#,
+        r#""pattern": "é|日""#,
+    ];
+    let others = [
+        r#""maxLength": 4"#,
+        r#""pattern": "^[a-z]{2,3}-[a-z1]{3}$""#,
+        r#""pattern": "^[a-z1]{2}-.*$""#,
+        r#""pattern": "^[^a\\\\]+$""#,
+        r#""pattern": "a1", "maxLength": 5"#,
+        r#""pattern": "^\\S+( \\S+){0,2}$""#,
+    ];
+    for (index, keywords) in open.iter().chain(&others).enumerate() {
+        let mut lexicon = Lexicon::new(12, Limits::default());
+        let (grammar, expr) = string_lexeme(keywords);
+        let expr = lexicon.import(grammar.exprs(), expr);
+        let dfa = lexicon.dfa(&[expr]).unwrap();
+        for text in ["\"", "\"a", "\"a-", "\"1", "\"a1", "\"11111-a", "\" xyz", "\"ab-1xy", "\"\u{E9}\\u00e9", "\"aba "]
+        {
+            let mut state = StateId::START;
+            for &byte in text.as_bytes() {
+                state = lexicon.step(dfa, state, byte).unwrap().0;
+            }
+            let &[(_, residual)] = lexicon.residuals(dfa, state) else { continue };
+            let from = Start { dfa, state, one: true };
+            let walked = lexicon.row_by_walk(&vocabulary, from, None, usize::MAX).unwrap().unwrap();
+            let run = lexicon.row_of_run(&vocabulary, residual).unwrap();
+            let open_run = lexicon.row_of_open_run(&vocabulary, residual, from).unwrap();
+            if index < open.len() && text == "\"" {
+                assert!(run.is_some() || open_run.is_some(), "{keywords}: no walk is needed");
+            }
+            let near = match lexicon.base_of(residual) {
+                Some(base) => lexicon.row_near(&vocabulary, residual, from, base).unwrap(),
+                None => None,
+            };
+            for row in [run, open_run, near].into_iter().flatten() {
+                assert!(said(&row, size) == said(&walked, size), "{keywords} behind {text}");
+                assert_eq!(row.endings.is_empty(), walked.endings.is_empty(), "{keywords} behind {text}");
+            }
+        }
+    }
+}
