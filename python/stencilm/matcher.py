@@ -40,6 +40,9 @@ class GrammarMatcher(_core.Matcher):
         override_stop_tokens: The tokens that may end the text, in place of the vocabulary's own.
         terminate_without_stop_token: The sequence is over as soon as its text is complete.
         max_rollback_tokens: Kept for callers that know this option; rollback has no bound here.
+        canonical: Only tokens may come that the tokenizer itself would write for the text, so that
+            the whole sequence is what encoding its text gives. A text that `accept_string` took,
+            and a token that stands for no text, are like the beginning of a text.
     """
 
     __slots__ = ("_joint",)
@@ -53,8 +56,13 @@ class GrammarMatcher(_core.Matcher):
         override_stop_tokens: int | Sequence[int] | None = None,
         terminate_without_stop_token: bool = False,
         max_rollback_tokens: int = 0,
+        canonical: bool = False,
     ) -> Self:
-        """Stands before the first token."""
+        """Stands before the first token.
+
+        Raises:
+            UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
+        """
         if not isinstance(compiled_grammar, CompiledGrammar):
             raise TypeError(
                 f"compiled_grammar is a {type(compiled_grammar).__name__}, but must be a "
@@ -64,12 +72,15 @@ class GrammarMatcher(_core.Matcher):
             raise ValueError(
                 f"max_rollback_tokens is {max_rollback_tokens}, but must be at least 0"
             )
+        if canonical:
+            compiled_grammar.tokenizer_info.learn_encoding()
         matcher = super().__new__(
             cls,
             compiled_grammar.core,
             override_stop_tokens=_stop_tokens(override_stop_tokens, compiled_grammar),
             terminate_without_stop_token=terminate_without_stop_token,
             max_rollback_tokens=max_rollback_tokens,
+            canonical=bool(canonical),
         )
         made = cast("Self", matcher)
         made._joint = compiled_grammar.tokenizer_info.joint

@@ -33,7 +33,7 @@ enum KeptTokens {
 }
 
 impl KeptMask {
-    fn new(words: &[u32], draft: &Finished) -> KeptMask {
+    pub fn new(words: &[u32], draft: &Finished) -> KeptMask {
         let kept: Vec<u32> = if draft.cleared {
             // A token that was turned over twice is as it was.
             let mut flipped = draft.flipped.clone();
@@ -56,6 +56,11 @@ impl KeptMask {
             None => KeptTokens::Listed(kept.into()),
         };
         KeptMask { tokens, allowed, doubtful: draft.doubtful[..].into(), number: OnceLock::new() }
+    }
+
+    /// How many tokens it allows.
+    pub fn allowed(&self) -> usize {
+        self.allowed
     }
 
     /// The tokens that must be decided anew for every sequence, because they may end a key seen before.
@@ -88,7 +93,8 @@ impl KeptMask {
         self.allowed
     }
 
-    fn bytes(&self) -> usize {
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
         let (KeptTokens::Words(numbers) | KeptTokens::Listed(numbers) | KeptTokens::Patched { flipped: numbers, .. }) =
             &self.tokens;
         numbers.len() * 4 + self.doubtful.len() * size_of::<Doubtful>()
@@ -96,19 +102,22 @@ impl KeptMask {
 }
 
 /// A node of the tree of looks.
-enum Look {
+enum Look<T> {
     /// Open the set with this number; the content found says where to go on.
     Open {
         set: u32,
         branches: FxHashMap<Box<[u64]>, u32>,
     },
-    Mask(Arc<KeptMask>),
+    Found(Arc<T>),
 }
 
 /// The masks of one grammar, within a budget of bytes.
-pub(crate) struct MaskCache {
+pub(crate) type MaskCache = LookCache<KeptMask>;
+
+/// What was computed for the configurations of one grammar, within a budget of bytes.
+pub(crate) struct LookCache<T> {
     roots: FxHashMap<Box<[u64]>, u32>,
-    looks: Vec<Look>,
+    looks: Vec<Look<T>>,
     bytes: usize,
     budget: usize,
     /// The length of the longest token: counts further than this from their bounds make no difference.
@@ -152,10 +161,10 @@ impl Names {
     }
 }
 
-impl MaskCache {
-    pub fn new(budget: usize, horizon: usize) -> MaskCache {
+impl<T> LookCache<T> {
+    pub fn new(budget: usize, horizon: usize) -> LookCache<T> {
         let horizon = horizon as u32;
-        MaskCache { roots: FxHashMap::default(), looks: Vec::new(), bytes: 0, budget, horizon }
+        LookCache { roots: FxHashMap::default(), looks: Vec::new(), bytes: 0, budget, horizon }
     }
 
     /// Bytes of memory held, about.
@@ -163,14 +172,14 @@ impl MaskCache {
         self.bytes
     }
 
-    /// The mask of a configuration, if one was kept for all that it depends on.
-    pub fn find(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<KeptMask>> {
+    /// What was kept for a configuration, if it was for all that it depends on.
+    pub fn find(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<T>> {
         let mut names = Names::new(self.horizon);
         names.describe(machine, stacks, configuration, true);
         let mut look = self.roots.get(&names.description[..])?;
         loop {
             match &self.looks[*look as usize] {
-                Look::Mask(mask) => return Some(mask),
+                Look::Found(kept) => return Some(kept),
                 Look::Open { set, branches } => {
                     let set = names.sets[*set as usize];
                     names.describe(machine, stacks, set, false);
@@ -180,21 +189,20 @@ impl MaskCache {
         }
     }
 
-    /// Keeps a mask whose computation has read these sets, in the order of the first look; says how many tokens it allows. Where the order
-    /// contradicts an earlier one the mask is not kept, which costs a hit and no correctness.
+    /// Keeps what a computation has found that has read these sets, in the order of the first look, and its size. Where the
+    /// order contradicts an earlier one it is not kept, which costs a hit and no correctness.
     pub fn keep(
         &mut self,
         machine: &Machine,
         stacks: &Stacks,
         configuration: SetId,
         reads: &[SetId],
-        words: &[u32],
-        draft: &Finished,
-    ) -> usize {
-        let kept = Arc::new(KeptMask::new(words, draft));
+        kept: &Arc<T>,
+        size: usize,
+    ) {
         if self.bytes > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
-            *self = MaskCache::new(self.budget, self.horizon as usize);
+            *self = LookCache::new(self.budget, self.horizon as usize);
         }
         let mut names = Names::new(self.horizon);
         names.describe(machine, stacks, configuration, true);
@@ -214,9 +222,9 @@ impl MaskCache {
             }
             let fresh = match next {
                 Some(set) => Look::Open { set, branches: FxHashMap::default() },
-                None => Look::Mask(kept.clone()),
+                None => Look::Found(kept.clone()),
             };
-            let child = self.child(parent, key, fresh);
+            let child = self.child(parent, key, fresh, size);
             match (&self.looks[child as usize], next) {
                 (Look::Open { set, .. }, Some(next)) if *set == next => {
                     let set = names.sets[next as usize];
@@ -224,19 +232,19 @@ impl MaskCache {
                     key = names.description[..].into();
                     parent = Some(child);
                 }
-                _ => return kept.allowed,
+                _ => return,
             }
         }
     }
 
     /// The look behind `key`, which is `fresh` if there was none.
-    fn child(&mut self, parent: Option<u32>, key: Box<[u64]>, fresh: Look) -> u32 {
+    fn child(&mut self, parent: Option<u32>, key: Box<[u64]>, fresh: Look<T>, found_bytes: usize) -> u32 {
         let next = self.looks.len() as u32;
         let branches = match parent {
             None => &mut self.roots,
             Some(parent) => match &mut self.looks[parent as usize] {
                 Look::Open { branches, .. } => branches,
-                Look::Mask(_) => unreachable!("a mask is never a parent"),
+                Look::Found(_) => unreachable!("what was found is never a parent"),
             },
         };
         let size = key.len() * 8 + 64;
@@ -244,7 +252,7 @@ impl MaskCache {
         if child == next {
             self.bytes += size
                 + match &fresh {
-                    Look::Mask(mask) => mask.bytes() + 32,
+                    Look::Found(_) => found_bytes + 32,
                     Look::Open { .. } => 64,
                 };
             self.looks.push(fresh);

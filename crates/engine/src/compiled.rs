@@ -3,10 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use rustc_hash::FxHashMap;
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
-use crate::cache::MaskCache;
+use crate::cache::{KeptMask, LookCache, MaskCache};
+use crate::canonical::live::DeadEnds;
+use crate::canonical::{Cursor, Encoding};
 use crate::captures;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
@@ -44,8 +47,19 @@ pub(crate) struct Layout {
     machine: Mutex<Machine>,
     lexicon: Arc<Mutex<Lexicon>>,
     masks: Mutex<MaskCache>,
+    dead_ends: Mutex<DeadEndCache>,
     max_stack_bytes: usize,
 }
+
+/// The dead ends of canonical masks, by where the tokens before stand.
+#[derive(Default)]
+struct DeadEndCache {
+    by_cursor: FxHashMap<Cursor, LookCache<DeadEnds>>,
+}
+
+/// Dead ends are kept for so many cursors, and so many bytes of each.
+const MAX_CURSORS: usize = 1_000;
+const DEAD_END_BYTES: usize = 1 << 18;
 
 impl CompiledGrammar {
     /// Joins the two; nothing is laid out before the first matcher asks.
@@ -155,6 +169,7 @@ impl Layout {
             machine: Mutex::new(machine),
             lexicon: vocabulary.lexicon(LexiconLimits::from(limits)),
             masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
+            dead_ends: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
         })
     }
@@ -214,7 +229,11 @@ impl Layout {
                     let reads = run.stacks.unwatch();
                     let finished = finished?;
                     computed = match reads {
-                        Some(reads) => masks.keep(run.machine, run.stacks, saturated, &reads, mask, &finished),
+                        Some(reads) => {
+                            let kept = Arc::new(KeptMask::new(mask, &finished));
+                            masks.keep(run.machine, run.stacks, saturated, &reads, &kept, kept.bytes());
+                            kept.allowed()
+                        }
                         None => mask.iter().map(|word| word.count_ones() as usize).sum(),
                     };
                     doubtful = finished.doubtful;
@@ -256,6 +275,50 @@ impl Layout {
             }
         }
         Ok(allowed)
+    }
+}
+
+impl Layout {
+    /// Takes out of a mask of a configuration what is not canonical behind a token and its cursor, and what would lead to
+    /// nothing that is. Says how many tokens are left.
+    pub(crate) fn keep_canonical(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+        encoding: &Encoding,
+        (cursor, before): (&Cursor, Option<u32>),
+        mask: &mut [u32],
+    ) -> Result<usize, EngineError> {
+        let found = {
+            let mut cache = lock(&self.dead_ends);
+            self.with(stacks, |run| {
+                let saturated = run.saturated(configuration)?;
+                let by_cursor = &mut cache.by_cursor;
+                // What an array has seen is not in the description of a configuration.
+                let keeps = !run.machine.keeps_text();
+                let known = by_cursor.get(cursor).filter(|_| keeps);
+                if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
+                    return Ok(known.clone());
+                }
+                run.recording = !keeps;
+                run.stacks.watch();
+                let found = run.dead_ends(encoding, if keeps { saturated } else { configuration }, cursor, mask);
+                let reads = run.stacks.unwatch();
+                let found = Arc::new(found?);
+                if let Some(reads) = reads.filter(|_| keeps) {
+                    if by_cursor.len() >= MAX_CURSORS {
+                        by_cursor.clear();
+                    }
+                    let horizon = self.vocabulary.trie().max_depth();
+                    let cache = by_cursor.entry(cursor.clone());
+                    let cache = cache.or_insert_with(|| LookCache::new(DEAD_END_BYTES, horizon));
+                    cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
+                }
+                Ok(found)
+            })?
+        };
+        let left = encoding.keep_fitting(cursor, before, mask);
+        Ok(left - found.clear(encoding, before, mask))
     }
 }
 

@@ -144,6 +144,14 @@ pub enum MatcherError {
     /// Only single tokens lead on.
     #[error("no text completes the grammar from here: a single token must come, which has no text")]
     NoTextCompletes,
+    /// Canonical tokens are asked for, and it is not known what they are.
+    #[error("canonical masks need the merges of the tokenizer; let the vocabulary learn its encoding first")]
+    NoEncoding,
+    /// The mask of a state in which each way on is written otherwise by the tokenizer.
+    #[error(
+        "the text is not complete, and the tokenizer would not have written what leads on after these tokens; leave          canonical=True out, or allow more texts"
+    )]
+    NoCanonicalToken,
     /// The engine gave up.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -8,6 +8,7 @@ mod batch;
 mod blanks;
 mod cache;
 mod candidates;
+mod canonical;
 mod captures;
 mod classes;
 mod compiled;
@@ -56,6 +57,7 @@ mod walk;
 
 pub use batch::Workers;
 pub use candidates::Candidate;
+pub use canonical::{Alphabet, EncodingSource};
 pub use compiled::CompiledGrammar;
 pub use cpus::available_cpus;
 pub use draft::{DraftTree, DraftTreeError};

@@ -175,7 +175,12 @@ impl Run<'_> {
     }
 
     /// The row of a thread, if it is wide and its lexeme is not left too often for a row to pay.
-    fn row_of(&mut self, vocabulary: &Tokens, thread: Entry, fork: &Fork) -> Result<Option<RowHere>, EngineError> {
+    pub(crate) fn row_of(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        fork: &Fork,
+    ) -> Result<Option<RowHere>, EngineError> {
         let Some(dfa) = fork.dfa() else { return Ok(None) };
         let here = match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
             Some(blanks) => {

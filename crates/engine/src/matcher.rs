@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use stencilm_grammar::Temperature;
 
+use crate::canonical::Trail;
 use crate::captures::captures;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
@@ -22,6 +23,8 @@ pub struct MatcherOptions {
     pub override_stop_tokens: Option<Vec<u32>>,
     /// Whether a complete text terminates the matcher without a stop token.
     pub terminate_without_stop_token: bool,
+    /// Whether only tokens may come that the tokenizer itself would write for the text.
+    pub canonical: bool,
 }
 
 /// Stands for the token of a step that accepted a text.
@@ -49,6 +52,8 @@ pub struct GrammarMatcher {
     history: Vec<Step>,
     /// What was accepted, where the grammar has captures.
     record: Option<Arc<Record>>,
+    /// How the tokenizer reads what was accepted, where only its own tokens may come.
+    trail: Option<Trail>,
     stop_token_ids: Arc<[u32]>,
     terminate_without_stop_token: bool,
 }
@@ -58,7 +63,8 @@ impl GrammarMatcher {
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when the first lexemes cannot be laid out within the limits, and
-    /// [`MatcherError::StopTokenOutOfRange`] for a stop token that the vocabulary does not have.
+    /// [`MatcherError::StopTokenOutOfRange`] for a stop token that the vocabulary does not have,
+    /// [`MatcherError::NoEncoding`] for canonical tokens of a vocabulary that has not learned what they are.
     pub fn new(compiled: Arc<CompiledGrammar>, options: &MatcherOptions) -> Result<GrammarMatcher, MatcherError> {
         let vocab_size = compiled.vocabulary().vocab_size();
         let mut stop: Vec<u32> = match &options.override_stop_tokens {
@@ -70,6 +76,13 @@ impl GrammarMatcher {
         if let Some(&id) = stop.iter().find(|&&id| id as usize >= vocab_size) {
             return Err(MatcherError::StopTokenOutOfRange { id, vocab_size });
         }
+        let trail = match options.canonical {
+            true if compiled.has_budgets() => {
+                return Err(EngineError::NotRun("a budget of tokens where only canonical ones may come").into());
+            }
+            true => Some(Trail::new(compiled.vocabulary().encoding().ok_or(MatcherError::NoEncoding)?.clone())),
+            false => None,
+        };
         let mut stacks = Stacks::new();
         let layout = compiled.layout();
         let configuration = layout
@@ -79,6 +92,7 @@ impl GrammarMatcher {
         let record = (!compiled.capturing().is_empty()).then(Arc::default);
         Ok(GrammarMatcher {
             record,
+            trail,
             compiled,
             layout,
             stacks: Arc::new(stacks),
@@ -108,6 +122,7 @@ impl GrammarMatcher {
         self.stacks.memory_bytes()
             + self.history.len() * size_of::<Step>()
             + self.record.as_ref().map_or(0, |record| record.memory_bytes())
+            + self.trail.as_ref().map_or(0, Trail::memory_bytes)
     }
 
     fn now(&self) -> Step {
@@ -130,6 +145,11 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached; nothing is changed.
     pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
+        if self.trail.is_some() { self.accept_canonical(id) } else { self.accept_any(id) }
+    }
+
+    /// Accepts a token that the grammar allows.
+    fn accept_any(&mut self, id: u32) -> Result<bool, MatcherError> {
         let now = self.now();
         if self.is_terminated() {
             return Ok(false);
@@ -141,7 +161,7 @@ impl GrammarMatcher {
             if self.has_token_edge(id)? {
                 return self.advance(Some(id), &[], |run| run.step_token(now.configuration, id, None));
             }
-            let complete = self.is_completed();
+            let complete = self.is_completed() && self.may_end_canonically();
             if complete {
                 self.push(Step { token: id, stopped: true, ..now }, None, &[]);
             }
@@ -168,6 +188,32 @@ impl GrammarMatcher {
         tokens
     }
 
+    /// Accepts a token that the grammar allows and the tokenizer would write, if something leads on behind it.
+    fn accept_canonical(&mut self, id: u32) -> Result<bool, MatcherError> {
+        let is_edge = self.has_token_edge(id)?;
+        if is_edge || self.stop_token_ids.contains(&id) {
+            return Ok(self.may_end_canonically() && self.accept_any(id)?);
+        }
+        let Some(cursor) = self.trail.as_ref().and_then(|trail| trail.behind(id)) else { return Ok(false) };
+        if !self.accept_any(id)? {
+            return Ok(false);
+        }
+        let trail = self.trail.as_mut().expect("only canonical matchers come here");
+        trail.truncate(self.history.len() - 2);
+        trail.push(id, cursor.clone());
+        let (encoding, configuration) = (trail.encoding.clone(), self.configuration());
+        let leads_on = self.probe(|run| run.goes_on_behind(&encoding, configuration, id, &cursor));
+        if !matches!(leads_on, Ok(true)) {
+            self.rollback(1)?;
+        }
+        leads_on
+    }
+
+    /// Whether the text so far may end here as the tokenizer would write it.
+    fn may_end_canonically(&self) -> bool {
+        self.trail.as_ref().is_none_or(Trail::may_end)
+    }
+
     /// Whether the grammar asks for a single token here and this is one.
     fn has_token_edge(&mut self, id: u32) -> Result<bool, MatcherError> {
         if !self.compiled.tokens().any() {
@@ -191,6 +237,9 @@ impl GrammarMatcher {
 
     fn push(&mut self, step: Step, token: Option<u32>, bytes: &[u8]) {
         self.history.push(step);
+        if let Some(trail) = &mut self.trail {
+            trail.push_wall();
+        }
         if let Some(record) = &mut self.record {
             Arc::make_mut(record).push(token, bytes);
         }
@@ -297,7 +346,11 @@ impl GrammarMatcher {
         };
         stacks.rewind(now.mark);
         let mut allowed = filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
-        let completed = self.is_completed();
+        let canonical = self.trail.is_some() && allowed > 0;
+        if canonical {
+            allowed = self.keep_canonical(mask)?;
+        }
+        let completed = self.is_completed() && self.may_end_canonically();
         let mut named = Vec::new();
         for &id in self.stop_token_ids.clone().iter() {
             if self.has_token_edge(id)? {
@@ -314,9 +367,37 @@ impl GrammarMatcher {
             }
         }
         if allowed == 0 {
-            return Err(if completed { MatcherError::NoStopToken } else { MatcherError::NoTokenFits });
+            return Err(match completed {
+                true => MatcherError::NoStopToken,
+                false if canonical => MatcherError::NoCanonicalToken,
+                false => MatcherError::NoTokenFits,
+            });
         }
         Ok(allowed < vocabulary.vocab_size())
+    }
+
+    /// Takes out of a mask what the tokenizer would not write; says how many tokens are left.
+    fn keep_canonical(&mut self, mask: &mut [u32]) -> Result<usize, MatcherError> {
+        let Some(trail) = &self.trail else { return Ok(0) };
+        let (encoding, (cursor, before), now) = (trail.encoding.clone(), trail.now(), self.now());
+        let mut edges = Vec::new();
+        if self.compiled.tokens().any() && self.may_end_canonically() {
+            let mut set = vec![0; mask.len()];
+            self.probe(|run| {
+                run.token_edges(now.configuration, &mut set);
+                Ok(())
+            })?;
+            edges = set;
+        }
+        let stacks = Arc::make_mut(&mut self.stacks);
+        let kept = self.layout.keep_canonical(stacks, now.configuration, &encoding, (&cursor, before), mask);
+        stacks.rewind(now.mark);
+        let mut allowed = kept.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
+        for id in tokenset::iter(&edges) {
+            allowed += usize::from(!tokenset::get(mask, id));
+            tokenset::set(mask, id);
+        }
+        Ok(allowed)
     }
 
     /// Whether a token may come next, without a mask.
@@ -327,6 +408,11 @@ impl GrammarMatcher {
         let now = self.now();
         if self.is_terminated() {
             return Ok(false);
+        }
+        if self.trail.is_some() {
+            let accepted = self.accept_token(id)?;
+            self.rollback(usize::from(accepted))?;
+            return Ok(accepted);
         }
         if self.has_token_edge(id)? {
             return Ok(true);
@@ -388,6 +474,9 @@ impl GrammarMatcher {
             return Err(MatcherError::RollbackPastStart { asked: count, accepted });
         }
         self.history.truncate(self.history.len() - count);
+        if let Some(trail) = &mut self.trail {
+            trail.truncate(accepted - count);
+        }
         if let Some(record) = &mut self.record
             && count > 0
         {

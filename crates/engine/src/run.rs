@@ -15,6 +15,7 @@ use crate::json_text;
 use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, ForkId, Frame, FrameId, Machine, Register};
 use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
+use crate::tokenset;
 
 /// So many stacks are compared one by one.
 const FEW_STACKS: usize = 16;
@@ -307,6 +308,16 @@ impl Run<'_> {
                         .iter()
                         .any(|&(node, _)| machine.tokens.ids(node).contains(id))
             })
+    }
+
+    /// Adds all single tokens that the grammar asks for to a set.
+    pub fn token_edges(&self, configuration: SetId, set: &mut [u32]) {
+        let machine = &*self.machine;
+        for &thread in self.stacks.entries(configuration).iter().filter(|&&thread| offers_tokens(thread)) {
+            for &(node, _) in &machine.fork(ForkId(thread.head)).tokens {
+                machine.tokens.ids(node).iter().for_each(|id| tokenset::set(set, id));
+            }
+        }
     }
 
     /// The configuration after a token: where the grammar asks for a single token and this is one, or where it goes on

@@ -52,11 +52,16 @@ impl TokenSet {
 
     /// The tokens, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(index, &word)| {
-            let bits = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
-            bits.take_while(|&word| word != 0).map(move |word| index as u32 * 32 + word.trailing_zeros())
-        })
+        iter(&self.words)
     }
+}
+
+/// The tokens whose bits are set, ascending.
+pub(crate) fn iter(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
+    words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(index, &word)| {
+        let bits = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
+        bits.take_while(|&word| word != 0).map(move |word| index as u32 * 32 + word.trailing_zeros())
+    })
 }
 
 /// Whether a bit is set.

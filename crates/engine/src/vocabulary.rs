@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::canonical::{Encoding, EncodingSource};
 use crate::index::Ranks;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
@@ -14,11 +15,12 @@ const MAX_LEXICONS: usize = 8;
 
 /// The tokens of a tokenizer. Immutable; shared by every grammar compiled for it.
 pub struct Vocabulary {
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     /// Those of the limits asked for last come first.
     lexicons: Mutex<Vec<(LexiconLimits, Arc<Mutex<Lexicon>>)>>,
     ranks: OnceLock<Arc<Ranks>>,
     named: NamedRows,
+    encoding: OnceLock<Arc<Encoding>>,
 }
 
 impl Vocabulary {
@@ -32,11 +34,45 @@ impl Vocabulary {
         stop_token_ids: &[u32],
         special_tokens: &[(u32, String)],
     ) -> Result<Vocabulary, VocabularyError> {
-        let tokens = Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?;
-        let vocabulary =
-            Vocabulary { tokens, lexicons: Mutex::default(), ranks: OnceLock::new(), named: NamedRows::default() };
+        let tokens = Arc::new(Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?);
+        let (ranks, named, encoding) = (OnceLock::new(), NamedRows::default(), OnceLock::new());
+        let vocabulary = Vocabulary { tokens, lexicons: Mutex::default(), ranks, named, encoding };
         vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
         Ok(vocabulary)
+    }
+
+    /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. What was learned
+    /// first stays.
+    ///
+    /// # Errors
+    /// A sentence that says what is not known how to do.
+    pub fn learn_encoding(&self, source: &EncodingSource) -> Result<(), String> {
+        if self.encoding.get().is_none() {
+            let encoding = Arc::new(Encoding::new(source, self.tokens.clone())?);
+            self.encoding.get_or_init(|| encoding);
+        }
+        Ok(())
+    }
+
+    /// The tokens of a text as its tokenizer writes them where nothing stands before it; `None` where it cannot, or where
+    /// its encoding was not learned.
+    pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
+        self.encoding.get()?.encode(text)
+    }
+
+    /// What was learned with [`Vocabulary::learn_encoding`].
+    pub fn encoding_source(&self) -> Option<EncodingSource> {
+        self.encoding.get().map(|encoding| encoding.source())
+    }
+
+    /// Bytes of memory held by the encoding and what was made of it, about.
+    pub fn encoding_bytes(&self) -> usize {
+        self.encoding.get().map_or(0, |encoding| encoding.memory_bytes())
+    }
+
+    /// How its tokenizer makes tokens of text, if that was learned.
+    pub(crate) fn encoding(&self) -> Option<&Arc<Encoding>> {
+        self.encoding.get()
     }
 
     /// The lexemes that all grammars of this vocabulary and of these limits share. A lexicon that has outgrown its

@@ -59,12 +59,13 @@ impl Matcher {
 impl Matcher {
     #[new]
     #[pyo3(signature = (source, *, override_stop_tokens = None, terminate_without_stop_token = false,
-                        max_rollback_tokens = 0))]
+                        max_rollback_tokens = 0, canonical = false))]
     fn new(
         source: &Bound<'_, PyAny>,
         override_stop_tokens: Option<Vec<u32>>,
         terminate_without_stop_token: bool,
         max_rollback_tokens: usize,
+        canonical: bool,
     ) -> PyResult<Matcher> {
         if let Ok(other) = source.cast::<Matcher>() {
             let other = other.get();
@@ -77,7 +78,7 @@ impl Matcher {
                 source.get_type()
             ))
         })?;
-        let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token };
+        let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token, canonical };
         match engine::GrammarMatcher::new(compiled.get().inner.clone(), &options) {
             Ok(inner) => Ok(Matcher { inner: Mutex::new(inner), max_rollback_tokens }),
             Err(error) => Err(errors::matcher(source.py(), &error)),

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use stencilm_engine as engine;
+use stencilm_engine::{self as engine, Alphabet, EncodingSource};
 
 use crate::bitmask::Rows;
 use crate::errors;
@@ -79,6 +80,42 @@ impl Vocabulary {
         self.inner.spans(text, limit).into_iter().map(|span| (span.start, span.tokens)).collect()
     }
 
+    /// Learns how the tokenizer encodes, from the model of its tokenizer.json; raises ValueError with what is in the way.
+    #[pyo3(signature = (model, *, byte_level, space, pattern))]
+    fn learn_encoding(
+        &self,
+        py: Python<'_>,
+        model: &[u8],
+        byte_level: bool,
+        space: char,
+        pattern: Option<String>,
+    ) -> PyResult<()> {
+        let alphabet = if byte_level { Alphabet::ByteLevel } else { Alphabet::Text { space } };
+        let learn = || {
+            let model = std::str::from_utf8(model).map_err(|_| "its model is not text".to_owned())?;
+            self.inner.learn_encoding(&EncodingSource::from_model(model, alphabet, pattern)?)
+        };
+        py.detach(learn).map_err(PyValueError::new_err)
+    }
+
+    /// Learns what `saved_encoding` gave; raises ValueError with what is in the way.
+    fn learn_saved_encoding(&self, py: Python<'_>, saved: &[u8]) -> PyResult<()> {
+        let learn = || match EncodingSource::from_bytes(saved) {
+            Some(source) => self.inner.learn_encoding(&source),
+            None => Err("it is not what saved_encoding() gives".to_owned()),
+        };
+        py.detach(learn).map_err(PyValueError::new_err)
+    }
+
+    fn saved_encoding<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.inner.encoding_source().map(|source| PyBytes::new(py, &source.to_bytes()))
+    }
+
+    /// The tokens of a text as its tokenizer writes them; None where its encoding was not learned.
+    fn encode(&self, text: &str) -> Option<Vec<u32>> {
+        self.inner.encode(text)
+    }
+
     fn fingerprint(&self) -> String {
         format!("{:032x}", self.inner.fingerprint())
     }
@@ -89,6 +126,6 @@ impl Vocabulary {
 
     #[getter]
     fn memory_size_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+        self.inner.memory_bytes() + self.inner.encoding_bytes()
     }
 }

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from stencilm._core import Vocabulary
 from stencilm.errors import TokenizerError
+from stencilm.tokenizers.merging import OwnEncoding
 from stencilm.tokenizers.segment import Segmenter
 from stencilm.tokenizers.source import Codec, encode_with
 
@@ -21,7 +23,7 @@ _BROKEN = re.compile("([\udc80-\udcff]+)")
 class Encoder:
     """Encodes for one vocabulary; only the index for broken bytes is made late."""
 
-    __slots__ = ("_codec", "_is_lost", "_prefixed", "_segmenter", "_tokens")
+    __slots__ = ("_codec", "_is_lost", "_prefixed", "_segmenter", "_tokens", "own")
 
     def __init__(
         self,
@@ -29,12 +31,16 @@ class Encoder:
         codec: Codec | None,
         *,
         prefixed: bool,
+        core: Vocabulary,
         is_lost: bool = False,
+        saved: str | None = None,
     ) -> None:
         """Keeps the tokens by id and the tokenizer that encodes.
 
-        `is_lost` says that there is such a tokenizer, but not here: its tokens are not known.
+        `is_lost` says that there is such a tokenizer, but not here: its tokens are known only as
+        far as `saved` tells how it encodes.
         """
+        self.own = OwnEncoding(core, codec, self._asked, saved)
         self._is_lost = is_lost
         self._tokens = tokens
         self._codec = codec
@@ -69,21 +75,21 @@ class Encoder:
         Raises:
             TokenizerError: No tokens spell it.
         """
-        if self._codec is None:
+        if not self.reads_text:
             return self._segment(data)
         ids: list[int] = []
         # Escaping turns broken bytes, and only those, into U+DC80 to U+DCFF: one pass finds the
         # text between.
         for piece in _BROKEN.split(data.decode("utf-8", "surrogateescape")):
             spelled = piece.encode("utf-8", "surrogateescape")
-            found = None if _BROKEN.match(piece) else self._own_tokens(piece, spelled, self._codec)
+            found = None if _BROKEN.match(piece) else self.own_tokens(spelled)
             ids += self._segment(spelled) if found is None else found
         return ids
 
     @property
     def reads_text(self) -> bool:
         """Whether a tokenizer encodes, which reads whole characters only."""
-        return self._codec is not None
+        return self._codec is not None or self.own.was_saved
 
     def own_tokens(self, data: bytes) -> list[int] | None:
         """The tokens that spell exactly `data`, as the tokenizer itself writes them.
@@ -94,14 +100,19 @@ class Encoder:
         Raises:
             TokenizerError: There is no tokenizer, and no tokens spell it.
         """
-        if self._is_lost:
-            return None
-        if self._codec is None:
-            return self._segment(data)
+        if self._codec is None and not self.own.was_saved:
+            return None if self._is_lost else self._segment(data)
         try:
-            return self._own_tokens(data.decode(), data, self._codec)
+            text = data.decode()
         except UnicodeDecodeError:
             return None
+        if self.own.is_learned or (self.own.was_saved and self.own.can_learn()):
+            return self.own.encode(text)
+        return self._asked(data)
+
+    def _asked(self, data: bytes) -> list[int] | None:
+        """The tokens of text as the tokenizer itself says."""
+        return None if self._codec is None else self._own_tokens(data.decode(), data, self._codec)
 
     def _own_tokens(self, text: str, data: bytes, codec: Codec) -> list[int] | None:
         """The tokenizer's tokens of just this text; None if they spell something else."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stencilm.errors import TokenizerError
+from stencilm.tokenizers.merging import Recipe, read_recipe
 from stencilm.tokenizers.source import Source, place_tokens
 from stencilm.tokenizers.spelling import METASPACE, Spelling
 
@@ -45,6 +46,14 @@ class FastCodec:
         """The text of tokens, special ones included."""
         text: str = self._original.decode(ids, skip_special_tokens=False)
         return text
+
+    def recipe(self) -> Recipe:
+        """How it encodes.
+
+        Raises:
+            TokenizerError: A part of it is of a kind that is not known.
+        """
+        return read_recipe(self._original)
 
 
 def plain_copy(tokenizer: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from stencilm._core import Vocabulary
 from stencilm.errors import TokenizerError
@@ -58,7 +59,7 @@ def settle(source: Source, notes: Notes, vocab_size: object, stop_token_ids: obj
 
 
 def restore(text: str) -> State:
-    """The state that `dump` wrote, without a tokenizer to encode with.
+    """The state that `dump` wrote, without the tokenizer, but with its merges where they are known.
 
     Raises:
         TokenizerError: The text was cut short, changed, or written by another version.
@@ -73,6 +74,7 @@ def restore(text: str) -> State:
             VocabType(fields["vocab_type"]),
             Notes(**fields["notes"] | {"lossy": tuple(fields["notes"]["lossy"])}),
             None,
+            fields.get("encoding"),
         )
     except TokenizerError:
         raise
@@ -86,13 +88,16 @@ def restore(text: str) -> State:
 
 def dump(state: State) -> str:
     """One line of JSON that `restore` reads."""
-    fields = {
+    fields: dict[str, Any] = {
         "vocab_type": state.vocab_type.value,
         "vocab_size": state.core.vocab_size,
         "stop_token_ids": state.core.stop_token_ids,
         "special": list(state.names.items()),
         "notes": asdict(state.notes),
     }
+    encoding = state.encoder.own.save()
+    if encoding is not None:
+        fields["encoding"] = encoding
     return wire.write(fields, state.tokens)
 
 
@@ -104,6 +109,7 @@ def _build(
     vocab_type: VocabType,
     notes: Notes,
     codec: Codec | None,
+    saved_encoding: str | None = None,
 ) -> State:
     if not any(tokens):
         raise TokenizerError(
@@ -124,7 +130,9 @@ def _build(
         held,
         codec,
         prefixed=notes.adds_prefix_space,
+        core=core,
         is_lost=notes.has_tokenizer and codec is None,
+        saved=saved_encoding,
     )
     joint = JointTokenizer(held, encoder, core.spans)
     return State(held, names, vocab_type, notes, facts, core, encoder, joint)

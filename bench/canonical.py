@@ -1,0 +1,88 @@
+"""What canonical masks cost beside plain ones, on MaskBench instances.
+
+Every valid instance is walked along its canonical tokens by two matchers in turn, a plain and a
+canonical one, each with a compiler of its own. Then the same once more, with everything laid out.
+Canonical texts are never refused: a mask that lacks the next token is counted.
+
+    python bench/canonical.py --tokenizer llama3 --sample 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from forced_tokens import SHARED, schemas
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+
+
+def timed(seconds: list[float], call: Callable[[], object]) -> object:
+    """The answer of a call, whose time is noted."""
+    start = time.perf_counter()
+    answer = call()
+    seconds.append(time.perf_counter() - start)
+    return answer
+
+
+def line(name: str, seconds: list[float]) -> str:
+    """One row of the table."""
+    points = [float(np.mean(seconds)), *np.percentile(seconds, [50, 90, 99])]
+    return f"| {name} | " + " | ".join(f"{1e6 * point:,.1f}" for point in points) + " |"
+
+
+def main() -> None:
+    """Prints a table for each of the two walks."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sample", type=int, default=60, help="schemas")
+    parser.add_argument("--tokenizer", default="llama3", choices=["llama3", "gpt2", "mistral-v1"])
+    options = parser.parse_args()
+    info = TokenizerInfo.from_file(SHARED / "tokenizers" / options.tokenizer)
+    info.learn_encoding()
+    compilers = GrammarCompiler(info), GrammarCompiler(info)
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    taken: list[dict[str, list[float]]] = [{}, {}]
+    refused = 0
+    for _, schema, instances in schemas(options.sample):
+        try:
+            grammar = Grammar.from_json_schema(schema)
+            plain, canonical = (compiler.compile(grammar) for compiler in compilers)
+        except stencilm.StencilError:
+            continue
+        for instance in instances[:3]:
+            ids = info.tokenize_bytes(json.dumps(instance, ensure_ascii=False).encode())
+            for seconds in taken:
+                matchers = {
+                    "plain": GrammarMatcher(plain),
+                    "canonical": GrammarMatcher(canonical, canonical=True),
+                }
+                for token_id in ids:
+                    fits = {}
+                    for name, matcher in matchers.items():
+                        masks = seconds.setdefault(f"{name} mask", [])
+                        accepts = seconds.setdefault(f"{name} accept", [])
+                        timed(masks, partial(matcher.fill_next_token_bitmask, mask))
+                        allowed = bool(mask[token_id // 32] >> token_id % 32 & 1)
+                        accepted = timed(accepts, partial(matcher.accept_token, token_id))
+                        fits[name] = allowed and bool(accepted)
+                    refused += fits["plain"] and not fits["canonical"]
+                    if not all(fits.values()):
+                        break
+    for title, seconds in zip(("first walk", "second walk"), taken, strict=True):
+        masks = len(seconds["plain mask"])
+        print(f"\n{title}; {options.tokenizer}, {masks:,} masks; microseconds")
+        print("| | mean | p50 | p90 | p99 |\n|---|--:|--:|--:|--:|")
+        for name, spent in seconds.items():
+            print(line(name, spent))
+        ratio = sum(seconds["canonical mask"]) / sum(seconds["plain mask"])
+        print(f"mean of canonical masks to that of plain ones: {ratio:.1f}")
+    print(f"\ncanonical tokens refused: {refused}")
+
+
+if __name__ == "__main__":
+    main()

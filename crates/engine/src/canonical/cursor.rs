@@ -1,0 +1,265 @@
+//! Where a sequence of tokens stands in the tokenizer's own reading of its text.
+//!
+//! What the tokenizer makes of a text is settled but for its end: whether the last piece goes on, and sometimes where a run
+//! of blanks is cut, depends on what follows. A cursor keeps just that: the state of the splitter, the characters behind the
+//! last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which merges
+//! would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
+
+use std::collections::VecDeque;
+
+use super::Encoding;
+use super::splitter::{DEAD, START};
+
+/// More characters than this are not kept while it is open where pieces end; tokens that go on are refused then.
+const MAX_OPEN: usize = 1_024;
+
+/// A boundary of tokens whose kind is not settled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Cut {
+    /// Characters behind the place at which the piece may end.
+    at: u16,
+    /// Whether no merge joins its sides; else it must be the end of a piece.
+    apart: bool,
+    /// Whether a token that is only ever a whole piece begins here.
+    whole: bool,
+}
+
+/// A place behind a sequence of tokens.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Cursor {
+    state: u16,
+    /// Whether nothing was read.
+    pub empty: bool,
+    /// Whether there is a place at which the piece may end; `open` is what stands behind it.
+    has_end: bool,
+    /// Whether the piece up to that place is one that the tokenizer never makes by merging.
+    is_whole: bool,
+    /// Whether the piece begins with such a token.
+    begins_whole: bool,
+    /// Where in the trie of such pieces this one is; [`OFF`] where it is none.
+    whole: u32,
+    open: Vec<char>,
+    cuts: Vec<Cut>,
+    /// The bytes of a character that has begun, and how many there are.
+    partial: ([u8; 4], u8),
+    /// Whether those bytes were spelled by tokens that stand for bytes.
+    by_bytes: bool,
+}
+
+/// Not in the trie of whole pieces.
+pub(super) const OFF: u32 = u32::MAX;
+
+impl Cursor {
+    /// Before the first token, and behind one that stands for no text.
+    pub fn start() -> Cursor {
+        Cursor {
+            state: START,
+            empty: true,
+            has_end: false,
+            is_whole: false,
+            begins_whole: false,
+            whole: 0,
+            open: Vec::new(),
+            cuts: Vec::new(),
+            partial: ([0; 4], 0),
+            by_bytes: false,
+        }
+    }
+
+    /// The cursor without what has no influence on whether the very next token fits.
+    pub fn for_row(&self) -> Cursor {
+        let mut row = self.clone();
+        row.whole = OFF;
+        row
+    }
+
+    /// Whether the text stands within a character.
+    pub fn within_character(&self) -> bool {
+        self.partial.1 > 0
+    }
+
+    /// Whether some boundary before here must turn out to be the end of a piece, or some end a boundary.
+    pub fn waits_for_ends(&self) -> bool {
+        self.is_whole || self.cuts.iter().any(|cut| !cut.apart) || (self.has_end && !self.open.is_empty())
+    }
+
+    /// The cursor behind a boundary after which any text follows: what [`Cursor::reads`] begins with. `apart` says that
+    /// no merge joins what comes next.
+    pub fn probe(&self, apart: bool) -> Cursor {
+        let mut probe = self.clone();
+        probe.cuts.push(Cut { at: probe.open.len() as u16, apart, whole: true });
+        probe
+    }
+
+    /// Reads a character behind a probed boundary. Says whether the boundary surely stands now whatever follows; `None`
+    /// where it cannot.
+    pub fn reads(&mut self, encoding: &Encoding, character: char) -> Option<bool> {
+        let began_whole = self.begins_whole;
+        if !self.feed(encoding, character) {
+            return None;
+        }
+        let is_another = self.begins_whole && !began_whole;
+        Some(match self.cuts[..] {
+            [] => is_another || self.whole == OFF,
+            [Cut { at: 0, apart: true, .. }] => self.has_end && !self.is_whole && self.whole == OFF,
+            _ => false,
+        })
+    }
+
+    /// Whether a piece that has begun may become one that the tokenizer never makes by merging.
+    pub fn may_become_whole(&self) -> bool {
+        self.whole != OFF && self.whole != 0
+    }
+
+    /// Whether everything up to here is settled but for what ends here: the state then tells the rest.
+    pub fn settled(&self) -> Option<u16> {
+        (self.has_end && self.open.is_empty() && self.cuts.is_empty() && self.partial.1 == 0 && !self.is_whole)
+            .then_some(self.state)
+    }
+
+    /// The cursor behind one more token, or `None` where the tokenizer would not have written it here, whatever follows.
+    /// `apart` says that no merge joins the token before and this one.
+    pub fn advance(&self, encoding: &Encoding, token: u32, apart: bool) -> Option<Cursor> {
+        let bytes = encoding.tokens().token_bytes(token)?;
+        let kind = encoding.kind(token)?;
+        if !encoding.splits() && !apart && !self.empty {
+            return None;
+        }
+        if self.partial.1 > 0 && (!apart || (encoding.by_characters() && !kind.is_byte)) {
+            return None;
+        }
+        let mut next = self.clone();
+        if next.empty {
+            next.empty = false;
+            next.begins_whole = kind.is_whole;
+        } else if next.partial.1 == 0 && encoding.splits() {
+            next.cuts.push(Cut { at: next.open.len() as u16, apart, whole: kind.is_whole });
+        }
+        next.by_bytes |= kind.is_byte;
+        for &byte in bytes {
+            let (buffer, len) = &mut next.partial;
+            buffer[usize::from(*len)] = byte;
+            *len += 1;
+            let needed = match buffer[0] {
+                0..0x80 => 1,
+                0xC2..0xE0 => 2,
+                0xE0..0xF0 => 3,
+                0xF0..0xF5 => 4,
+                _ => return None,
+            };
+            if *len < needed {
+                continue;
+            }
+            let character = std::str::from_utf8(&buffer[..usize::from(*len)]).ok()?.chars().next()?;
+            next.partial = ([0; 4], 0);
+            if encoding.by_characters() && encoding.is_symbol(character) == next.by_bytes {
+                return None;
+            }
+            next.by_bytes = false;
+            if encoding.splits() && !next.feed(encoding, character) {
+                return None;
+            }
+        }
+        if next.partial.1 == 0 {
+            next.by_bytes = false;
+        }
+        Some(next)
+    }
+
+    /// Whether the text may end here.
+    pub fn may_end(&self, encoding: &Encoding) -> bool {
+        if self.empty || !encoding.splits() {
+            return self.partial.1 == 0;
+        }
+        if self.partial.1 > 0 {
+            return false;
+        }
+        let splitter = encoding.splitter();
+        let mut here = self.clone();
+        loop {
+            if splitter.may_end_text(here.state) {
+                // The piece ends with the text: whatever boundary is left must be apart.
+                return here.cuts.iter().all(|cut| cut.apart) && (!here.ends_wholly(encoding) || here.begins_whole);
+            }
+            let Some(rest) = here.end_piece() else { return false };
+            if !rest.into_iter().all(|character| here.feed(encoding, character)) {
+                return false;
+            }
+        }
+    }
+
+    /// Whether the piece up to here is one that is never made by merging.
+    fn ends_wholly(&self, encoding: &Encoding) -> bool {
+        self.whole != OFF && encoding.is_whole_piece(self.whole)
+    }
+
+    /// Ends the piece where it may end. Gives the characters behind that place, to be read anew; `None` where no token
+    /// begins there.
+    fn end_piece(&mut self) -> Option<Vec<char>> {
+        let first = *self.cuts.first()?;
+        if !self.has_end || first.at != 0 || (self.is_whole && !self.begins_whole) {
+            return None;
+        }
+        self.cuts.remove(0);
+        self.begins_whole = first.whole;
+        (self.state, self.whole) = (START, 0);
+        (self.has_end, self.is_whole) = (false, false);
+        Some(std::mem::take(&mut self.open))
+    }
+
+    /// Reads a character; `false` where the tokens do not fit what it settles.
+    fn feed(&mut self, encoding: &Encoding, character: char) -> bool {
+        let splitter = encoding.splitter();
+        let mut rest = VecDeque::from([character]);
+        while let Some(character) = rest.pop_front() {
+            let (next, ends) = splitter.step(self.state, splitter.class(character));
+            if ends && !self.move_end(encoding) {
+                return false;
+            }
+            if next == DEAD {
+                let Some(open) = self.end_piece() else { return false };
+                rest.push_front(character);
+                open.into_iter().rev().for_each(|character| rest.push_front(character));
+                continue;
+            }
+            if !self.has_end && !self.settle_cuts() {
+                return false;
+            }
+            self.state = next;
+            self.whole = encoding.whole_step(self.whole, character);
+            if self.open.len() >= MAX_OPEN {
+                return false;
+            }
+            self.open.push(character);
+            if splitter.may_end(next) && !self.move_end(encoding) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Where no place to end was found yet: boundaries before here lie within the piece.
+    fn settle_cuts(&mut self) -> bool {
+        let here = self.open.len();
+        let fits = self.cuts.iter().all(|cut| usize::from(cut.at) > here || cut.apart);
+        self.cuts.retain(|cut| usize::from(cut.at) > here);
+        fits
+    }
+
+    /// The piece may end here, so not earlier any more.
+    fn move_end(&mut self, encoding: &Encoding) -> bool {
+        let here = self.open.len();
+        if self.has_end && here == 0 {
+            return true;
+        }
+        if self.cuts.iter().any(|cut| usize::from(cut.at) < here && !cut.apart) {
+            return false;
+        }
+        self.cuts.retain(|cut| usize::from(cut.at) >= here);
+        self.cuts.iter_mut().for_each(|cut| cut.at -= here as u16);
+        self.open.clear();
+        self.has_end = true;
+        self.is_whole = self.ends_wholly(encoding);
+        true
+    }
+}

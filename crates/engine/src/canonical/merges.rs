@@ -1,0 +1,496 @@
+//! The merges of a byte-pair encoding: the tokens of a piece of text, and which two tokens may stand side by side.
+//!
+//! A sequence of tokens is what the encoder makes of its text exactly when each two neighbours are: as long as no merge
+//! crosses a boundary, both sides merge as if they were alone, and whether one crosses is decided by the symbols at the
+//! boundary, which are the right spine of the one token and the left spine of the other (Vieira et al. 2025, "Language
+//! Models over Canonical Byte-Pair Encodings"). Tokens that have a symbol on their left spine are its subtree in the tree of
+//! left parts; with children by falling rank those that a merge disturbs are a range of it, so a row of all tokens that may
+//! not follow is made of a few ranges.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::tokens::Tokens;
+use crate::tokenset;
+
+/// No symbol.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Pieces of more symbols than this are merged with a heap.
+const MANY_SYMBOLS: usize = 48;
+
+/// What the encoder starts from and which pairs it merges. Ranks begin with 1, so that 0 stands for "was always there".
+pub(crate) struct Pairs {
+    /// The symbol of each byte: of all of them where text is spelled in bytes, else of those that lack a character.
+    pub bytes: Vec<u32>,
+    /// The symbols of characters, where text is spelled in them.
+    pub chars: Option<FxHashMap<char, u32>>,
+    /// A character that the encoder reads as another one.
+    pub changed: Option<char>,
+    merges: FxHashMap<u64, (u32, u32)>,
+}
+
+/// How a token comes about.
+#[derive(Clone, Copy)]
+struct Made {
+    /// The rank of its last merge; 0 for a symbol that text is spelled in, [`NONE`] for a token that merges never make.
+    rank: u32,
+    left: u32,
+    right: u32,
+    /// Whether its merges come in the order of their ranks.
+    ordered: bool,
+}
+
+/// The merges of a vocabulary, laid out for questions about neighbours.
+pub(crate) struct Merges {
+    pub pairs: Pairs,
+    made: Vec<Made>,
+    /// For every token the merges in which it is the left part: `(right part, rank)`, as a range of `rights`.
+    starts: Vec<u32>,
+    rights: Vec<(u32, u32)>,
+    /// Tokens so that those with a common left part are together, and the end of the range of each.
+    order: Vec<u32>,
+    place: Vec<u32>,
+    end: Vec<u32>,
+    /// For every token its children in the tree of left parts, by falling rank, as a range of `children`.
+    child_starts: Vec<u32>,
+    children: Vec<u32>,
+    /// Tokens whose merges do not come in the order of their ranks.
+    unordered: Vec<u32>,
+    /// For every token the first bytes of all that some part of its right spine merges with.
+    merging: Vec<ByteSet>,
+}
+
+fn key(left: u32, right: u32) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+impl Pairs {
+    /// Merges in the order of their ranks: left part, right part, and what they become.
+    pub fn new(
+        bytes: Vec<u32>,
+        chars: Option<FxHashMap<char, u32>>,
+        changed: Option<char>,
+        merges: &[(u32, u32, u32)],
+    ) -> Pairs {
+        let mut ranks = FxHashMap::with_capacity_and_hasher(merges.len(), Default::default());
+        for (rank, &(left, right, whole)) in merges.iter().enumerate() {
+            ranks.insert(key(left, right), (rank as u32 + 1, whole));
+        }
+        Pairs { bytes, chars, changed, merges: ranks }
+    }
+
+    /// The merges in the order of their ranks.
+    pub fn in_order(&self) -> Vec<(u32, u32, u32)> {
+        let mut merges: Vec<(u32, u64, u32)> =
+            self.merges.iter().map(|(&key, &(rank, whole))| (rank, key, whole)).collect();
+        merges.sort_unstable();
+        merges.into_iter().map(|(_, key, whole)| ((key >> 32) as u32, key as u32, whole)).collect()
+    }
+
+    fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
+        self.merges.get(&key(left, right)).copied()
+    }
+
+    /// The symbols that a text is spelled in; `None` where it has none.
+    pub fn spell(&self, text: &[u8], symbols: &mut Vec<u32>) -> bool {
+        let Some(chars) = &self.chars else {
+            symbols.extend(text.iter().map(|&byte| self.bytes[usize::from(byte)]));
+            return !symbols.contains(&NONE);
+        };
+        let Ok(text) = std::str::from_utf8(text) else { return false };
+        for character in text.chars() {
+            if Some(character) == self.changed {
+                return false;
+            }
+            match chars.get(&character) {
+                Some(&symbol) => symbols.push(symbol),
+                None => {
+                    let mut buffer = [0; 4];
+                    let spelled = character.encode_utf8(&mut buffer).bytes();
+                    symbols.extend(spelled.map(|byte| self.bytes[usize::from(byte)]));
+                }
+            }
+        }
+        !symbols.contains(&NONE)
+    }
+
+    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Tells each merge.
+    pub fn merge_all(&self, symbols: &mut Vec<u32>, mut told: impl FnMut(u32, u32, u32)) {
+        if symbols.len() > MANY_SYMBOLS {
+            return self.merge_many(symbols);
+        }
+        let mut ranks: Vec<u32> = Vec::with_capacity(symbols.len());
+        let rank = |symbols: &[u32], at: usize| self.merge(symbols[at], symbols[at + 1]).map_or(NONE, |(rank, _)| rank);
+        ranks.extend((0..symbols.len().saturating_sub(1)).map(|at| rank(symbols, at)));
+        while let Some((at, &lowest)) = ranks.iter().enumerate().min_by_key(|&(_, &rank)| rank)
+            && lowest != NONE
+        {
+            let (left, right) = (symbols[at], symbols[at + 1]);
+            let (_, whole) = self.merge(left, right).expect("a pair with a rank can be merged");
+            told(lowest, left, right);
+            symbols[at] = whole;
+            symbols.remove(at + 1);
+            ranks.remove(at);
+            if at < ranks.len() {
+                ranks[at] = rank(symbols, at);
+            }
+            if at > 0 {
+                ranks[at - 1] = rank(symbols, at - 1);
+            }
+        }
+    }
+
+    /// The same for long pieces, in time that grows with their length only a little more than linearly.
+    fn merge_many(&self, symbols: &mut Vec<u32>) {
+        let len = symbols.len();
+        let mut next: Vec<usize> = (1..=len).collect();
+        let mut previous: Vec<usize> = (0..len).map(|at| at.wrapping_sub(1)).collect();
+        let mut heap = BinaryHeap::new();
+        let offer = |symbols: &[u32], next: &[usize], at: usize, heap: &mut BinaryHeap<_>| {
+            if at < len
+                && next[at] < len
+                && let Some((rank, whole)) = self.merge(symbols[at], symbols[next[at]])
+            {
+                heap.push(Reverse((rank, at, symbols[at], symbols[next[at]], whole)));
+            }
+        };
+        (0..len).for_each(|at| offer(symbols, &next, at, &mut heap));
+        while let Some(Reverse((_, at, left, right, whole))) = heap.pop() {
+            // A pair that was merged otherwise meanwhile is not there any more.
+            if symbols[at] != left || next[at] >= len || symbols[next[at]] != right {
+                continue;
+            }
+            let gone = next[at];
+            symbols[at] = whole;
+            symbols[gone] = NONE;
+            next[at] = next[gone];
+            if next[at] < len {
+                previous[next[at]] = at;
+            }
+            offer(symbols, &next, previous[at], &mut heap);
+            offer(symbols, &next, at, &mut heap);
+        }
+        symbols.retain(|&symbol| symbol != NONE);
+    }
+}
+
+impl Merges {
+    /// Lays the merges out: how each token comes about, and which ones it disturbs.
+    pub fn new(pairs: Pairs, tokens: &Tokens) -> Merges {
+        let size = tokens.vocab_size();
+        let never = Made { rank: NONE, left: NONE, right: NONE, ordered: true };
+        let mut made = vec![never; size];
+        let mut symbols = Vec::new();
+        for token in 0..size as u32 {
+            let Some(bytes) = tokens.token_bytes(token) else { continue };
+            symbols.clear();
+            // A token for a byte that no character spells is a symbol itself, and never text of its own.
+            let is_byte = pairs.chars.is_some() && bytes.len() == 1 && pairs.bytes[usize::from(bytes[0])] == token;
+            if is_byte {
+                made[token as usize].rank = 0;
+                continue;
+            }
+            if !pairs.spell(bytes, &mut symbols) {
+                continue;
+            }
+            if *symbols == [token] {
+                made[token as usize].rank = 0;
+                continue;
+            }
+            let mut last = never;
+            pairs.merge_all(&mut symbols, |rank, left, right| {
+                let ordered = last.ordered && (last.rank == NONE || last.rank <= rank);
+                last = Made { rank, left, right, ordered };
+            });
+            if *symbols == [token] && last.rank != NONE {
+                made[token as usize] = last;
+            }
+        }
+        let mut merges = Merges {
+            unordered: (0..size as u32).filter(|&token| !made[token as usize].ordered).collect(),
+            pairs,
+            made,
+            starts: Vec::new(),
+            rights: Vec::new(),
+            order: Vec::new(),
+            place: vec![0; size],
+            end: vec![0; size],
+            child_starts: Vec::new(),
+            children: Vec::new(),
+            merging: vec![ByteSet::EMPTY; size],
+        };
+        merges.lay_out_pairs(tokens);
+        merges.lay_out_order();
+        merges
+    }
+
+    fn lay_out_pairs(&mut self, tokens: &Tokens) {
+        let size = self.made.len();
+        let mut all: Vec<(u32, u32, u32)> = Vec::with_capacity(self.pairs.merges.len());
+        all.extend(self.pairs.merges.iter().map(|(&key, &(rank, _))| ((key >> 32) as u32, key as u32, rank)));
+        all.retain(|&(left, right, _)| (left as usize) < size && (right as usize) < size);
+        all.sort_unstable();
+        self.starts = vec![0; size + 1];
+        for &(left, right, rank) in &all {
+            self.starts[left as usize + 1] += 1;
+            self.rights.push((right, rank));
+            if let Some(&first) = tokens.token_bytes(right).and_then(|bytes| bytes.first()) {
+                self.merging[left as usize].insert(first);
+            }
+        }
+        for at in 0..size {
+            self.starts[at + 1] += self.starts[at];
+        }
+        // A right part is shorter than the whole, so the shorter ones come first.
+        let mut by_length: Vec<u32> =
+            (0..size as u32).filter(|&token| self.made[token as usize].right != NONE).collect();
+        by_length.sort_by_key(|&token| tokens.token_bytes(token).map_or(0, <[u8]>::len));
+        for token in by_length {
+            let right = self.merging[self.made[token as usize].right as usize];
+            self.merging[token as usize] = self.merging[token as usize].union(&right);
+        }
+    }
+
+    fn lay_out_order(&mut self) {
+        let size = self.made.len();
+        let in_tree = |made: &Made| made.ordered && made.rank != NONE;
+        let mut below: Vec<u32> = (0..size as u32)
+            .filter(|&token| in_tree(&self.made[token as usize]) && self.made[token as usize].rank != 0)
+            .collect();
+        below.sort_unstable_by_key(|&token| {
+            let made = &self.made[token as usize];
+            (made.left, Reverse(made.rank), token)
+        });
+        self.child_starts = vec![0; size + 1];
+        for &token in &below {
+            self.child_starts[self.made[token as usize].left as usize + 1] += 1;
+        }
+        for at in 0..size {
+            self.child_starts[at + 1] += self.child_starts[at];
+        }
+        self.children = below;
+        let roots = (0..size as u32).filter(|&token| self.made[token as usize].rank == 0);
+        let mut work: Vec<(u32, bool)> = roots.map(|token| (token, false)).collect();
+        while let Some((token, done)) = work.pop() {
+            if done {
+                self.end[token as usize] = self.order.len() as u32;
+                continue;
+            }
+            self.place[token as usize] = self.order.len() as u32;
+            self.order.push(token);
+            work.push((token, true));
+            work.extend(self.children_of(token).iter().rev().map(|&child| (child, false)));
+        }
+    }
+
+    fn children_of(&self, token: u32) -> &[u32] {
+        let token = token as usize;
+        &self.children[self.child_starts[token] as usize..self.child_starts[token + 1] as usize]
+    }
+
+    /// Whether merges make this token of its text.
+    pub fn makes(&self, token: u32) -> bool {
+        self.made.get(token as usize).is_some_and(|made| made.rank != NONE)
+    }
+
+    /// The first bytes of all that may merge with the end of a token.
+    pub fn merging(&self, token: u32) -> &ByteSet {
+        &self.merging[token as usize]
+    }
+
+    /// Whether two tokens stay apart in one piece of text: whether the encoder makes just these two of their text.
+    pub fn stay_apart(&self, left: u32, right: u32) -> bool {
+        if !self.makes(left) || !self.makes(right) {
+            return false;
+        }
+        if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
+            return self.stay_apart_slowly(left, right);
+        }
+        let (mut part, mut gone) = (left, NONE);
+        loop {
+            let here = self.made[part as usize];
+            let (mut other, mut other_gone) = (right, NONE);
+            loop {
+                let there = self.made[other as usize];
+                if let Some((rank, _)) = self.pairs.merge(part, other)
+                    && rank < gone
+                    && rank <= other_gone
+                    && there.rank < gone
+                    && here.rank <= other_gone
+                {
+                    return false;
+                }
+                if there.rank == 0 {
+                    break;
+                }
+                (other, other_gone) = (there.left, there.rank);
+            }
+            if here.rank == 0 {
+                return true;
+            }
+            (part, gone) = (here.right, here.rank);
+        }
+    }
+
+    /// The slow twin: encodes the text of both.
+    pub fn stay_apart_slowly(&self, left: u32, right: u32) -> bool {
+        let mut symbols = Vec::new();
+        self.symbols_of(left, &mut symbols);
+        self.symbols_of(right, &mut symbols);
+        self.pairs.merge_all(&mut symbols, |_, _, _| {});
+        symbols == [left, right]
+    }
+
+    /// The symbols that a token is merged of.
+    fn symbols_of(&self, token: u32, symbols: &mut Vec<u32>) {
+        let mut work = vec![token];
+        while let Some(token) = work.pop() {
+            let made = self.made[token as usize];
+            if made.rank == 0 || made.rank == NONE {
+                symbols.push(token);
+            } else {
+                work.extend([made.right, made.left]);
+            }
+        }
+    }
+
+    /// Takes out of a set the tokens that may not follow a token in one piece of text.
+    pub fn clear_merging(&self, left: u32, set: &mut [u32]) {
+        if !self.makes(left) {
+            return set.fill(0);
+        }
+        let ordered = self.made[left as usize].ordered;
+        let (mut part, mut gone) = (left, NONE);
+        loop {
+            let here = self.made[part as usize];
+            let rights = self.starts[part as usize] as usize..self.starts[part as usize + 1] as usize;
+            for &(other, rank) in &self.rights[rights] {
+                if !self.made[other as usize].ordered || !self.makes(other) {
+                    continue;
+                }
+                if !ordered {
+                    for &token in &self.order[self.place[other as usize] as usize..self.end[other as usize] as usize] {
+                        if tokenset::get(set, token) && !self.stay_apart_slowly(left, token) {
+                            tokenset::clear(set, token);
+                        }
+                    }
+                } else if rank < gone && self.made[other as usize].rank < gone {
+                    let least = rank.max(here.rank);
+                    let children = self.children_of(other);
+                    let disturbed = children.partition_point(|&child| self.made[child as usize].rank >= least);
+                    let end = match disturbed.checked_sub(1) {
+                        Some(last) => self.end[children[last] as usize],
+                        None => self.place[other as usize] + 1,
+                    };
+                    for &token in &self.order[self.place[other as usize] as usize..end as usize] {
+                        tokenset::clear(set, token);
+                    }
+                }
+            }
+            if here.rank == 0 {
+                break;
+            }
+            (part, gone) = (here.right, here.rank);
+        }
+        for &token in &self.unordered {
+            if tokenset::get(set, token) && !self.stay_apart(left, token) {
+                tokenset::clear(set, token);
+            }
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.pairs.merges.len() * 20
+            + self.rights.len() * 8
+            + self.made.len() * (size_of::<Made>() + size_of::<ByteSet>() + 24)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Tokens of the letters a to c and of merges of earlier tokens, some of them not the last ones made.
+    fn merges_of(picks: &[(u32, u32)]) -> (Vec<Vec<u8>>, Vec<(u32, u32, u32)>) {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        let mut merges = Vec::new();
+        let letter = |at: u32, len: u32| if at < 3 { u32::from(b'a') + at } else { 253 + at % (len - 253) };
+        for &(left, right) in picks {
+            let len = texts.len() as u32;
+            let (left, right) = (letter(left % (len - 253), len), letter(right % (len - 253), len));
+            let (left, right) = (left.min(len - 1), right.min(len - 1));
+            let text = [&texts[left as usize][..], &texts[right as usize]].concat();
+            if text.len() > 9 || merges.iter().any(|&(a, b, _)| (a, b) == (left, right)) {
+                continue;
+            }
+            let known = texts.iter().position(|known| *known == text);
+            let whole = known.unwrap_or_else(|| {
+                texts.push(text);
+                texts.len() - 1
+            });
+            merges.push((left, right, whole as u32));
+        }
+        (texts, merges)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn neighbours_are_those_of_the_encoder(
+            picks in prop::collection::vec((0u32..40, 0u32..40), 1..30),
+            turn in any::<prop::sample::Index>(),
+        ) {
+            let (texts, mut merges) = merges_of(&picks);
+            // Ranks that do not follow the order in which the tokens came about.
+            let len = merges.len();
+            merges.rotate_left(turn.index(len));
+            let spelled: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
+            let tokens = Tokens::new(&spelled, texts.len(), &[], &[]).expect("ids fit");
+            let merges = Merges::new(Pairs::new((0..256).collect(), None, None, &merges), &tokens);
+            let all: Vec<u32> = (0..texts.len() as u32).filter(|&token| token > 255 || (97..100).contains(&token)).collect();
+            for &left in &all {
+                let mut set = vec![u32::MAX; tokens.mask_words()];
+                merges.clear_merging(left, &mut set);
+                for &right in &all {
+                    let fits = merges.makes(left) && merges.makes(right);
+                    let expected = fits && merges.stay_apart_slowly(left, right);
+                    prop_assert_eq!(merges.stay_apart(left, right), expected);
+                    if fits {
+                        prop_assert_eq!(tokenset::get(&set, right), expected, "{} {}", left, right);
+                    }
+                    if fits && !expected {
+                        let first = texts[right as usize][0];
+                        prop_assert!(merges.merging(left).contains(first));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn long_pieces_are_merged_like_short_ones(
+            picks in prop::collection::vec((0u32..40, 0u32..40), 1..30),
+            text in prop::collection::vec(97u32..100, 49..120),
+        ) {
+            let (_, merges) = merges_of(&picks);
+            let pairs = Pairs::new((0..256).collect(), None, None, &merges);
+            let mut many = text.clone();
+            pairs.merge_all(&mut many, |_, _, _| {});
+            // One merge after the other, by definition.
+            let mut one = text;
+            loop {
+                let ranked = (1..one.len()).filter_map(|at| Some((pairs.merge(one[at - 1], one[at])?, at)));
+                let Some(((_, whole), at)) = ranked.min() else { break };
+                one.splice(at - 1..=at, [whole]);
+            }
+            prop_assert_eq!(many, one);
+        }
+    }
+}

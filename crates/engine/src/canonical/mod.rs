@@ -1,0 +1,241 @@
+//! Canonical tokens: whether a sequence of tokens is what the tokenizer itself makes of its text.
+//!
+//! One idea: a tokenizer cuts a text into pieces and merges each piece, and both are decided where tokens meet. So a cursor
+//! of a few bytes ([`cursor`]) says how far a sequence is settled, and a token may follow when it fits the cursor and no merge
+//! joins it with the one before ([`merges`]). Which tokens fit is a row of bits for each cursor, less a few ranges for each
+//! last token ([`rows`]). Whether the grammar can still go on so is searched behind each token ([`live`]).
+
+mod cursor;
+pub(crate) mod live;
+mod merges;
+mod rows;
+mod source;
+mod splitter;
+mod trail;
+
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+pub(crate) use self::cursor::Cursor;
+use self::cursor::OFF;
+use self::live::SureRows;
+use self::merges::{Merges, Pairs};
+use self::rows::{Probes, Rows};
+pub use self::source::{Alphabet, EncodingSource};
+use self::splitter::{DEAD, START, Splitter};
+pub(crate) use self::trail::Trail;
+use crate::tokens::Tokens;
+use crate::trie::Trie;
+
+/// What a token is to the encoder.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// It stands for a byte of a character that has no token.
+    is_byte: bool,
+    /// Merges never make it, so it is only ever a whole piece.
+    is_whole: bool,
+}
+
+/// A tokenizer's own way to make tokens of text.
+pub(crate) struct Encoding {
+    tokens: Arc<Tokens>,
+    merges: Merges,
+    splitter: Option<Splitter>,
+    pattern: Option<String>,
+    /// The texts of tokens that merges never make.
+    whole_pieces: Option<Trie>,
+    probes: Probes,
+    rows: Mutex<Rows>,
+    sure: Mutex<SureRows>,
+    /// Tokens of nothing but blanks, ascending.
+    blank_tokens: Vec<u32>,
+}
+
+impl Encoding {
+    /// # Errors
+    /// A sentence that says what cannot be read.
+    pub fn new(source: &EncodingSource, tokens: Arc<Tokens>) -> Result<Encoding, String> {
+        let size = tokens.vocab_size() as u32;
+        let in_range = |id: u32| id < size;
+        let merged = source.merges.iter().flat_map(|&(left, right, whole)| [left, right, whole]);
+        let spelled = source.chars.iter().flatten().map(|&(_, id)| id).chain(source.bytes.iter().copied());
+        if source.bytes.len() != 256 || !merged.chain(spelled).all(in_range) {
+            return Err("its merges name tokens that the vocabulary does not have".into());
+        }
+        let chars = source.chars.as_ref().map(|chars| chars.iter().copied().collect::<FxHashMap<char, u32>>());
+        let splitter = source.pattern.as_deref().map(Splitter::new).transpose()?;
+        let pairs = Pairs::new(source.bytes.clone(), chars, source.changed, &source.merges);
+        let merges = Merges::new(pairs, &tokens);
+        let mut whole_pieces = None;
+        if source.whole_pieces {
+            if splitter.is_none() {
+                return Err("whole texts are looked up among its tokens".into());
+            }
+            let mut texts: Vec<(&[u8], u32)> = (0..size)
+                .filter(|&token| !merges.makes(token))
+                .filter_map(|token| Some((tokens.token_bytes(token)?, token)))
+                .collect();
+            texts.sort_unstable();
+            texts.dedup_by_key(|(text, _)| *text);
+            whole_pieces = Some(Trie::from_sorted(texts.into_iter()));
+        }
+        let probes = Probes::new(splitter.as_ref());
+        let (rows, sure) = (Mutex::default(), Mutex::default());
+        let is_blank = |token: &u32| {
+            tokens.token_bytes(*token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
+        };
+        let blank_tokens = (0..size).filter(is_blank).collect();
+        let pattern = source.pattern.clone();
+        Ok(Encoding { tokens, merges, splitter, pattern, whole_pieces, probes, rows, sure, blank_tokens })
+    }
+
+    /// The tokens of a text, as the tokenizer writes them where nothing stands before it; `None` where it cannot.
+    pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
+        let mut ids = Vec::new();
+        let Some(splitter) = &self.splitter else {
+            return self.encode_piece(text.as_bytes(), &mut ids).then_some(ids);
+        };
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (mut state, mut end) = (START, 0);
+            let mut characters = rest.char_indices();
+            loop {
+                let Some((at, character)) = characters.next() else {
+                    if splitter.may_end_text(state) {
+                        end = rest.len();
+                    }
+                    break;
+                };
+                let (next, ends) = splitter.step(state, splitter.class(character));
+                if ends {
+                    end = at;
+                }
+                if next == DEAD {
+                    break;
+                }
+                state = next;
+                if splitter.may_end(state) {
+                    end = at + character.len_utf8();
+                }
+            }
+            let (piece, behind) = rest.split_at(end);
+            if !self.encode_piece(piece.as_bytes(), &mut ids) {
+                return None;
+            }
+            rest = behind;
+        }
+        Some(ids)
+    }
+
+    fn encode_piece(&self, piece: &[u8], ids: &mut Vec<u32>) -> bool {
+        if self.whole_pieces.is_some()
+            && let Some(token) = self.tokens.trie().find(piece).and_then(|node| self.tokens.trie().entry_at(node))
+        {
+            ids.push(token);
+            return true;
+        }
+        let mut symbols = Vec::with_capacity(piece.len());
+        let spelled = self.merges.pairs.spell(piece, &mut symbols);
+        self.merges.pairs.merge_all(&mut symbols, |_, _, _| {});
+        ids.append(&mut symbols);
+        spelled
+    }
+
+    /// All that it was made of.
+    pub fn source(&self) -> EncodingSource {
+        let Pairs { bytes, chars, changed, .. } = &self.merges.pairs;
+        let chars = chars.as_ref().map(|chars| {
+            let mut chars: Vec<(char, u32)> = chars.iter().map(|(&character, &id)| (character, id)).collect();
+            chars.sort_unstable();
+            chars
+        });
+        EncodingSource {
+            bytes: bytes.clone(),
+            chars,
+            changed: *changed,
+            merges: self.merges.pairs.in_order(),
+            whole_pieces: self.whole_pieces.is_some(),
+            pattern: self.pattern.clone(),
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.merges.memory_bytes() + self.rows.lock().map_or(0, |rows| rows.memory_bytes())
+    }
+
+    fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    fn splits(&self) -> bool {
+        self.splitter.is_some()
+    }
+
+    fn splitter(&self) -> &Splitter {
+        self.splitter.as_ref().expect("asked only where texts are split")
+    }
+
+    fn by_characters(&self) -> bool {
+        self.merges.pairs.chars.is_some()
+    }
+
+    /// Whether a character is spelled by a token of its own, or never spelled at all.
+    fn is_symbol(&self, character: char) -> bool {
+        let pairs = &self.merges.pairs;
+        Some(character) == pairs.changed || pairs.chars.as_ref().is_some_and(|chars| chars.contains_key(&character))
+    }
+
+    /// Whether a token is nothing but blanks.
+    fn is_blank(&self, token: u32) -> bool {
+        self.blank_tokens.binary_search(&token).is_ok()
+    }
+
+    /// What a token is to the encoder; `None` for those that it never writes.
+    fn kind(&self, token: u32) -> Option<Kind> {
+        let bytes = self.tokens.token_bytes(token)?;
+        let is_byte =
+            self.by_characters() && bytes.len() == 1 && self.merges.pairs.bytes[usize::from(bytes[0])] == token;
+        let is_whole = !self.merges.makes(token);
+        (!is_whole || self.whole_pieces.is_some()).then_some(Kind { is_byte, is_whole })
+    }
+
+    /// Whether no merge joins two neighbours within a piece.
+    fn stay_apart(&self, before: Option<u32>, token: u32) -> bool {
+        before.is_none_or(|before| self.merges.stay_apart(before, token))
+    }
+
+    /// Whether a place in the trie of whole pieces is the end of one.
+    fn is_whole_piece(&self, place: u32) -> bool {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != 0) else { return false };
+        trie.entry_at(place as usize - 1).is_some()
+    }
+
+    /// The place behind a character in the trie of whole pieces.
+    fn whole_step(&self, place: u32, character: char) -> u32 {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != OFF) else { return OFF };
+        let mut buffer = [0; 4];
+        let mut place = place;
+        for byte in character.encode_utf8(&mut buffer).bytes() {
+            let (mut node, end) = match place {
+                0 => (0, trie.len()),
+                _ => trie.children(place as usize - 1),
+            };
+            while node < end && trie.byte(node) != byte {
+                node += trie.size(node);
+            }
+            if node >= end {
+                return OFF;
+            }
+            place = node as u32 + 1;
+        }
+        place
+    }
+
+    /// The first bytes of all that may not follow a token in one piece.
+    fn merging(&self, token: u32) -> ByteSet {
+        if self.merges.makes(token) { *self.merges.merging(token) } else { ByteSet::ALL }
+    }
+}

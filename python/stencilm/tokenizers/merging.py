@@ -1,0 +1,199 @@
+"""The encoding of a tokenizer in the core: byte-pair merges, and the pattern that cuts texts.
+
+Laying the merges out takes up to a second for a large vocabulary, so it is done when it is first
+needed: for canonical masks, and to keep the encoding with the vocabulary as text. What is laid out
+is held against the tokenizer itself before it is used, and then also encodes in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from stencilm._core import Vocabulary
+from stencilm.errors import TokenizerError, UnsupportedFeature
+from stencilm.tokenizers.selftest import SAMPLES
+from stencilm.tokenizers.source import Codec
+
+# What GPT-2 cuts texts with, and the byte-level pre-tokenizer where it is told no other pattern.
+GPT_2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+# Texts that tell patterns and orders of merges apart, beside the samples.
+_HARD = (
+    "I'll we've 'REally' they'D 12 123 1234 12345678  9",
+    "x  1   2\t\t3 \n 4\r\n\r\n  y \n\n\n z   ",
+    '{"a":[1,22,333,4444],"bb":{"c":null},"d":"\\"e\\\\"}',
+    "aaaaaaaaaaaaaaaaaaa          bbbbbbbbbbbbb--------====####",
+    "ﬁ \u017f's ½ ² ⅷ ٣٤٥٦ \u0301 \u200b\ufeff",
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a tokenizer encodes.
+
+    Attributes:
+        model: The model of its tokenizer.json.
+        byte_level: Whether bytes are spelled by the visible characters of GPT-2.
+        space: What it writes for a space, where it spells characters.
+        pattern: What cuts texts into pieces; None where a text is one piece.
+    """
+
+    model: bytes
+    byte_level: bool
+    space: str
+    pattern: str | None
+
+
+class OwnEncoding:
+    """How one vocabulary encodes, learned when it is first asked for."""
+
+    __slots__ = ("_codec", "_core", "_expected", "_lock", "_reason", "_saved", "is_learned")
+
+    def __init__(
+        self,
+        core: Vocabulary,
+        codec: Codec | None,
+        expected: Callable[[bytes], list[int] | None],
+        saved: str | None,
+    ) -> None:
+        """Learns nothing yet; `expected` asks the tokenizer, `saved` is what was kept."""
+        self._core = core
+        self._codec = codec
+        self._expected = expected
+        self._saved = saved
+        self._lock = Lock()
+        self._reason: str | None = None
+        self.is_learned = False
+
+    def learn(self) -> None:
+        """Hands the encoding to the core, once.
+
+        Raises:
+            UnsupportedFeature: It is not known how to; the sentence says what is in the way.
+        """
+        with self._lock:
+            if self._reason is None and not self.is_learned:
+                try:
+                    self._learn()
+                    self.is_learned = True
+                except (TokenizerError, ValueError) as error:
+                    self._reason = str(error)
+        if self._reason is not None:
+            raise UnsupportedFeature(
+                f"the merges of this tokenizer are not known: {self._reason}; leave canonical=True "
+                "out, or load a byte-pair tokenizer with from_huggingface or from_file"
+            )
+
+    def can_learn(self) -> bool:
+        """Whether the encoding is known; learns it."""
+        try:
+            self.learn()
+        except UnsupportedFeature:
+            return False
+        return True
+
+    def encode(self, text: str) -> list[int] | None:
+        """The tokens of a text that nothing stands before; None where they are not known."""
+        return self._core.encode(text) if self.is_learned else None
+
+    def save(self) -> str | None:
+        """The encoding as text, None where it is not known."""
+        if self._saved is None and self.can_learn():
+            saved = self._core.saved_encoding()
+            self._saved = None if saved is None else b64encode(saved).decode()
+        return self._saved
+
+    @property
+    def was_saved(self) -> bool:
+        """Whether the encoding came with the text of a vocabulary."""
+        return self._codec is None and self._saved is not None
+
+    def _learn(self) -> None:
+        if self._codec is None and self._saved is not None:
+            self._core.learn_saved_encoding(b64decode(self._saved))
+            return
+        describe = getattr(self._codec, "recipe", None)
+        if describe is None:
+            raise TokenizerError(
+                "it is a list of tokens, which says nothing of merges"
+                if self._codec is None
+                else "they are read from the tokenizers library (tokenizer.json) only"
+            )
+        recipe: Recipe = describe()
+        self._core.learn_encoding(
+            recipe.model,
+            byte_level=recipe.byte_level,
+            space=recipe.space,
+            pattern=recipe.pattern,
+        )
+        for text in (*SAMPLES.values(), *_HARD):
+            expected = self._expected(text.encode())
+            if expected is not None and self._core.encode(text) != expected:
+                raise TokenizerError(f"{text[:40]!r} would be encoded otherwise than it does")
+
+
+def read_recipe(tokenizer: Any) -> Recipe:
+    """The recipe of a `tokenizers.Tokenizer`.
+
+    Raises:
+        TokenizerError: A part of it is of a kind that is not known here.
+    """
+    for token in tokenizer.get_added_tokens_decoder().values():
+        if not token.special:
+            raise TokenizerError(f"{token.content!r} was added as a token that merges pass by")
+    space = " "
+    for part in _parts(tokenizer.normalizer, "normalizers"):
+        match part:
+            case {"type": "Replace", "pattern": {"String": " "}, "content": str(mark)}:
+                space = mark
+            case {"type": "Prepend"}:
+                pass
+            case _:
+                raise TokenizerError(f"its normaliser may change texts ({part.get('type')})")
+    pattern, byte_level = None, False
+    for part in _parts(tokenizer.pre_tokenizer, "pretokenizers"):
+        match part:
+            case {"type": "Split", "pattern": {"Regex": str(regex)}, "behavior": str(behavior)} if (
+                pattern is None
+                and not byte_level
+                and (behavior, part.get("invert"))
+                in {("Isolated", False), ("Isolated", True), ("Removed", True)}
+            ):
+                pattern = regex
+            case {"type": "ByteLevel", "use_regex": True} if pattern is None:
+                pattern, byte_level = GPT_2_PATTERN, True
+            case {"type": "ByteLevel", "use_regex": False}:
+                byte_level = True
+            case {"type": "Metaspace", "replacement": str(mark), "split": False}:
+                space = mark
+            case _:
+                raise TokenizerError(
+                    f"its pre-tokenizer cuts texts in a way that is not known ({part.get('type')})"
+                )
+    if byte_level and space != " ":
+        raise TokenizerError("it spells bytes and changes spaces before")
+    if len(space) != 1:
+        raise TokenizerError(f"it writes {space!r} for a space")
+    return Recipe(tokenizer.model.__getstate__(), byte_level, space, pattern)
+
+
+def _parts(stage: Any, nested: str) -> list[dict[str, Any]]:
+    """A stage of a tokenizer as a flat list."""
+    if stage is None:
+        return []
+    try:
+        pending = [json.loads(stage.__getstate__())]
+    except (AttributeError, TypeError, ValueError):
+        return [{"type": type(stage).__name__}]  # written in Python
+    flat = []
+    while pending:
+        part = pending.pop(0)
+        if part.get("type") == "Sequence":
+            pending[:0] = part.get(nested, [])
+        else:
+            flat.append(part)
+    return flat

@@ -1,0 +1,171 @@
+"""Canonical masks against the tokenizer itself: just the tokens with which it goes on somewhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+from tokenizer_folders import FOLDERS, tokenizer_info
+
+
+def own_tokens(info: TokenizerInfo, text: str) -> list[int]:
+    """What the tokenizer's own library makes of a text."""
+    tokens = info._state.encoder._asked(text.encode())
+    assert tokens is not None
+    return tokens
+
+
+def allowed_tokens(matcher: GrammarMatcher, info: TokenizerInfo) -> set[int]:
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    matcher.fill_next_token_bitmask(mask)
+    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+
+
+def expected_masks(info: TokenizerInfo, texts: list[str]) -> dict[tuple[int, ...], set[int]]:
+    """The slow twin: for every beginning of an encoded text the tokens that follow it in some."""
+    masks: dict[tuple[int, ...], set[int]] = {}
+    for text in texts:
+        tokens = [*own_tokens(info, text), info.stop_token_ids[0]]
+        for at, token_id in enumerate(tokens):
+            masks.setdefault(tuple(tokens[:at]), set()).add(token_id)
+    return masks
+
+
+def check(info: TokenizerInfo, parts: list[list[str]]) -> None:
+    """All texts made of one choice of each part, and the masks behind all their beginnings."""
+    texts = sorted({"".join(choice) for choice in itertools.product(*parts)})
+    literal = json.dumps  # strings of EBNF are written as those of JSON
+    rule = " ".join("(" + " | ".join(map(literal, part)) + ")" for part in parts)
+    grammar = GrammarCompiler(info).compile_grammar(Grammar.from_ebnf("root ::= " + rule))
+    for tokens, expected in expected_masks(info, texts).items():
+        matcher = GrammarMatcher(grammar, canonical=True)
+        for token_id in tokens:
+            assert matcher.accept_token(token_id)
+        found = allowed_tokens(matcher, info) - set(info.stop_token_ids[1:])
+        shown = [info.dbg_tokens([token_id]) for token_id in sorted(found ^ expected)]
+        assert found == expected, (info.dbg_tokens(tokens), shown)
+        # What is accepted is what the mask allows, in both directions.
+        others = random.Random(len(tokens)).sample(range(info.vocab_size), 20)
+        for token_id in {*expected, *others}:
+            assert matcher.is_allowed(token_id) == (token_id in expected)
+            assert matcher.fork().accept_token(token_id) == (token_id in expected)
+
+
+PIECES = st.sampled_from(
+    [
+        *("", "a", "the", " the", "name", " ", "  ", "   ", "\n", "\n\n", " \n", "\t", "1", "12"),
+        *("345", "'", "'s", "'re", "r", "ve", '"', '":', ": ", '",', "{", "}", "\\", ".", "..."),
+        *(
+            "é",
+            "ê\u0301",
+            "漢字",
+            "🙂",
+            "việc",
+            " Việt",
+            "được",
+            "ing",
+            "order",
+            "Id",
+            "Name",
+            "ly",
+        ),
+        *("▁", "\u00a0", "\r\n", "_", "-", "=", "==", "#", "\u017f", "LL", "<s>", "//"),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+@settings(max_examples=25, deadline=None)
+@given(parts=st.lists(st.lists(PIECES, min_size=1, max_size=4), min_size=1, max_size=6))
+def test_masks_are_those_of_the_tokenizer(name: str, parts: list[list[str]]) -> None:
+    if name == "mistral-v1":
+        # A text with the mark for a space is read as another text.
+        parts = [[piece for piece in part if piece != "▁"] or [""] for part in parts]
+    check(tokenizer_info(name), parts)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+@settings(max_examples=40, deadline=None)
+@given(pieces=st.lists(PIECES, max_size=14))
+def test_the_core_encodes_as_the_tokenizer(name: str, pieces: list[str]) -> None:
+    info = tokenizer_info(name)
+    info.learn_encoding()
+    text = "".join(pieces)
+    expected = info._state.encoder._asked(text.encode())
+    if expected is not None:  # a text with the mark for a space is read as another
+        assert info.core.encode(text) == expected == info.tokenize_bytes(text.encode())
+
+
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 30},
+        "tags": {"type": "array", "items": {"enum": ["north", "northern", "Việt"]}, "maxItems": 3},
+        "age": {"type": "integer", "minimum": 0, "maximum": 12345},
+        "mail": {"type": "string", "format": "email"},
+    },
+    "required": ["name", "tags", "age"],
+    "additionalProperties": False,
+}
+
+
+def test_random_walks_write_what_the_tokenizer_would() -> None:
+    info = tokenizer_info("tiny")
+    grammar = Grammar.from_json_schema(PERSON, any_whitespace=False)
+    compiled = GrammarCompiler(info).compile_grammar(grammar)
+    picks = random.Random(5)
+    for _ in range(2):
+        matcher = GrammarMatcher(compiled, canonical=True)
+        tokens: list[int] = []
+        while not matcher.is_terminated():
+            allowed = sorted(allowed_tokens(matcher, info))
+            stop = [token_id for token_id in allowed if token_id in info.stop_token_ids]
+            # Ends early where it can, and else prefers tokens that bring the end nearer.
+            likely = [token_id for token_id in allowed if b'"' in info.decode_bytes([token_id])]
+            pool = stop or (likely if likely and picks.random() < 0.8 else allowed)
+            token_id = picks.choice(pool)
+            assert matcher.accept_token(token_id)
+            tokens += [] if stop else [token_id]
+            # The whole of it is a beginning of what the tokenizer writes, forced tokens too.
+            forced = matcher.find_jump_forward_tokens()
+            assert matcher.validate_tokens(forced) == len(forced)
+        text = info.decode_bytes(tokens)
+        assert own_tokens(info, text.decode()) == tokens
+        assert set(json.loads(text)) >= {"name", "tags", "age"}
+
+
+def test_undoing_and_forking_keep_the_place() -> None:
+    info = tokenizer_info("tiny")
+    compiled = GrammarCompiler(info).compile_regex('"(north|northern)": [0-9]{1,5}')
+    matcher = GrammarMatcher(compiled, canonical=True)
+    tokens = own_tokens(info, '"northern": 12345')
+    masks = []
+    for token_id in tokens:
+        masks.append(allowed_tokens(matcher, info))
+        assert matcher.accept_token(token_id)
+    assert allowed_tokens(matcher.fork(), info) == set(info.stop_token_ids)
+    for mask in reversed(masks):
+        matcher.rollback(1)
+        assert allowed_tokens(matcher.fork(), info) == mask == allowed_tokens(matcher, info)
+    # A text has no tokens: what follows it is written as if it began a text.
+    assert matcher.accept_string('"nor')
+    assert allowed_tokens(matcher, info) >= {own_tokens(info, "thern")[0]}
+
+
+def test_single_tokens_are_walls() -> None:
+    info = TokenizerInfo.from_file(FOLDERS["tiny"])
+    special = next(i for i in info.special_token_ids if i not in info.stop_token_ids)
+    grammar = Grammar.from_ebnf(f'root ::= "na" <[{special}]> "me"')
+    matcher = GrammarMatcher(GrammarCompiler(info).compile_grammar(grammar), canonical=True)
+    for token_id in [*own_tokens(info, "na"), special, *own_tokens(info, "me")]:
+        assert token_id in allowed_tokens(matcher, info)
+        assert matcher.accept_token(token_id)
+    assert matcher.is_completed()
