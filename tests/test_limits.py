@@ -179,6 +179,7 @@ def test_the_greatest_limits_are_taken() -> None:
         stack_bytes=2**48,
         lexicon_bytes=2**48,
         mask_cache_bytes=2**48,
+        milliseconds=2**31,
     )
     compiled = GrammarCompiler(INFO, limits=greatest).compile_json_schema({"type": "integer"})
     assert GrammarMatcher(compiled).accept_string("12")

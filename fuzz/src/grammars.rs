@@ -5,8 +5,8 @@
 //! leaves up, so that alternatives begin alike and go on differently.
 
 use stencilm_grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KnownMember, Members, Node, NodeId, Report,
-    RuleId, Surface,
+    ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KeySpace, KnownMember, Members, Node, NodeId,
+    Report, RuleId, Surface,
 };
 use stencilm_regex::{ByteSet, ExprId};
 
@@ -255,11 +255,29 @@ impl Maker {
             let escaped = exprs.concat_all(&[escape, digit, digit]);
             character = exprs.or(&[character, escaped]);
         }
-        let body = exprs.repeat(character, 0, None);
+        // Sometimes keys run out, in all or behind some beginnings.
+        let few = choices.chance(3);
+        if few {
+            let letters: &[u8] = if class == 0 { b"ac" } else { b"bac" };
+            let letters = exprs.bytes(letters[..1 + choices.below(letters.len())].iter().copied().collect());
+            let escaped = exprs.literal(b"\\u0061");
+            character = if choices.chance(3) { exprs.or(&[letters, escaped]) } else { letters };
+        }
+        let most = few.then(|| 1 + choices.below(2) as u32);
+        let least = most.map_or(0, |most| choices.below(most as usize + 1) as u32);
+        let mut body = exprs.repeat(character, least, most);
+        if few && choices.chance(3) {
+            let head = exprs.bytes(ByteSet::of(b'a'));
+            let head = exprs.repeat(head, 0, None);
+            body = exprs.concat(head, body);
+        }
         let quote = exprs.literal(b"\"");
         // Keys of the second class begin with a letter of their own; those of the first may, too.
         let first = exprs.literal([&b""[..], b"b"][class.min(1)]);
-        let key = exprs.concat_all(&[quote, first, body, quote]);
+        let mut key = exprs.concat_all(&[quote, first, body, quote]);
+        let endless = exprs.bytes(plain);
+        let endless = exprs.repeat(endless, 0, None);
+        let endless = exprs.concat_all(&[quote, first, endless, quote]);
         let mut taken: Vec<Box<str>> = known.iter().map(|member| member.name.as_str().into()).collect();
         if choices.chance(3) {
             taken.push("bc".into());
@@ -267,7 +285,14 @@ impl Maker {
         taken.sort_unstable();
         let value = self.node(choices, depth.saturating_sub(1));
         let some = choices.chance(4).then(|| self.node(choices, depth.saturating_sub(1)));
-        FreeMembers { key, taken: taken.into(), value, some }
+        let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
+        let space = self.builder.key_space(key, &names).unwrap_or_else(|_| {
+            // All of them are taken.
+            key = endless;
+            KeySpace::Endless
+        });
+        let some = some.filter(|_| !matches!(space, KeySpace::Few(_)));
+        FreeMembers { key, space, taken: taken.into(), value, some }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

@@ -37,10 +37,12 @@ class Grammar:
         max_whitespace: int | None,
         property_order: str,
         spelling: str,
+        formats: str,
         on_unsupported: str,
         documents: Sequence[tuple[str, str]],
         max_bytes: int,
         max_expressions: int,
+        milliseconds: int,
     ) -> Grammar: ...
     @staticmethod
     def any_json() -> Grammar: ...

@@ -20,6 +20,7 @@ from stencilm.grammar import Grammar
 from stencilm.grammar_sources import (
     DEFAULT_MAX_WHITESPACE,
     EbnfSource,
+    Formats,
     JsonSchemaSource,
     LarkSource,
     OnUnsupported,
@@ -164,6 +165,7 @@ class GrammarCompiler:
         max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
         property_order: PropertyOrder = "declared",
         spelling: Spelling = "natural",
+        formats: Formats = "enforced",
         on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
     ) -> CompiledGrammar:
@@ -178,6 +180,7 @@ class GrammarCompiler:
                 max_whitespace=max_whitespace,
                 property_order=property_order,
                 spelling=spelling,
+                formats=formats,
                 on_unsupported=on_unsupported,
                 documents=documents,
             )

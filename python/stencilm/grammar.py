@@ -16,6 +16,7 @@ from stencilm.grammar_sources import (
     DEFAULT_MAX_WHITESPACE,
     CombinedSource,
     EbnfSource,
+    Formats,
     JsonSchemaSource,
     LarkSource,
     OnUnsupported,
@@ -88,6 +89,7 @@ class Grammar:
         max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
         property_order: PropertyOrder = "declared",
         spelling: Spelling = "natural",
+        formats: Formats = "enforced",
         on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
     ) -> Grammar:
@@ -109,12 +111,13 @@ class Grammar:
             property_order: "declared" writes known properties in the order of the schema, "any"
                 in every order.
             spelling: "natural" writes keys, constants and patterns plainly, "any" allows every
-                escape that a JSON reader takes for the same value; it refuses integers and bounded
-                numbers for now.
+                text that a JSON reader takes for the same value.
+            formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
+                specification has it where nothing else is said.
             on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
                 in `report`.
-            documents: Other schemas that a `$ref` may name, each under its URI; nothing is fetched
-                unless empty. Nothing is ever fetched.
+            documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
+                fetched.
 
         Raises:
             GrammarSyntaxError: The text is no JSON, or the JSON no schema.
@@ -132,6 +135,7 @@ class Grammar:
                 max_whitespace=max_whitespace,
                 property_order=property_order,
                 spelling=spelling,
+                formats=formats,
                 on_unsupported=on_unsupported,
                 documents=documents,
             )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
 Spelling: TypeAlias = Literal["natural", "any"]
+Formats: TypeAlias = Literal["enforced", "annotation"]
 OnUnsupported: TypeAlias = Literal["error", "relax"]
 
 DEFAULT_MAX_WHITESPACE = 64
@@ -54,6 +55,7 @@ class JsonSchemaSource:
     max_whitespace: int | None
     property_order: str
     spelling: str
+    formats: str
     on_unsupported: str
     documents: tuple[tuple[str, str], ...]
 
@@ -68,6 +70,7 @@ class JsonSchemaSource:
         max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
         property_order: PropertyOrder = "declared",
         spelling: Spelling = "natural",
+        formats: Formats = "enforced",
         on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
     ) -> JsonSchemaSource:
@@ -81,6 +84,7 @@ class JsonSchemaSource:
             max_whitespace=_checked_count("max_whitespace", max_whitespace),
             property_order=_checked_word("property_order", property_order, "declared", "any"),
             spelling=_checked_word("spelling", spelling, "natural", "any"),
+            formats=_checked_word("formats", formats, "enforced", "annotation"),
             on_unsupported=_checked_word("on_unsupported", on_unsupported, "error", "relax"),
             documents=tuple(
                 (
@@ -107,10 +111,12 @@ class JsonSchemaSource:
             max_whitespace=self.max_whitespace,
             property_order=self.property_order,
             spelling=self.spelling,
+            formats=self.formats,
             on_unsupported=self.on_unsupported,
             documents=list(self.documents),
             max_bytes=limits.schema_bytes,
             max_expressions=limits.grammar_expressions,
+            milliseconds=limits.milliseconds,
         )
 
 

@@ -1,4 +1,4 @@
-"""How much work and memory a grammar may cost."""
+"""How much work, time and memory a grammar may cost."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _MOST_BYTES = 2**48
 class Limits:
     """Bounds on what a `GrammarCompiler` compiles, and on the matchers of it.
 
-    Where a bound is reached the answer is a `LimitExceeded` that names it, except for the last two,
-    which only bound what is kept. Names in bytes count bytes, the others count things.
+    Where a bound is reached the answer is a `LimitExceeded` that names it, except for
+    `lexicon_bytes` and `mask_cache_bytes`, which only bound what is kept. Names in bytes count
+    bytes, the others count things or milliseconds.
 
     Attributes:
         schema_bytes: Longest schema, EBNF text or pattern, in UTF-8. Only schemas may be longer
@@ -32,6 +33,8 @@ class Limits:
             share. Where they hold more, grammars compiled from then on begin with new ones.
         mask_cache_bytes: What the masks may hold that are kept for one grammar. Where they hold
             more, all of them are dropped.
+        milliseconds: The longest time that one operation may take: the grammar of a schema,
+            compiling it, or one mask. Where Python's main thread compiles, Ctrl-C ends it, too.
     """
 
     schema_bytes: int = 1 << 20
@@ -42,6 +45,7 @@ class Limits:
     stack_bytes: int = 256 << 20
     lexicon_bytes: int = 64 << 20
     mask_cache_bytes: int = 16 << 20
+    milliseconds: int = 5_000
 
     def __post_init__(self) -> None:
         """Checks that every bound is a number that can be one.

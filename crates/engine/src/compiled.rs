@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use rustc_hash::FxHashMap;
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
+use stencilm_regex::Watch;
 
 use crate::cache::{KeptMask, LookCache, MaskCache};
 use crate::canonical::live::DeadEnds;
@@ -49,6 +50,8 @@ pub(crate) struct Layout {
     masks: Mutex<MaskCache>,
     dead_ends: Mutex<DeadEndCache>,
     max_stack_bytes: usize,
+    /// How long one operation may take.
+    milliseconds: u64,
 }
 
 /// The dead ends of canonical masks, by where the tokens before stand.
@@ -171,6 +174,7 @@ impl Layout {
             masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
             dead_ends: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
+            milliseconds: limits.milliseconds,
         })
     }
 
@@ -194,7 +198,7 @@ impl Layout {
             tokens: 0,
             spent_at: None,
         };
-        operation(&mut run)
+        Watch::new(self.milliseconds, None).over(|| operation(&mut run))
     }
 
     /// The number of a row from which the mask of a configuration differs in few tokens; 0 where none is known.

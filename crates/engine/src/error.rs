@@ -34,6 +34,12 @@ pub enum EngineError {
          there are endlessly many, or fewer elements"
     )]
     UniqueTooCostly(usize),
+    /// Telling whether a new key is left takes too long.
+    #[error(
+        "telling whether a key can still differ from those that the object has took more than {0} steps; allow keys of \
+         which there are endlessly many, or fewer members"
+    )]
+    KeysTooCostly(usize),
     /// Token ids that the vocabulary does not have.
     #[error(
         "token ids {from} to {to} do not fit a vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1, the \
@@ -87,6 +93,7 @@ fn name(limit: &LimitExceeded) -> &'static str {
         LimitExceeded::Expressions(_) => "derived_expressions",
         LimitExceeded::Search(_) => "search_steps",
         LimitExceeded::States(_) => "automaton_states",
+        LimitExceeded::Time(_) | LimitExceeded::Interrupted => "milliseconds",
     }
 }
 

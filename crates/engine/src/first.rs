@@ -6,7 +6,7 @@
 //! the nodes.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Items, MembersId, Node, NodeId};
+use stencilm_grammar::{Items, KeySpace, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, StateId};
 
 use crate::error::EngineError;
@@ -180,7 +180,8 @@ impl Machine {
             }
             let fork = self.fork_of_cases(lexicon, frame, blanks, cases)?;
             let (class, has_taken) = (class as u32, !free.taken.is_empty());
-            forks.push(Fork { free: true, has_taken, members: Some(id), class, ..fork });
+            let uneven = free.space != KeySpace::Endless;
+            forks.push(Fork { free: true, uneven, has_taken, members: Some(id), class, ..fork });
         }
         let mut others = Vec::new();
         for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {
@@ -200,6 +201,7 @@ impl Machine {
             opens: Vec::new(),
             nullable: false,
             free: false,
+            uneven: false,
             has_taken: false,
             members: Some(id),
             class: 0,
@@ -262,6 +264,7 @@ impl Machine {
             opens: Vec::new(),
             nullable: false,
             free: false,
+            uneven: false,
             has_taken: false,
             members: None,
             class: 0,

@@ -54,6 +54,8 @@ pub struct Fork {
     pub nullable: bool,
     /// Whether it reads the free keys of an object, whose text must be remembered.
     pub free: bool,
+    /// Whether the free keys run out behind some beginnings, so that a key that has begun may turn out not to be new.
+    pub uneven: bool,
     /// Whether the object of the free keys has names that they must not have.
     pub has_taken: bool,
     /// The object whose key comes here.
@@ -77,6 +79,7 @@ impl Fork {
             opens: Vec::new(),
             nullable: false,
             free: false,
+            uneven: false,
             has_taken: false,
             members: None,
             class: 0,

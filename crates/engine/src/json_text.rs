@@ -46,6 +46,39 @@ pub(crate) fn value_of(written: &[u8]) -> Vec<u8> {
     value
 }
 
+/// A key that is being written, as far as it is.
+pub(crate) struct Begun {
+    /// The characters that are complete, as UTF-8; of a key that is no JSON string, the bytes.
+    pub value: Vec<u8>,
+    /// The beginning of an escape, which has not become a character yet.
+    pub escape: Vec<u8>,
+    /// Whether it is a JSON string.
+    pub quoted: bool,
+}
+
+/// The beginning of a JSON string, with its first quote and any blanks before it.
+pub(crate) fn begun(written: &[u8]) -> Begun {
+    let written = written.trim_ascii_start();
+    let Some(body) = written.strip_prefix(b"\"") else {
+        return Begun { value: written.to_vec(), escape: Vec::new(), quoted: false };
+    };
+    let mut at = 0;
+    while at < body.len() {
+        let length = match &body[at..] {
+            [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'A' | b'b' | b'B', ..] => 12,
+            [b'\\', b'u', ..] => 6,
+            [b'\\', ..] => 2,
+            _ => 1,
+        };
+        if at + length > body.len() {
+            break;
+        }
+        at += length;
+    }
+    let whole = [b"\"", &body[..at], b"\""].concat();
+    Begun { value: value_of(&whole), escape: body[at..].to_vec(), quoted: true }
+}
+
 fn hex4(body: &[u8], at: usize) -> u32 {
     let digits = body.get(at..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xFFFD)
@@ -54,6 +87,23 @@ fn hex4(body: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beginnings_end_before_an_open_escape() {
+        let cases: [(&str, &str, &str); 7] = [
+            ("\"", "", ""),
+            ("\n \"ab", "ab", ""),
+            (r#""a\u00e9b"#, "aéb", ""),
+            (r#""a\"#, "a", r"\"),
+            (r#""a\u00"#, "a", r"\u00"),
+            (r#""\uD83D\uDE"#, "", r"\uD83D\uDE"),
+            (r#""\uD83D\uDE00\n"#, "😀\n", ""),
+        ];
+        for (written, value, escape) in cases {
+            let begun = begun(written.as_bytes());
+            assert_eq!((&*begun.value, &*begun.escape), (value.as_bytes(), escape.as_bytes()), "{written}");
+        }
+    }
 
     #[test]
     fn different_spellings_have_one_value() {

@@ -21,6 +21,7 @@ mod exits;
 mod first;
 mod fork;
 mod frame;
+mod fresh_keys;
 mod index;
 mod interner;
 mod json_text;

@@ -19,6 +19,8 @@ pub struct Limits {
     pub lexicon_bytes: usize,
     /// How much the masks may hold that are kept for one grammar, in bytes. Where they hold more, all are dropped. No error.
     pub mask_cache_bytes: usize,
+    /// The longest time that one operation of a matcher may take.
+    pub milliseconds: u64,
 }
 
 impl Default for Limits {
@@ -32,6 +34,7 @@ impl Default for Limits {
             stack_bytes: 256 << 20,
             lexicon_bytes: 64 << 20,
             mask_cache_bytes: 16 << 20,
+            milliseconds: u64::MAX,
         }
     }
 }

@@ -10,12 +10,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Grammar, ItemsId, MembersId, Node};
+use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
 use stencilm_regex::{ExprId, Tag};
 
 use crate::error::EngineError;
 use crate::fork::{Fork, Ways};
 pub(crate) use crate::frame::{Continuation, ForkId, Frame, FrameId, Phase, Register};
+use crate::fresh_keys::{has_few, most_free};
 use crate::left::{LeftGraph, Rest};
 use crate::lexicon::Lexicon;
 use crate::marks::Marks;
@@ -137,8 +138,8 @@ impl Machine {
                 },
                 _ => Phase::Plain,
             },
-            Frame::Key(id) => self.key_phase(id, had(stacks, register)),
-            Frame::AfterValue(id) => self.after_value_phase(id, had(stacks, register)),
+            Frame::Key(id) => self.key_phase(id, had(self.grammar.members(id), stacks, register)),
+            Frame::AfterValue(id) => self.after_value_phase(id, had(self.grammar.members(id), stacks, register)),
             Frame::Item(id) => self.item_phase(id, stacks.items(register), stacks),
             Frame::AfterItem(id) => self.after_item_phase(id, stacks.items(register), stacks),
             Frame::Rest { .. }
@@ -190,8 +191,14 @@ impl Machine {
                 description.push(u64::from(state.next) << 32 | u64::from(state.known));
                 let begun = u64::from(state.text != NIL) << 1 | u64::from(state.seen != NIL);
                 description.push(u64::from(state.name) << 32 | begun);
-                if self.grammar.members(id).is_counted() {
-                    self.describe_count(id, had(stacks, register), horizon, description);
+                let members = self.grammar.members(id);
+                let had = had(members, stacks, register);
+                if members.is_counted() {
+                    self.describe_count(id, had, horizon, description);
+                }
+                if let Some(most) = most_free(members).filter(|_| has_few(members)) {
+                    let far = u64::from(horizon) + 1 + u64::from(members.min) + members.known.len() as u64;
+                    description.push((most.saturating_sub(had.free as usize) as u64).min(far));
                 }
             }
             Frame::Item(id) | Frame::AfterItem(id) => {
@@ -375,8 +382,9 @@ impl Machine {
 }
 
 /// The members that an object has, as its register says.
-fn had(stacks: &Stacks, register: u32) -> Had {
+fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
     let (count, met) = stacks.unpair(state.tally);
-    Had { next: state.next, known: state.known, count, met }
+    let free = if has_few(members) { stacks.list(state.seen).count() as u32 } else { 0 };
+    Had { next: state.next, known: state.known, count, met, free }
 }

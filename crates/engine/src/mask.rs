@@ -182,6 +182,10 @@ impl Run<'_> {
         fork: &Fork,
     ) -> Result<Option<RowHere>, EngineError> {
         let Some(dfa) = fork.dfa() else { return Ok(None) };
+        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
+        if begins && self.may_run_out(fork, thread) {
+            return Ok(None);
+        }
         let here = match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
             Some(blanks) => {
                 let left = fork.blanks_left(thread.state);
@@ -363,6 +367,9 @@ impl Run<'_> {
                 // Then the thread was walked like a narrow one, and the doubtful tokens are known from there.
                 continue;
             }
+            if fork.uneven {
+                self.tokens_towards_used_keys(vocabulary, &fork, thread, tokens);
+            }
             let trie = vocabulary.trie();
             let so_far = self.stacks.text(memory.text);
             let seen: Vec<Vec<u8>> = self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect();
@@ -405,6 +412,9 @@ impl Draft<'_> {
         let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
         if doubt.seen || doubt.whole || (doubt.taken && (within || escapes())) {
             self.doubtful.push(Doubtful { token, cause: if within { Cause::BegunKey } else { Cause::WholeKey } });
+        }
+        if doubt.uneven {
+            self.doubtful.push(Doubtful::begun_key(token));
         }
         if doubt.element {
             self.doubtful.push(Doubtful::element(token));

@@ -1,13 +1,14 @@
 //! What an object decides before a key and behind a value: which members may come, and whether it may close.
 //!
 //! Nothing is begun that cannot be completed: what is still required must have room below the greatest number of members,
-//! and enough members must be left to reach the least one. Other members never run out.
+//! and enough members must be left to reach the least one. Other members run out where their keys do.
 
 use std::sync::Arc;
 
 use stencilm_grammar::{Members, MembersId};
 
 use crate::frame::Phase;
+use crate::fresh_keys::most_free;
 use crate::machine::Machine;
 use crate::names::{Filter, Names};
 
@@ -22,6 +23,8 @@ pub(crate) struct ObjectFacts {
     required: Box<[u64]>,
     /// For every class of other members the bit of the value that one of them must have; 0 where there is none.
     pub owed: Box<[u32]>,
+    /// How many members there may be that nothing names; `None` without end.
+    most_free: Option<usize>,
 }
 
 /// The members that an object has.
@@ -31,6 +34,8 @@ pub struct Had {
     pub next: u32,
     /// Those in any order that were seen, as a set of the machine.
     pub known: u32,
+    /// How many other members were seen, where these can run out; else 0.
+    pub free: u32,
     /// How many there are in all, where they are counted; not above the least number where there is no greatest.
     pub count: u32,
     /// Bits of the values seen of which one must be there.
@@ -73,6 +78,7 @@ impl ObjectFacts {
             required_from: required_from.into(),
             required: required.into(),
             owed: owed.into(),
+            most_free: most_free(members),
         }
     }
 
@@ -82,7 +88,8 @@ impl ObjectFacts {
         let owed = self.owed.iter().sum::<u32>() & !had.met;
         let mixed =
             members.known.len() - members.ordered - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        let available = members.free.is_empty().then_some(members.ordered - had.next as usize + mixed);
+        let left = self.most_free.map(|most| most.saturating_sub(had.free as usize));
+        let available = left.map(|left| (members.ordered - had.next as usize + mixed).saturating_add(left));
         let needed = self.required_from[had.next as usize] + required + owed.count_ones();
         Left { needed: needed as usize, available, owed }
     }
@@ -160,7 +167,7 @@ impl Machine {
         let members = self.grammar.members(id);
         let far = u64::from(horizon) + 1;
         let missing = u64::from(members.min.saturating_sub(had.count));
-        let missing = if members.free.is_empty() { missing } else { missing.min(far) };
+        let missing = if most_free(members).is_some() { missing } else { missing.min(far) };
         let most_needed = (members.known.len() + members.free.len()) as u64;
         let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
         description.extend([missing << 32 | u64::from(had.met), room]);

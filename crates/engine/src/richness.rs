@@ -6,6 +6,7 @@ use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId};
 
 use crate::error::EngineError;
 use crate::fork::IN_BLANKS;
+use crate::fresh_keys::most_free;
 use crate::machine::{ForkId, Frame, FrameId};
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, NIL};
@@ -101,7 +102,7 @@ impl Run<'_> {
                 if members.max.is_some() {
                     return Ok(false);
                 }
-                if !members.free.is_empty() {
+                if !members.free.is_empty() && most_free(members).is_none() {
                     return Ok(true);
                 }
                 let seen = self.machine.known_set(state.known);
@@ -159,7 +160,7 @@ impl Run<'_> {
                 Node::Rule(rule) => work.push(grammar.rule(*rule).body),
                 Node::Members(id) => {
                     let members = grammar.members(*id);
-                    rich |= members.max.is_none() && !members.free.is_empty();
+                    rich |= members.max.is_none() && !members.free.is_empty() && most_free(members).is_none();
                     if members.min == 0 && members.max.is_none() {
                         work.extend(members.known.iter().map(|known| known.value));
                     } else {

@@ -48,6 +48,8 @@ pub(crate) struct Doubt {
     pub whole: bool,
     /// Not a key but an element of an array whose elements must differ, behind others.
     pub element: bool,
+    /// The token ends within a key of which only few may go on, behind or beside others.
+    pub uneven: bool,
     /// Not of the key, but of the thread that this is said of: it began within the token.
     pub later: bool,
 }
@@ -373,12 +375,15 @@ impl Run<'_> {
             };
             moved.register = self.stacks.intern_members(MembersState { text, name, ..old });
         }
-        if !accepts {
-            threads.push(moved);
-            return Ok(());
+        if fork.uneven && !self.recording {
+            self.doubt.uneven |= self.may_run_out(&fork, moved);
         }
-        if fork.goes_on(self.lexicon, state)? {
+        let stays = !accepts || fork.goes_on(self.lexicon, state)?;
+        if stays && (!fork.uneven || !self.recording || self.can_be_new(&fork, moved)?) {
             threads.push(moved);
+        }
+        if !accepts {
+            return Ok(());
         }
         for index in 0..fork.accepts(self.lexicon, state).len() {
             let tag = fork.accepts(self.lexicon, state)[index];

@@ -7,6 +7,7 @@
 
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
+use stencilm_regex::check_time;
 
 use crate::error::EngineError;
 use crate::interner::{Interner, hash_of};
@@ -185,6 +186,7 @@ impl Stacks {
     /// # Errors
     /// When the operation has worked too much, or the memory is full. Rewinding makes the memory whole again.
     pub fn spend(&mut self, entries: usize) -> Result<(), EngineError> {
+        check_time()?;
         self.work_left = self.work_left.checked_sub(entries).ok_or(EngineError::StacksTooCostly(MAX_WORK))?;
         if self.memory_bytes() > self.max_bytes { Err(EngineError::StacksFull(self.max_bytes)) } else { Ok(()) }
     }

@@ -1,5 +1,7 @@
 //! The tokens of a tokenizer: which bytes each spells, which stop, and the trie of it all.
 
+use std::sync::OnceLock;
+
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
@@ -48,6 +50,8 @@ pub struct Tokens {
     /// For every set of tokens that spell the same bytes: the one in the trie, and the others.
     duplicates: Vec<(u32, Vec<u32>)>,
     fingerprint: u128,
+    /// See [`Tokens::escaping`].
+    escaping: OnceLock<Box<[u32]>>,
 }
 
 impl Tokens {
@@ -125,6 +129,7 @@ impl Tokens {
         }
         Ok(Tokens {
             fingerprint: fingerprint.0,
+            escaping: OnceLock::new(),
             bytes,
             spans,
             vocab_size,
@@ -175,6 +180,15 @@ impl Tokens {
     /// Tokens that spell the same bytes: the one in the trie and the others.
     pub fn duplicates(&self) -> &[(u32, Vec<u32>)] {
         &self.duplicates
+    }
+
+    /// The tokens of the trie that have a backslash.
+    pub(crate) fn escaping(&self) -> &[u32] {
+        self.escaping.get_or_init(|| {
+            let tokens = (0..self.trie.len()).filter_map(|node| self.trie.entry_at(node));
+            let escapes = |token: &u32| self.token_bytes(*token).is_some_and(|bytes| bytes.contains(&b'\\'));
+            tokens.filter(escapes).collect()
+        })
     }
 
     /// The other tokens that spell the same bytes as this one of the trie.

@@ -80,7 +80,10 @@ impl<'r, 'a> Walk<'r, 'a> {
         }
     }
 
-    fn spot(&mut self, thread: Entry, doubt: Doubt) -> Spot {
+    fn spot(&mut self, thread: Entry, mut doubt: Doubt) -> Spot {
+        let fork = self.run.machine.fork(ForkId(thread.head));
+        // A token that ends within such a key may leave no new one.
+        doubt.uneven |= fork.uneven && self.run.may_run_out(fork, thread);
         let bare = Entry { state: 0, ..thread };
         let next = self.contexts.len() as u32;
         let context = *self.index.entry((bare, doubt)).or_insert(next);
@@ -225,7 +228,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             |(set, doubt), byte, _| {
                 run.doubt = Doubt::default();
                 let next = run.step(set, byte)?;
-                let Doubt { seen, taken, element, .. } = run.doubt;
+                let Doubt { seen, taken, element, uneven, .. } = run.doubt;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
                 let whole = doubt.whole || seen || taken;
                 let doubt = Doubt {
@@ -233,6 +236,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     taken: doubt.taken || taken,
                     whole,
                     element: doubt.element || element,
+                    uneven: doubt.uneven || uneven,
                     later: true,
                 };
                 Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, doubt)))
@@ -255,12 +259,13 @@ impl<'r, 'a> Walk<'r, 'a> {
             let tag = fork.accepts(self.run.lexicon, spot.state)[index];
             self.run.follow(&fork, tag, thread, &mut threads)?;
         }
-        let Doubt { seen, taken, element, .. } = self.run.doubt;
+        let Doubt { seen, taken, element, uneven, .. } = self.run.doubt;
         let doubt = Doubt {
             seen: before.seen || seen,
             taken: before.taken || taken,
             whole: before.whole || (before.later && (seen || taken)),
             element: before.element || element,
+            uneven: before.uneven || uneven,
             later: true,
         };
         self.run.stacks.join(&mut threads)?;

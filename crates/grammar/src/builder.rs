@@ -3,8 +3,11 @@
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Grammar, Items, ItemsId, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern};
+use crate::grammar::{
+    Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern,
+};
 use crate::json_schema::common_exprs;
+use crate::objects::ObjectChecks;
 use crate::productive;
 use crate::report::KeptReport;
 
@@ -68,6 +71,15 @@ impl GrammarBuilder {
     pub fn object(&mut self, members: Members) -> NodeId {
         self.members.push(members);
         self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
+    }
+
+    /// How many keys a class of members has that must not have these names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when there is none,
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    pub fn key_space(&self, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
+        ObjectChecks::default().key_space(&self.exprs, key, taken)
     }
 
     /// A JSON array.

@@ -165,13 +165,25 @@ pub struct KnownMember {
     pub required: bool,
 }
 
+/// How many string values the keys of a class have. The canonical spelling of each value must be among its keys.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KeySpace {
+    /// However a key begins, infinitely many values go on: leaving some out never leads to a dead end.
+    Endless,
+    /// More than any text has, but behind some beginnings only finitely many.
+    Uneven,
+    /// So many that the class may have, at least one.
+    Few(u32),
+}
+
 /// A class of members whose keys the schema does not name, in any order, after the known ones that come in declared order.
 /// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FreeMembers {
-    /// A key as it is written, quotes included. Must have infinitely many string values after any beginning, so that
-    /// excluding some never leads to a dead end.
+    /// A key as it is written, quotes included.
     pub key: ExprId,
+    /// How many keys there are.
+    pub space: KeySpace,
     /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
     pub taken: Box<[Box<str>]>,
     /// What the value matches.
@@ -189,7 +201,8 @@ pub struct Members {
     /// How many of `known`, from the first, come in declared order before everything else; the others mix with the free
     /// ones.
     pub ordered: usize,
-    /// All other members, by classes whose keys are pairwise disjoint as string values; none where there may be none.
+    /// All other members, by classes whose keys are pairwise disjoint as string values, or the same where each has `some`;
+    /// none where there may be none.
     pub free: Vec<FreeMembers>,
     /// The least number of members.
     pub min: u32,

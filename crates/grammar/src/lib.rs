@@ -8,6 +8,7 @@ mod exprs;
 mod fixpoint;
 mod grammar;
 mod json_schema;
+mod key_space;
 mod lark;
 mod lookahead;
 mod objects;
@@ -25,8 +26,8 @@ pub use builder::GrammarBuilder;
 pub use ebnf::MAX_EBNF_BYTES;
 pub use error::{ErrorKind, GrammarError};
 pub use grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, Node, NodeId,
-    Rule, RuleId, Surface, Temperature, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId, Node,
+    NodeId, Rule, RuleId, Surface, Temperature, TokenPattern,
 };
 pub use json_schema::{JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, from_json_schema};
 pub use lark::{LarkOptions, NamedGrammar};

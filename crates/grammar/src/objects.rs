@@ -4,10 +4,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{ArraySurface, Items, Members, Surface};
-
-/// Most residuals looked at to tell whether free keys never run out.
-const MAX_RESIDUALS: usize = 50_000;
+use crate::grammar::{ArraySurface, Items, KeySpace, Members, Surface};
+use crate::json_schema::common_exprs;
+use crate::key_space::{is_key, key_space};
 
 /// Most kinds of values of an object of which one must be there: so many bits remember which are.
 const MAX_WITNESSES: usize = 32;
@@ -20,11 +19,12 @@ const MAX_ALTERNATIVES: usize = 64;
 #[derive(Default)]
 pub(crate) struct ObjectChecks {
     lexemes: FxHashSet<ExprId>,
-    free_keys: FxHashSet<ExprId>,
+    spaces: FxHashMap<ExprId, KeySpace>,
+    deriver: Option<Deriver>,
 }
 
 impl ObjectChecks {
-    /// Refuses repeated names, keys and signs that may be empty or match nothing, and free keys that run out.
+    /// Refuses repeated names, and keys and signs that may be empty or match nothing.
     pub(crate) fn check(&mut self, exprs: &ExprSet, members: &Members) -> Result<(), GrammarError> {
         let mut names = FxHashSet::default();
         if let Some(twice) = members.known.iter().find(|known| !names.insert(&*known.name)) {
@@ -42,12 +42,38 @@ impl ObjectChecks {
         let Surface { empty, open, colon, item, close } = members.surface;
         let keys = members.known.iter().map(|known| known.key).chain(members.free.iter().map(|free| free.key));
         self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
-        for free in &members.free {
-            if self.free_keys.insert(free.key) {
-                check_free_key(exprs, free.key)?;
-            }
+        if members.free.iter().any(|free| free.some.is_some() && matches!(free.space, KeySpace::Few(_))) {
+            let message = "other members of which only few keys are possible have `some`; describe them one by one";
+            return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }
         Ok(())
+    }
+
+    /// How many keys a class of members has that must not have these names.
+    pub(crate) fn key_space(&mut self, exprs: &ExprSet, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
+        let limit = |limit| GrammarError::limit("", limit);
+        if let Some(&known @ (KeySpace::Endless | KeySpace::Uneven)) = self.spaces.get(&key) {
+            return Ok(known);
+        }
+        self.check_lexemes(exprs, std::iter::once(key))?;
+        let deriver = self.deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
+        let copy = deriver.exprs.import(exprs, key);
+        let Some(space) = key_space(deriver, copy).map_err(limit)? else {
+            let message =
+                "telling how many keys the other members of an object may have took too long; use a simpler key";
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        };
+        self.spaces.insert(key, space);
+        let KeySpace::Few(count) = space else { return Ok(space) };
+        let mut left = count;
+        for name in taken {
+            left -= u32::from(is_key(deriver, copy, name).map_err(limit)?);
+        }
+        if left == 0 {
+            let message = "all keys that the other members of an object may have are taken; leave these members out";
+            return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
+        }
+        Ok(KeySpace::Few(left))
     }
 
     /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be told apart.
@@ -97,61 +123,6 @@ fn check_lexeme(exprs: &ExprSet, lexeme: ExprId) -> Result<(), GrammarError> {
     if is_dead {
         let message = "a key or a sign of an object or an array matches nothing; loosen it";
         return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
-    }
-    Ok(())
-}
-
-/// Checks what [`FreeMembers`] asks of its key: however it begins, infinitely many texts go on.
-///
-/// The residuals from which finitely many texts go on are a least fixed point: those whose derivatives are all such.
-/// Only the residual behind a whole key may be one.
-fn check_free_key(exprs: &ExprSet, key: ExprId) -> Result<(), GrammarError> {
-    let limit = |limit| GrammarError::limit("", limit);
-    let mut deriver = Deriver::new(Limits::default());
-    let root = deriver.exprs.import(exprs, key);
-    let mut index: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(root, 0)]);
-    let mut residuals = vec![root];
-    let mut users: Vec<Vec<usize>> = vec![Vec::new()];
-    let mut missing: Vec<usize> = vec![0];
-    let mut at = 0;
-    while at < residuals.len() {
-        if residuals.len() > MAX_RESIDUALS {
-            let message = format!(
-                "telling whether the other keys of an object never run out took more than {MAX_RESIDUALS} steps; \
-                 use a simpler key"
-            );
-            return Err(GrammarError::new(ErrorKind::Limit, "", message));
-        }
-        let derivatives = deriver.derivatives(residuals[at]).map_err(limit)?;
-        for &(_, rest) in derivatives.iter() {
-            if !deriver.is_live(rest).map_err(limit)? {
-                continue;
-            }
-            let next = *index.entry(rest).or_insert_with(|| {
-                residuals.push(rest);
-                users.push(Vec::new());
-                missing.push(0);
-                residuals.len() - 1
-            });
-            users[next].push(at);
-            missing[at] += 1;
-        }
-        at += 1;
-    }
-    let mut ready: Vec<usize> = (0..residuals.len()).filter(|&state| missing[state] == 0).collect();
-    while let Some(state) = ready.pop() {
-        if state == 0 || residuals[state] != ExprId::EMPTY {
-            let message = "the other keys of an object would run out: after some beginning, only finitely many keys go \
-                           on, and each may be used once only; let every key go on, as in \"\\\"\" [a-z]* \"\\\"\", or \
-                           describe the keys one by one with `optional`";
-            return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
-        }
-        for &user in &users[state] {
-            missing[user] -= 1;
-            if missing[user] == 0 {
-                ready.push(user);
-            }
-        }
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{Element, Items, Members, NodeId};
+use crate::grammar::{Element, Items, KeySpace, Members, NodeId};
 
 /// Most ways to share elements between counters that are looked at to tell whether an array can be completed.
 const MAX_SHARES: u64 = 10_000;
@@ -19,11 +19,17 @@ impl Members {
         let required = self.known.iter().filter(|known| known.required);
         let owed = self.free.iter().filter_map(|free| free.some);
         let needed = required.clone().count() + owed.clone().count();
-        let endless = self.free.iter().any(|free| is_alive(free.value) || free.some.is_some_and(&is_alive));
-        let available = self.known.iter().filter(|known| is_alive(known.value)).count();
+        let mut available = self.known.iter().filter(|known| is_alive(known.value)).count() as u64;
+        let mut endless = false;
+        for free in self.free.iter().filter(|free| is_alive(free.value) || free.some.is_some_and(&is_alive)) {
+            match free.space {
+                KeySpace::Few(count) => available += u64::from(count),
+                KeySpace::Endless | KeySpace::Uneven => endless = true,
+            }
+        }
         required.map(|known| known.value).chain(owed).all(&is_alive)
             && self.max.is_none_or(|max| needed <= max as usize && self.min <= max)
-            && (endless || self.min as usize <= available)
+            && (endless || u64::from(self.min) <= available)
     }
 }
 

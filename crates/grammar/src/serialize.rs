@@ -442,7 +442,10 @@ fn load_members(
         taken.sort_unstable();
         let value = nodes.get(value, list, at)?;
         let some = some.map(|some| nodes.get(some, list, at)).transpose()?;
-        free.push(FreeMembers { key, taken: taken.into(), value, some });
+        let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
+        let refused = |error| GrammarError { place: format!("#/members/{at}"), ..error };
+        let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
+        free.push(FreeMembers { key, space, taken: taken.into(), value, some });
     }
     let [empty, open, colon, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);

@@ -8,6 +8,7 @@ use stencilm_engine as engine;
 use crate::errors;
 use crate::grammar::Grammar;
 use crate::vocabulary::Vocabulary;
+use crate::watch;
 
 /// The attributes of `stencilm.limits.Limits` that bound a compiled grammar.
 #[derive(FromPyObject)]
@@ -19,6 +20,7 @@ pub struct Limits {
     stack_bytes: usize,
     lexicon_bytes: usize,
     mask_cache_bytes: usize,
+    milliseconds: u64,
 }
 
 impl From<Limits> for engine::Limits {
@@ -31,6 +33,7 @@ impl From<Limits> for engine::Limits {
             stack_bytes: limits.stack_bytes,
             lexicon_bytes: limits.lexicon_bytes,
             mask_cache_bytes: limits.mask_cache_bytes,
+            milliseconds: limits.milliseconds,
         }
     }
 }
@@ -46,7 +49,9 @@ impl CompiledGrammar {
     #[new]
     fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary, limits: Limits) -> PyResult<CompiledGrammar> {
         let (grammar, vocabulary) = (grammar.inner.clone(), vocabulary.inner.clone());
-        let inner = py.detach(|| engine::CompiledGrammar::with_limits(grammar, vocabulary, limits.into()));
+        let milliseconds = limits.milliseconds;
+        let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary, limits.into());
+        let inner = watch::over(py, milliseconds, compile)?;
         Ok(CompiledGrammar { inner: Arc::new(inner.map_err(|error| errors::compiling(py, error))?) })
     }
 

@@ -53,6 +53,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
             | EngineError::StacksTooCostly(_)
             | EngineError::CapturesTooCostly(_)
             | EngineError::UniqueTooCostly(_)
+            | EngineError::KeysTooCostly(_)
             | EngineError::TooManyWays(_),
         ) => "LimitExceeded",
         _ => "MatcherError",

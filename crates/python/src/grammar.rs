@@ -9,6 +9,7 @@ use stencilm_grammar::{
 };
 
 use crate::errors;
+use crate::watch;
 
 /// Keyword, place, note.
 type Row = (String, String, String);
@@ -23,7 +24,8 @@ pub struct Grammar {
 impl Grammar {
     #[staticmethod]
     #[pyo3(signature = (schema, *, any_whitespace, indent, separators, strict_mode, max_whitespace, property_order,
-                        spelling, on_unsupported, documents, max_bytes, max_expressions))]
+                        spelling, formats, on_unsupported, documents, max_bytes, max_expressions,
+                        milliseconds))]
     #[expect(clippy::too_many_arguments, reason = "the options of the public call, one by one")]
     fn from_json_schema(
         py: Python<'_>,
@@ -35,10 +37,12 @@ impl Grammar {
         max_whitespace: Option<u32>,
         property_order: &str,
         spelling: &str,
+        formats: &str,
         on_unsupported: &str,
         documents: Vec<(String, String)>,
         max_bytes: usize,
         max_expressions: usize,
+        milliseconds: u64,
     ) -> PyResult<Grammar> {
         let options = JsonSchemaOptions {
             any_whitespace,
@@ -48,12 +52,13 @@ impl Grammar {
             max_whitespace,
             any_order: one_of("property_order", property_order, [("declared", false), ("any", true)])?,
             spelling: one_of("spelling", spelling, [("natural", Spelling::Natural), ("any", Spelling::Any)])?,
+            enforce_formats: one_of("formats", formats, [("enforced", true), ("annotation", false)])?,
             relax: one_of("on_unsupported", on_unsupported, [("error", false), ("relax", true)])?,
             documents,
             max_bytes,
             max_exprs: max_expressions,
         };
-        let result = py.detach(|| grammar::from_json_schema(schema, &options));
+        let result = watch::over(py, milliseconds, || grammar::from_json_schema(schema, &options))?;
         Grammar::wrap(py, result)
     }
 

@@ -9,6 +9,7 @@ mod grammar;
 mod index;
 mod matcher;
 mod vocabulary;
+mod watch;
 
 use pyo3::prelude::*;
 

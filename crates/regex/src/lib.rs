@@ -16,6 +16,7 @@ mod saturate;
 mod shortest;
 mod split;
 pub mod syntax;
+mod watch;
 
 pub use arena::SharedExprs;
 pub use byteset::ByteSet;
@@ -30,3 +31,4 @@ pub use split::{Group, split};
 pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
+pub use watch::{Watch, check as check_time};

@@ -1,5 +1,7 @@
 //! How much work and memory an expression may cost before it is refused.
 
+use crate::watch::check;
+
 /// A bound was reached. The text says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitExceeded {
@@ -12,6 +14,12 @@ pub enum LimitExceeded {
     /// The automaton has too many states.
     #[error("the automaton needs more than {0} states; simplify the expression")]
     States(usize),
+    /// It took too long.
+    #[error("the operation took more than {0} ms; simplify what it works on")]
+    Time(u64),
+    /// Whoever asked for it does not want it any more.
+    #[error("the operation was interrupted; ask again where it is still wanted")]
+    Interrupted,
 }
 
 /// Bounds on derived expressions, on the search for emptiness, and on automaton states.
@@ -33,10 +41,12 @@ impl Default for Limits {
 
 impl Limits {
     pub(crate) fn check_exprs(&self, count: usize) -> Result<(), LimitExceeded> {
+        check()?;
         if count > self.max_exprs { Err(LimitExceeded::Expressions(self.max_exprs)) } else { Ok(()) }
     }
 
     pub(crate) fn check_search(&self, count: usize) -> Result<(), LimitExceeded> {
+        check()?;
         if count > self.max_search { Err(LimitExceeded::Search(self.max_search)) } else { Ok(()) }
     }
 

@@ -108,6 +108,35 @@ fn classes_of_others_have_values_and_names_of_their_own() {
 }
 
 #[test]
+fn keys_that_run_out_lead_to_no_dead_end() {
+    let grammar = r#"root ::= %object { others = "\"" [ab]{2} "\"": "1"; }"#;
+    let full = r#"{"aa":1,"ab":1,"ba":1,"bb":1}"#;
+    check(grammar, &["{}", full], &[r#"{"aa":1,"ab":1,"aa":1}"#]);
+    // Behind both keys that begin with it, the letter cannot come a third time; and nothing behind all of them.
+    dies_at(grammar, r#"{"aa":1,"ab":1,"a"#, 16);
+    dies_at(grammar, r#"{"aa":1,"aa"#, 10);
+    dies_at(grammar, r#"{"aa":1,"ab":1,"ba":1,"bb":1,"#, 28);
+    // Names count, however they are spelled.
+    let grammar = r#"root ::= %object {
+        optional "ab": "2"; others = "\"" [ab] ("b" | "\\u0062") "\"": "1";
+    }"#;
+    check(grammar, &[r#"{"ab":2,"bb":1}"#, r#"{"b\u0062":1}"#], &[r#"{"bb":1,"ab":2}"#, r#"{"a\u0062":1}"#]);
+    dies_at(grammar, r#"{"ab":2,"a"#, 9);
+    dies_at(grammar, r#"{"b\u0062":1,"b"#, 12);
+    dies_at(grammar, r#"{"bb":1,"#, 7);
+    // What is left of the keys is what may still be counted.
+    let grammar = r#"root ::= %object {
+        count {3,}; optional "x": "2"; optional "y": "2"; others = "\"" [ab] "\"": "1";
+    }"#;
+    check(grammar, &[r#"{"x":2,"a":1,"b":1}"#, r#"{"x":2,"y":2,"b":1}"#], &[r#"{"a":1,"b":1}"#]);
+    dies_at(grammar, r#"{"a"#, 2);
+    // Many keys, and still an end to each.
+    let grammar = r#"root ::= %object { others = "\"" [a-z]{9} "\"": "1"; }"#;
+    dies_at(grammar, r#"{"abcdefghi":1,"abcdefghi"#, 24);
+    dies_at(grammar, r#"{"abcdefghi":1,"abcdefghj":1,"abcdefghi"#, 38);
+}
+
+#[test]
 fn elements_are_counted_by_kind() {
     let grammar = r#"root ::= %array { count {2,4}; contains c {1,2}; place: "9"; rest: [1-4]; rest c: [5-8]; }"#;
     check(grammar, &["[9,5]", "[9,1,5]", "[9,5,6,1]"], &["[9]", "[5,9]", "[9,1]", "[9,5,6,7]", "[9,1,2,5,3]"]);

@@ -36,7 +36,8 @@ fn free_object(taken: Option<&str>) -> Grammar {
     let one = exprs.literal(b"1");
     let value = builder.lexeme(one);
     let surface = Surface { empty, open, colon, item, close };
-    let free = FreeMembers { key, taken: taken.into_iter().map(Box::from).collect(), value, some: None };
+    let space = builder.key_space(key, &[]).expect("keys have values");
+    let free = FreeMembers { key, space, taken: taken.into_iter().map(Box::from).collect(), value, some: None };
     let members = Members { known: vec![], ordered: 0, free: vec![free], min: 0, max: None, surface };
     let root = builder.object(members);
     builder.finish(root, Report::default()).expect("an object matches")

@@ -7,6 +7,7 @@ use super::SyntaxError;
 use super::lower::Terminals;
 use super::tree::{Object, Others, PartId};
 use crate::builder::GrammarBuilder;
+use crate::error::GrammarError;
 use crate::grammar::{FreeMembers, KnownMember, Members, NodeId, Surface};
 use crate::json_schema;
 use crate::objects::ObjectChecks;
@@ -64,6 +65,7 @@ pub(crate) fn members(
         let value = nodes[member.value.index()];
         known.push(KnownMember { name: member.name.clone(), key, value, required: member.required });
     }
+    let refused = |error: GrammarError| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) };
     let mut free = Vec::with_capacity(object.others.len());
     for Others { key, taken, value, some } in &object.others {
         let key = match given(builder, *key)? {
@@ -76,15 +78,14 @@ pub(crate) fn members(
         };
         names.sort_unstable();
         names.dedup();
+        let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
         let taken = names.into_iter().map(Box::from).collect();
         let node = |part: &PartId| nodes[part.index()];
-        free.push(FreeMembers { key, taken, value: node(value), some: some.as_ref().map(node) });
+        free.push(FreeMembers { key, space, taken, value: node(value), some: some.as_ref().map(node) });
     }
     let ordered = object.ordered.unwrap_or(known.len());
     let (min, max) = object.count.unwrap_or((0, None));
     let members = Members { known, ordered, free, min, max, surface };
-    checks
-        .check(&builder.exprs, &members)
-        .map_err(|error| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) })?;
+    checks.check(&builder.exprs, &members).map_err(refused)?;
     Ok(members)
 }

@@ -45,7 +45,7 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
         steps.extend([Step::Owned(entry), Step::Text(" = "), Step::Expr(*key)]);
         steps.extend(value(*node));
     }
-    for FreeMembers { key, taken, value: node, some } in free {
+    for FreeMembers { key, taken, value: node, some, space: _ } in free {
         let mut entry = "  taken".to_string();
         for name in taken {
             entry.push(' ');

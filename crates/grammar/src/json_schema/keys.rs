@@ -14,19 +14,21 @@ use super::merge::{KeyRule, Keys, Known, Merged, merge, with};
 use super::parse::parse;
 use super::schema::{Keyword, SchemaId, Types};
 use super::strings::quote;
-use super::validate::spelled;
-use super::words::{Words, words};
 use crate::error::{ErrorKind, GrammarError};
+use crate::grammar::KeySpace;
+use crate::key_space::{canonical_keys, is_key, key_space};
 
 /// Most classes of keys of one object.
 const MAX_CLASSES: usize = 64;
 /// Most keys of a class that become known members.
-const MAX_WORDS: usize = 2_000;
+const MAX_NAMED: u32 = 2_000;
 
 /// Keys that no `properties` name.
 pub(super) struct KeyClass {
     /// A key as it is written.
     pub(super) key: ExprId,
+    /// How many there are; known keys among them are counted.
+    pub(super) space: KeySpace,
     /// All that is asked of its value.
     pub(super) value: Vec<Term>,
     /// Which of the things asked of at least one member may be met here.
@@ -105,7 +107,7 @@ impl<'a> Lowering<'a> {
                 rules.some.iter().map(|(applies, _)| self.holds(applies, &matched, None) == Some(true)).collect();
             match classes.iter_mut().find(|class| class.value == value && class.some == some) {
                 Some(class) => class.key = self.builder.exprs.or(&[class.key, key]),
-                None => classes.push(KeyClass { key, value, some }),
+                None => classes.push(KeyClass { key, space: KeySpace::Endless, value, some }),
             }
         }
         if rules.names.is_some() || !rules.tests.list.is_empty() {
@@ -258,10 +260,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether a key is a text of an expression, however it is written there.
-    fn is_spelled(&mut self, key: ExprId, name: &str) -> Result<bool, GrammarError> {
+    pub(super) fn is_spelled(&mut self, key: ExprId, name: &str) -> Result<bool, GrammarError> {
         let copy = self.checker.exprs.import(&self.builder.exprs, key);
-        let text = format!("\"{}\"", spelled(name));
-        self.checker.matches(copy, text.as_bytes()).map_err(|limit| GrammarError::limit("", limit))
+        is_key(&mut self.checker, copy, name).map_err(|limit| GrammarError::limit("", limit))
     }
 
     /// All keys by which of the tests they pass.
@@ -315,27 +316,26 @@ impl<'a> Lowering<'a> {
             if !live {
                 continue;
             }
-            let found = words(&mut self.checker, copy, MAX_WORDS)
+            let found = key_space(&mut self.checker, copy)
                 .map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
-            match found {
-                Words::Endless => kept.push(class),
-                Words::Few(texts) => {
-                    let mut names: Vec<Box<str>> = texts.iter().filter_map(|text| read_key(text)).collect();
-                    names.sort_unstable();
-                    names.dedup();
-                    for name in names {
-                        if known.iter().all(|other| other.name != name) {
-                            let member = Known { value: class.value.clone(), ..Known::default() };
-                            known.push(KnownKey { name, known: member, some: class.some.clone() });
-                        }
-                    }
-                }
-                Words::Uneven => {
-                    let keyword = if self.speaks_of_patterns(at) { "patternProperties" } else { "propertyNames" };
-                    let reason = "after some beginning only finitely many keys fit, and each may be used once only; \
-                                  let every key go on, or name the keys in properties";
-                    self.relax(at, keyword, reason)?;
-                    kept.push(class);
+            let Some(space) = found else {
+                let message = format!(
+                    "{}: telling how many keys fit all patterns took too long; use simpler ones, or name the keys in \
+                     properties",
+                    self.speaks_of(at)
+                );
+                return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message));
+            };
+            if !matches!(space, KeySpace::Few(..=MAX_NAMED)) {
+                kept.push(KeyClass { space, ..class });
+                continue;
+            }
+            let texts = canonical_keys(&mut self.checker, copy)
+                .map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
+            for name in texts.iter().filter_map(|text| read_key(text)) {
+                if known.iter().all(|other| other.name != name) {
+                    let member = Known { value: class.value.clone(), ..Known::default() };
+                    known.push(KnownKey { name, known: member, some: class.some.clone() });
                 }
             }
         }
@@ -343,8 +343,10 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn speaks_of_patterns(&self, at: SchemaId) -> bool {
-        self.schemas.get(at).keywords.iter().any(|keyword| matches!(keyword, Keyword::PatternProperties(_)))
+    /// The keyword to blame for what keys are like.
+    fn speaks_of(&self, at: SchemaId) -> &'static str {
+        let patterns = |keyword: &Keyword| matches!(keyword, Keyword::PatternProperties(_));
+        if self.schemas.get(at).keywords.iter().any(patterns) { "patternProperties" } else { "propertyNames" }
     }
 }
 

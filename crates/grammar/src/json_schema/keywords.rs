@@ -24,24 +24,25 @@ const MAX_SCHEMAS: usize = 1_000_000;
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] for a value that its keyword does not allow, [`ErrorKind::Limit`] for an absurd number.
-pub(super) fn read<'t>(document: &'t Document<'t>) -> Result<Schemas<'t>, GrammarError> {
-    Ok(read_values(document, &[document.root()])?.0)
+pub(super) fn read<'t>(document: &'t Document<'t>, enforce_formats: bool) -> Result<Schemas<'t>, GrammarError> {
+    Ok(read_values(document, &[document.root()], enforce_formats)?.0)
 }
 
 /// The schemas of these values of a document, and those that they lead to, all in one; with the ids of the former.
 pub(super) fn read_values<'t>(
     document: &'t Document<'t>,
     values: &[JsonId],
+    enforce_formats: bool,
 ) -> Result<(Schemas<'t>, Vec<SchemaId>), GrammarError> {
     let main = draft_of(document, document.root()).unwrap_or(Draft::Unnamed);
     let drafts = document.roots.iter().map(|&(root, _)| draft_of(document, root).unwrap_or(main)).collect();
     let refs = Refs::new(document, drafts);
-    let mut reading = Reading::default();
+    let mut reading = Reading { enforce_formats, ..Reading::default() };
     reading.read(document, &refs, values)?;
     if reading.is_dynamic {
         let scopes = Scopes::new(refs.resources());
         if scopes.outermost() > 0 {
-            reading = Reading { scopes, ..Reading::default() };
+            reading = Reading { scopes, enforce_formats, ..Reading::default() };
             reading.read(document, &refs, values)?;
         }
     }
@@ -60,6 +61,7 @@ struct Reading<'t> {
     list: Vec<Schema<'t>>,
     /// Whether a reference may mean one schema or another.
     is_dynamic: bool,
+    enforce_formats: bool,
 }
 
 impl<'t> Reading<'t> {
@@ -102,6 +104,7 @@ impl<'t> Reading<'t> {
                 schema: Schema::default(),
                 inner: &mut work,
                 is_dynamic: false,
+                enforce_formats: self.enforce_formats,
             };
             reader.schema()?;
             let Reader { schema, is_dynamic, .. } = reader;
@@ -124,6 +127,7 @@ pub(super) struct Reader<'t, 'r> {
     /// Schemas found inside, still to be read.
     pub(super) inner: &'r mut Vec<SchemaId>,
     pub(super) is_dynamic: bool,
+    enforce_formats: bool,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -301,6 +305,10 @@ impl<'t> Reader<'t, '_> {
         let Json::String(name) = self.document.get(value) else {
             return Err(self.wrong("format", value, "a string"));
         };
+        if !self.enforce_formats {
+            self.annotate("format", "formats are annotations, as the caller asked");
+            return Ok(None);
+        }
         if let Some(format) = Format::ALL.into_iter().find(|format| format.name() == &**name) {
             return Ok(Some(format));
         }

@@ -133,6 +133,7 @@ impl<'a> Lowering<'a> {
             return Ok(known);
         }
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
+        self.normal.check_time(at)?;
         let alternatives = self.normal.alternatives(all)?;
         self.lowered += alternatives.iter().map(|alternative| 1 + alternative.len()).sum::<usize>();
         if self.lowered > MAX_LOWERED {

@@ -41,11 +41,11 @@ mod surface;
 mod uri;
 mod validate;
 mod vocabulary;
-mod words;
 
 pub use canonical::canonical_json;
 pub use common::common_exprs;
 pub(crate) use parse::{MAX_BYTES, parse};
+pub(crate) use validate::spelled;
 
 use stencilm_regex::{ExprId, ExprSet};
 
@@ -83,6 +83,8 @@ pub struct JsonSchemaOptions {
     pub any_order: bool,
     /// Which texts of a valid value belong.
     pub spelling: Spelling,
+    /// Whether formats are enforced; where not they are annotations.
+    pub enforce_formats: bool,
     /// Whether what is not supported is left out and reported, where that only allows more.
     pub relax: bool,
     /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
@@ -103,6 +105,7 @@ impl Default for JsonSchemaOptions {
             max_whitespace: Some(64),
             any_order: false,
             spelling: Spelling::Natural,
+            enforce_formats: true,
             relax: false,
             documents: Vec::new(),
             max_bytes: parse::MAX_BYTES,
@@ -118,7 +121,7 @@ impl Default for JsonSchemaOptions {
 /// [`ErrorKind::Unsatisfiable`] when it has no instance, [`ErrorKind::Limit`] when it is too large.
 pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     let document = parse::parse(schema, &options.documents, options.max_bytes)?;
-    let schemas = keywords::read(&document)?;
+    let schemas = keywords::read(&document, options.enforce_formats)?;
     lower::Lowering::new(&schemas, options)?.grammar()
 }
 
@@ -133,7 +136,7 @@ pub(crate) fn from_values(
     values: &[document::JsonId],
     options: &JsonSchemaOptions,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
-    let (schemas, roots) = keywords::read_values(document, values)?;
+    let (schemas, roots) = keywords::read_values(document, values, options.enforce_formats)?;
     lower::Lowering::new(&schemas, options)?.together(&roots)
 }
 

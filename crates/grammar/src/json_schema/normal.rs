@@ -8,11 +8,13 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::check_time;
 
 use super::atoms::{Atom, Term};
 use super::document::JsonId;
 use super::elements::evaluated;
 use super::negation::{Factor, Piece, Plan, Way};
+use super::overlap::Patterns;
 use super::schema::{Keyword, SchemaId, Schemas, Types};
 use crate::error::{ErrorKind, GrammarError};
 
@@ -97,6 +99,8 @@ pub(super) struct Normal<'a> {
     looks: usize,
     /// How many terms were looked at to prove that nothing fits.
     pub(super) proofs: usize,
+    /// Patterns that were held against values and each other, where there was one.
+    pub(super) patterns: Option<Patterns<'a>>,
 }
 
 impl<'a> Normal<'a> {
@@ -113,6 +117,7 @@ impl<'a> Normal<'a> {
             any: Vec::new(),
             looks: 0,
             proofs: 0,
+            patterns: None,
         }
     }
 
@@ -460,8 +465,14 @@ impl<'a> Normal<'a> {
         Ok(product)
     }
 
+    /// Whether there is time left.
+    pub(super) fn check_time(&self, at: SchemaId) -> Result<(), GrammarError> {
+        check_time().map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
+    }
+
     /// Counts a close look.
     pub(super) fn look(&mut self, at: SchemaId, all: &Conjunction) -> Result<(), GrammarError> {
+        self.check_time(at)?;
         self.looks += 1 + all.len();
         if self.looks > MAX_LOOKS { Err(self.too_many(at)) } else { Ok(()) }
     }
@@ -500,6 +511,7 @@ impl<'a> Normal<'a> {
             let mut sum = Sum::default();
             let mut impossible = None;
             for left in product.iter() {
+                self.check_time(at)?;
                 for right in factor.iter() {
                     let both = joined(left, right);
                     if self.is_contradiction(&both) {

@@ -7,7 +7,7 @@ use super::lower::Lowering;
 use super::merge::{Clash, KeyRule, Merged, with};
 use super::schema::SchemaId;
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{FreeMembers, KnownMember, Members, NodeId};
+use crate::grammar::{FreeMembers, KeySpace, KnownMember, Members, NodeId};
 
 /// Most ways to meet everything that is asked of at least one member.
 const MAX_WITNESSES: usize = 256;
@@ -16,7 +16,11 @@ const MAX_WITNESSES: usize = 256;
 #[derive(Clone, Copy, PartialEq)]
 enum Witness {
     Known(usize),
-    Class(usize),
+    /// One of the members of a class; members of other numbers are others.
+    Class {
+        index: usize,
+        copy: usize,
+    },
 }
 
 impl<'a> Lowering<'a> {
@@ -42,7 +46,7 @@ impl<'a> Lowering<'a> {
             let is_free = !merged.closed
                 && !merged.free.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
             let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
-            let class = Class { key, value: &merged.free, some: None };
+            let class = Class { key, space: KeySpace::Endless, value: &merged.free, some: None };
             return self.members(merged, &known, if is_free { std::slice::from_ref(&class) } else { &[] }, at, depth);
         }
         let plan = self.key_plan(merged, at)?;
@@ -79,14 +83,20 @@ impl<'a> Lowering<'a> {
             let known = plan.known.iter().enumerate().filter(|(_, key)| key.some[place] && can_be(key));
             let known = known.map(|(index, _)| Witness::Known(index));
             let classes = plan.classes.iter().enumerate().filter(|(_, class)| class.some[place]);
-            let options: Vec<Witness> = known.chain(classes.map(|(index, _)| Witness::Class(index))).collect();
-            let mut next = Vec::with_capacity(choices.len() * options.len());
+            let fixed: Vec<Witness> = known.collect();
+            let classes: Vec<usize> = classes.map(|(index, _)| index).collect();
+            let mut next = Vec::with_capacity(choices.len() * (fixed.len() + classes.len()));
             for choice in &choices {
-                for &option in &options {
-                    if matches!(option, Witness::Class(_)) && choice.contains(&option) {
-                        self.refuse_two(rule)?;
-                        // Left out, what the second asks only allows more.
-                    }
+                // One of those that are asked for something already, or one more.
+                let of_classes = classes.iter().flat_map(|&class| {
+                    let asked = choice
+                        .iter()
+                        .filter(|witness| matches!(witness, Witness::Class { index, .. } if *index == class));
+                    let copies =
+                        asked.map(|witness| if let Witness::Class { copy, .. } = witness { copy + 1 } else { 0 });
+                    (0..=copies.max().unwrap_or(0)).map(move |copy| Witness::Class { index: class, copy })
+                });
+                for option in fixed.iter().copied().chain(of_classes) {
                     next.push(choice.iter().copied().chain([option]).collect());
                 }
             }
@@ -100,12 +110,6 @@ impl<'a> Lowering<'a> {
             choices = next;
         }
         Ok(choices)
-    }
-
-    fn refuse_two(&mut self, rule: &KeyRule) -> Result<(), GrammarError> {
-        let reason = "two things are asked of at least one of the members that no property names, each perhaps of another \
-                      one, which is not supported; negate one of them at a time, or name the keys in properties";
-        self.relax(rule.at, "not", reason)
     }
 
     fn with_witnesses(
@@ -138,17 +142,32 @@ impl<'a> Lowering<'a> {
                 is_declared: key.known.is_declared,
             })
             .collect();
-        let mut somes: Vec<Option<Vec<Term>>> = Vec::with_capacity(plan.classes.len());
-        for (index, KeyClass { value, .. }) in plan.classes.iter().enumerate() {
-            let asked = asked(Witness::Class(index));
-            // Of two, which are relaxed, the first stays.
-            somes.push(asked.first().map(|rule| rule.value.into_iter().fold(value.clone(), with)));
+        // A class stands there once for each of its members that is asked for something.
+        let mut somes: Vec<(usize, Option<Vec<Term>>)> = Vec::with_capacity(plan.classes.len());
+        for (index, KeyClass { value, space, .. }) in plan.classes.iter().enumerate() {
+            let mut copy = 0;
+            loop {
+                let asked = asked(Witness::Class { index, copy });
+                let is_few = matches!(space, KeySpace::Few(_));
+                if let Some(rule) = asked.first().filter(|_| is_few) {
+                    let reason = "one of few keys that no property names must have a value that fails what is negated here, \
+                                  which is not supported; name the keys in properties";
+                    self.relax(rule.at, "not", reason)?;
+                }
+                if copy > 0 && (asked.is_empty() || is_few) {
+                    break;
+                }
+                let some = asked.iter().filter_map(|rule| rule.value).fold(value.clone(), with);
+                somes.push((index, (!asked.is_empty() && !is_few).then_some(some)));
+                copy += 1;
+            }
         }
-        let classes: Vec<Class> = plan
-            .classes
+        let classes: Vec<Class> = somes
             .iter()
-            .zip(&somes)
-            .map(|(class, some)| Class { key: class.key, value: &class.value, some: some.as_deref() })
+            .map(|(index, some)| {
+                let KeyClass { key, space, value, .. } = &plan.classes[*index];
+                Class { key: *key, space: *space, value, some: some.as_deref() }
+            })
             .collect();
         self.members(merged, &known, &classes, at, depth)
     }
@@ -189,12 +208,21 @@ impl<'a> Lowering<'a> {
             taken.sort_unstable();
             let taken: Box<[Box<str>]> = taken.into();
             for class in classes {
+                let mut space = class.space;
+                if let KeySpace::Few(count) = &mut space {
+                    for member in known {
+                        *count -= u32::from(self.is_spelled(class.key, member.name)?);
+                    }
+                    if *count == 0 {
+                        continue;
+                    }
+                }
                 let some = match class.some {
                     Some(some) => Some(self.value(some, depth + 1)?),
                     None => None,
                 };
                 let value = self.value(class.value, depth + 1)?;
-                free.push(FreeMembers { key: class.key, taken: taken.clone(), value, some });
+                free.push(FreeMembers { key: class.key, space, taken: taken.clone(), value, some });
             }
         }
         if free.is_empty() && members.len() < merged.min_members as usize {
@@ -230,6 +258,7 @@ struct Member<'k> {
 /// Members that may come, by a class of keys.
 struct Class<'k> {
     key: stencilm_regex::ExprId,
+    space: KeySpace,
     value: &'k [Term],
     some: Option<&'k [Term]>,
 }

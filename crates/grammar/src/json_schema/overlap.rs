@@ -4,21 +4,44 @@
 //! required member (the usual discriminator). That is sound and not complete: where it is not proven, the normal form has
 //! the negation of the other branch.
 
+use rustc_hash::FxHashMap;
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::{Deriver, ExprId, Limits};
+
 use super::atoms::{Atom, Term};
-use super::merge::merge;
+use super::document::{Json, JsonId};
+use super::merge::{Merged, merge};
 use super::normal::{Conjunction, Goal, Mode, Normal, Overlaps, joined};
 use super::schema::{SchemaId, Types};
 use crate::error::GrammarError;
 
 /// Most pairs of alternatives compared for one `oneOf`; beyond, branches are taken to overlap.
 const MAX_PAIRS: usize = 100_000;
+/// Most patterns held against each other, and most steps to find a string that meets them all.
+const MAX_PATTERNS: usize = 8;
+const MAX_SEARCH: usize = 500;
+/// Most values of an `enum` held against patterns.
+const MAX_VALUES: usize = 64;
 /// How deep a clash is looked for.
 const MAX_LEVEL: usize = 2;
 
 /// Most terms that are looked at for all proofs that nothing fits: past that nothing is taken to be proven.
 const MAX_PROOFS: usize = 300_000;
 
-impl Normal<'_> {
+/// Patterns as expressions over characters, to tell what excludes each other.
+pub(super) struct Patterns<'a> {
+    deriver: Deriver,
+    known: FxHashMap<&'a str, Option<ExprId>>,
+}
+
+impl Default for Patterns<'_> {
+    fn default() -> Self {
+        let limits = Limits { max_search: MAX_SEARCH, ..Limits::default() };
+        Patterns { deriver: Deriver::new(limits), known: FxHashMap::default() }
+    }
+}
+
+impl<'a> Normal<'a> {
     /// For every branch of a `oneOf` the other ones that may hold together with it. The loose forms of all are known.
     pub(super) fn find_overlaps(&mut self, id: SchemaId, branches: &[SchemaId]) -> Result<Overlaps, GrammarError> {
         let own: Conjunction = if self.schemas.get(id).constrains() { [Atom::Own(id)].into() } else { [].into() };
@@ -40,6 +63,7 @@ impl Normal<'_> {
                 'pairs: for (a, a_types) in left_form {
                     for (b, b_types) in right_form {
                         pairs += 1;
+                        self.check_time(id)?;
                         if pairs > MAX_PAIRS || (a_types.meets(*b_types) && !self.is_empty(&joined(a, b), MAX_LEVEL)?) {
                             apart = false;
                             break 'pairs;
@@ -62,7 +86,7 @@ impl Normal<'_> {
             return Ok(false);
         }
         let merged = merge(self, all);
-        if merged.is_impossible() {
+        if merged.is_impossible() || self.no_value_fits(&merged) || self.no_string_fits(&merged) {
             return Ok(true);
         }
         if level == 0 || merged.types != Types::OBJECT {
@@ -82,5 +106,58 @@ impl Normal<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether there are few values, and each is a string that fails a pattern or a bound on its length.
+    fn no_value_fits(&mut self, merged: &Merged) -> bool {
+        let Some(values) = merged.values.as_ref().filter(|values| values.value.len() <= MAX_VALUES) else {
+            return false;
+        };
+        if merged.patterns.is_empty() && merged.min_length == 0 && merged.max_length.is_none() {
+            return false;
+        }
+        let document = self.schemas.document;
+        values.value.iter().all(|&value| match document.get(value) {
+            Json::String(text) => {
+                let length = text.chars().count();
+                let fits =
+                    length >= merged.min_length as usize && merged.max_length.is_none_or(|max| length <= max as usize);
+                !fits || merged.patterns.iter().any(|pattern| self.matches(pattern.value, text) == Some(pattern.fails))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a string has a match of a pattern; `None` where that is too much to tell.
+    fn matches(&mut self, pattern: JsonId, text: &str) -> Option<bool> {
+        let expr = self.pattern_texts(pattern)?;
+        self.pattern_deriver().matches(expr, text.as_bytes()).ok()
+    }
+
+    /// Whether it is certain that no string meets all patterns.
+    fn no_string_fits(&mut self, merged: &Merged) -> bool {
+        if merged.types != Types::STRING || merged.patterns.len() < 2 || merged.patterns.len() > MAX_PATTERNS {
+            return false;
+        }
+        let mut all = Vec::with_capacity(merged.patterns.len());
+        for pattern in &merged.patterns {
+            let Some(texts) = self.pattern_texts(pattern.value) else { return false };
+            all.push(if pattern.fails { self.pattern_deriver().exprs.not(texts) } else { texts });
+        }
+        let deriver = self.pattern_deriver();
+        let all = deriver.exprs.and(&all);
+        deriver.is_live(all) == Ok(false)
+    }
+
+    fn pattern_deriver(&mut self) -> &mut Deriver {
+        &mut self.patterns.get_or_insert_default().deriver
+    }
+
+    /// The strings with a match of a pattern; `None` where it is not understood.
+    fn pattern_texts(&mut self, pattern: JsonId) -> Option<ExprId> {
+        let Json::String(pattern) = self.schemas.document.get(pattern) else { return None };
+        let Patterns { deriver, known } = self.patterns.get_or_insert_default();
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
+        *known.entry(pattern).or_insert_with(|| parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).ok())
     }
 }

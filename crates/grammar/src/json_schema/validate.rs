@@ -213,12 +213,17 @@ fn outside(number: &Decimal, merged: &Merged) -> Option<String> {
 }
 
 /// A spelling between the quotes that belongs to both alphabets.
-pub(super) fn spelled(text: &str) -> String {
+pub(crate) fn spelled(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '"' => spelled.push_str("\\\""),
             '\\' => spelled.push_str("\\\\"),
+            '\x08' => spelled.push_str("\\b"),
+            '\x0c' => spelled.push_str("\\f"),
+            '\n' => spelled.push_str("\\n"),
+            '\r' => spelled.push_str("\\r"),
+            '\t' => spelled.push_str("\\t"),
             '\0'..='\x1f' => spelled.push_str(&format!("\\u{:04x}", u32::from(character))),
             other => spelled.push(other),
         }

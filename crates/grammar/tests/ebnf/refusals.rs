@@ -69,14 +69,22 @@ fn what_matches_nothing() {
 
 #[test]
 fn keys_that_run_out() {
-    let words = "would run out";
-    let text = |key: &str| format!("root ::= %object {{ others = {key} : \"1\"; }}");
-    for key in ["\"\\\"a\\\"\"", "\"\\\"\" [a-z]{0,5} \"\\\"\"", "\"\\\"\" (\"a\"* | \"b\") \"\\\"\""] {
-        refused(&text(key), ErrorKind::Unsupported, "line 1, column 10", words);
+    let text = |rest: &str| format!(r#"root ::= %object {{ others = "\"" {rest}; }}"#);
+    for rest in [
+        r#""a\"": "1""#,
+        r#"[a-z]{0,5} "\"": "1""#,
+        r#"("a"* | "b") "\"": "1""#,
+        r#"[a-z]* "\"": "1""#,
+        r#"[a-z]{9} "\"": "1"; some: "2""#,
+    ] {
+        Grammar::from_ebnf(&text(rest), "root").expect(rest);
     }
-    for key in ["\"\\\"\" [a-z]* \"\\\"\"", "\"\\\"x-\" [a-z]{3,} \"\\\"\""] {
-        Grammar::from_ebnf(&text(key), "root").expect(key);
-    }
+    refused(&text(r#"[ab] "\"": "1"; some: "2""#), ErrorKind::Unsupported, "line 1, column 10", "only few keys");
+    let all_taken = r#"root ::= %object { taken "a" "b"; others = "\"" [ab] "\"": "1"; }"#;
+    refused(all_taken, ErrorKind::Unsatisfiable, "line 1, column 10", "are taken");
+    // Three keys are too few for four members.
+    let too_many = r#"root ::= %object { count {4,}; others = "\"" [a-c] "\"": "1"; }"#;
+    refused(too_many, ErrorKind::Unsatisfiable, "", "nothing can match");
 }
 
 #[test]

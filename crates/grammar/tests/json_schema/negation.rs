@@ -34,6 +34,45 @@ fn negation_reaches_every_leaf() {
 }
 
 #[test]
+fn several_members_may_be_the_reasons() {
+    let twice = r#"{"allOf":[{"not":{"additionalProperties":{"type":"string"}}},{"not":{"additionalProperties":{"type":"integer"}}}]}"#;
+    let together =
+        ["{\"a\":null}", "{\"a\":1,\"b\":null,\"c\":2}", "!{}", "!{\"a\":1}", "!{\"a\":\"x\"}", "!{\"a\":1,\"b\":2}"];
+    check(twice, &together);
+    check(twice, &["{\"a\":1,\"b\":\"x\"}", "{\"a\":\"x\",\"b\":\"x\",\"c\":1}"]);
+    let alone = format!("{{\"allOf\":[{twice}],\"maxProperties\":1}}");
+    check(&alone, &["{\"a\":null}", "{\"a\":1.5}", "!{\"a\":1}", "!{\"a\":1,\"b\":\"x\"}"]);
+    check(
+        r#"{"allOf":[{"not":{"patternProperties":{"^a":{"type":"null"}}}},{"not":{"propertyNames":{"pattern":"b$"}}}]}"#,
+        &["{\"a\":1}", "{\"ab\":1,\"c\":2}", "!{\"ab\":1}", "!{\"c\":1}", "!{\"a\":null}"],
+    );
+}
+
+#[test]
+fn keys_that_run_out() {
+    let nine = r#"{"patternProperties":{"^[a-z]{9}$":{"type":"integer"}},"additionalProperties":false}"#;
+    check(
+        nine,
+        &[
+            "{}",
+            "{\"abcdefghi\":1,\"abcdefghj\":2}",
+            "!{\"abcdefghi\":1,\"abcdefghi\":2}",
+            "!{\"abc\":1}",
+            "!{\"abcdefghi\":\"\"}",
+        ],
+    );
+    let digits = r#"{"type":"object","patternProperties":{"^[0-9]{4}$":{"type":"integer"}},"additionalProperties":false,"minProperties":MIN}"#;
+    check(&digits.replace("MIN", "2"), &["{\"0000\":1,\"0001\":2}", "!{\"0000\":1}"]);
+    grammar(&digits.replace("MIN", "10000"), "");
+    let error = from_json_schema(&digits.replace("MIN", "10001"), &JsonSchemaOptions::default()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsatisfiable, "{error}");
+    check(
+        r#"{"propertyNames":{"minLength":1,"maxLength":2}}"#,
+        &["{\"a\":1,\"😀b\":2}", "!{\"\":1}", "!{\"abc\":1}", "[]"],
+    );
+}
+
+#[test]
 fn conditions_and_dependencies() {
     let condition = r#"{"if":{"properties":{"k":{"const":"a"}},"required":["k"]},"then":{"required":["v"]},"else":{"required":["w"]}}"#;
     check_with(

@@ -1,0 +1,118 @@
+//! A deadline for what a thread is doing, and a way to interrupt it.
+//!
+//! Everything that may take long comes by [`check`] often; a watch is set around it by whoever answers for the time, and
+//! costs next to nothing where the work is soon done: the clock is first read after some checks.
+
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+use crate::limits::LimitExceeded;
+
+/// So many checks go by between two looks at the clock.
+const CHECKS: u32 = 32;
+
+/// So long is worked between two questions whether to go on.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(10);
+
+/// How long an operation may take, and what else may end it.
+pub struct Watch {
+    milliseconds: u64,
+    begun: Option<Instant>,
+    asked: Option<Instant>,
+    is_interrupted: Option<fn() -> bool>,
+}
+
+thread_local! {
+    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    static LEFT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Puts the watch back that was there before, also where the operation panics.
+struct Restore(Option<Watch>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        WATCH.with(|watch| *watch.borrow_mut() = self.0.take());
+    }
+}
+
+impl Watch {
+    /// So many milliseconds, and no longer than until `is_interrupted`, which is asked now and then.
+    pub fn new(milliseconds: u64, is_interrupted: Option<fn() -> bool>) -> Watch {
+        Watch { milliseconds, begun: None, asked: None, is_interrupted }
+    }
+
+    /// Runs an operation under this watch. Where one is set already, that one stays: it answers for all.
+    pub fn over<T>(self, operation: impl FnOnce() -> T) -> T {
+        let is_set = WATCH.with(|watch| watch.borrow().is_some());
+        let _restore = (!is_set).then(|| {
+            LEFT.with(|left| left.set(CHECKS));
+            Restore(WATCH.with(|watch| watch.borrow_mut().replace(self)))
+        });
+        operation()
+    }
+
+    fn look(&mut self) -> Result<(), LimitExceeded> {
+        let now = Instant::now();
+        if let Some(is_interrupted) = self.is_interrupted
+            && self.asked.is_none_or(|asked| now - asked > BETWEEN_QUESTIONS)
+        {
+            self.asked = Some(now);
+            if is_interrupted() {
+                return Err(LimitExceeded::Interrupted);
+            }
+        }
+        match now - *self.begun.get_or_insert(now) > Duration::from_millis(self.milliseconds) {
+            true => Err(LimitExceeded::Time(self.milliseconds)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Whether the operation may go on.
+///
+/// # Errors
+/// [`LimitExceeded::Time`] and [`LimitExceeded::Interrupted`].
+#[inline]
+pub fn check() -> Result<(), LimitExceeded> {
+    let left = LEFT.with(Cell::get);
+    if left > 1 {
+        LEFT.with(|cell| cell.set(left - 1));
+        return Ok(());
+    }
+    LEFT.with(|cell| cell.set(CHECKS));
+    // Taken out meanwhile: what is asked whether to go on may do work of its own.
+    let Some(mut watch) = WATCH.with(|watch| watch.borrow_mut().take()) else { return Ok(()) };
+    let answer = watch.look();
+    WATCH.with(|place| *place.borrow_mut() = Some(watch));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checks(count: u32) -> Result<(), LimitExceeded> {
+        (0..count).try_for_each(|_| check())
+    }
+
+    #[test]
+    fn what_takes_too_long_ends() {
+        assert_eq!(checks(10 * CHECKS), Ok(()));
+        let slow = || loop {
+            std::thread::sleep(Duration::from_micros(10));
+            checks(CHECKS)?;
+        };
+        let ended: Result<(), LimitExceeded> = Watch::new(5, None).over(slow);
+        assert_eq!(ended, Err(LimitExceeded::Time(5)));
+        // Nothing is left of it.
+        assert_eq!(checks(10 * CHECKS), Ok(()));
+    }
+
+    #[test]
+    fn what_is_interrupted_ends_and_the_outer_watch_answers() {
+        let inner = || Watch::new(0, None).over(|| checks(10 * CHECKS));
+        assert_eq!(Watch::new(60_000, Some(|| true)).over(inner), Err(LimitExceeded::Interrupted));
+        assert_eq!(Watch::new(60_000, None).over(inner), Ok(()));
+    }
+}
