@@ -91,7 +91,7 @@ fn refusals_change_nothing() {
 
 #[test]
 fn complete_without_a_stop_token() {
-    let options = MatcherOptions { terminate_without_stop_token: true, override_stop_tokens: None };
+    let options = MatcherOptions { terminate_without_stop_token: true, ..MatcherOptions::default() };
     let compiled = Arc::new(CompiledGrammar::new(Arc::new(literals(&["ab"])), vocabulary(&["a", "b"])).unwrap());
     let mut matcher = GrammarMatcher::new(compiled.clone(), &options).unwrap();
     assert!(matcher.accept_token(0).unwrap() && !matcher.is_terminated());
