@@ -164,10 +164,12 @@ impl Run<'_> {
     /// Drops the threads in parts that may end and whose budget is spent, where that leaves any.
     pub(crate) fn drop_spent(&mut self, threads: &mut Vec<Entry>, tokens: u32) -> Result<(), EngineError> {
         let machine = &*self.machine;
-        let ended: FxHashSet<Entry> = threads
+        // By frame and register the stacks below: threads with equal tops are one.
+        let ended: FxHashMap<(u32, u32), SetId> = threads
             .iter()
             .filter_map(|&thread| machine.may_end(thread))
             .filter(|&entry| machine.is_spent(entry, tokens))
+            .map(|entry| ((entry.head, entry.register), entry.below))
             .collect();
         if ended.is_empty() {
             return Ok(());
@@ -180,7 +182,7 @@ impl Run<'_> {
                 kept.push(thread);
                 continue;
             }
-            if self.machine.may_end(thread).is_some_and(|entry| ended.contains(&entry)) {
+            if self.machine.may_end(thread).is_some_and(|entry| ended.contains_key(&(entry.head, entry.register))) {
                 continue;
             }
             if let Some(below) = self.without_parts(thread.below, &ended, &mut known)? {
@@ -198,7 +200,7 @@ impl Run<'_> {
     fn without_parts(
         &mut self,
         stack: SetId,
-        parts: &FxHashSet<Entry>,
+        parts: &FxHashMap<(u32, u32), SetId>,
         known: &mut FxHashMap<SetId, Option<SetId>>,
     ) -> Result<Option<SetId>, EngineError> {
         let mut work = vec![stack];
@@ -213,30 +215,72 @@ impl Run<'_> {
             }
             let entries = self.stacks.entries(set).to_vec();
             self.stacks.spend(entries.len() + 1)?;
-            let inside = |entry: &Entry| *entry != Entry::BOTTOM && !parts.contains(entry);
             let before = work.len();
-            work.extend(
-                entries
-                    .iter()
-                    .filter(|entry| inside(entry))
-                    .map(|entry| entry.below)
-                    .filter(|below| !known.contains_key(below)),
-            );
+            let inner = entries.iter().filter(|&&entry| entry != Entry::BOTTOM).map(|entry| entry.below);
+            work.extend(inner.filter(|below| !known.contains_key(below)));
+            if work.len() > before {
+                continue;
+            }
+            let mut left: Vec<Entry> = Vec::with_capacity(entries.len());
+            for &entry in &entries {
+                if entry == Entry::BOTTOM {
+                    left.push(entry);
+                    continue;
+                }
+                let Some(mut below) = known[&entry.below] else { continue };
+                // The same part may stand on more stacks here than on those where it ends.
+                if let Some(&ended) = parts.get(&(entry.head, entry.register)) {
+                    match self.without_stacks(below, ended)? {
+                        Some(others) => below = others,
+                        None => continue,
+                    }
+                }
+                left.push(Entry { below, ..entry });
+            }
+            let left = if left == entries { Some(set) } else { self.stacks.stack_of(left) };
+            known.insert(set, left);
+        }
+        Ok(known[&stack])
+    }
+
+    /// The stacks of a set that are not in another; `None` where there are none.
+    fn without_stacks(&mut self, stacks: SetId, others: SetId) -> Result<Option<SetId>, EngineError> {
+        let mut known: FxHashMap<(SetId, SetId), Option<SetId>> = FxHashMap::default();
+        let mut work = vec![(stacks, others)];
+        while let Some(&pair) = work.last() {
+            if known.contains_key(&pair) {
+                work.pop();
+                continue;
+            }
+            if pair.0 == pair.1 {
+                known.insert(pair, None);
+                continue;
+            }
+            let (entries, others) = (self.stacks.entries(pair.0).to_vec(), self.stacks.entries(pair.1).to_vec());
+            self.stacks.spend(entries.len() + 1)?;
+            let like = |entry: Entry| others.iter().find(|&&other| Entry { below: entry.below, ..other } == entry);
+            let pairs: Vec<Option<(SetId, SetId)>> = entries
+                .iter()
+                .map(|&entry| like(entry).filter(|_| entry != Entry::BOTTOM).map(|other| (entry.below, other.below)))
+                .collect();
+            let before = work.len();
+            work.extend(pairs.iter().flatten().filter(|pair| !known.contains_key(pair)));
             if work.len() > before {
                 continue;
             }
             let left: Vec<Entry> = entries
                 .iter()
-                .filter_map(|&entry| match entry {
-                    Entry::BOTTOM => Some(entry),
-                    _ if parts.contains(&entry) => None,
-                    _ => known[&entry.below].map(|below| Entry { below, ..entry }),
+                .zip(&pairs)
+                .filter_map(|(&entry, pair)| match pair {
+                    Some(pair) => known[pair].map(|below| Entry { below, ..entry }),
+                    None if entry == Entry::BOTTOM => (!others.contains(&entry)).then_some(entry),
+                    None => Some(entry),
                 })
                 .collect();
-            let left = if left == entries { Some(set) } else { self.stacks.stack_of(left) };
-            known.insert(set, left);
+            let left = self.stacks.stack_of(left);
+            known.insert(pair, left);
         }
-        Ok(known[&stack])
+        Ok(known[&(stacks, others)])
     }
 
     /// The configuration between two tokens, of which so many were accepted: without the threads in parts that end here
