@@ -164,13 +164,15 @@ impl Run<'_> {
     /// Drops the threads in parts that may end and whose budget is spent, where that leaves any.
     pub(crate) fn drop_spent(&mut self, threads: &mut Vec<Entry>, tokens: u32) -> Result<(), EngineError> {
         let machine = &*self.machine;
-        // By frame and register the stacks below: threads with equal tops are one.
-        let ended: FxHashMap<(u32, u32), SetId> = threads
-            .iter()
-            .filter_map(|&thread| machine.may_end(thread))
-            .filter(|&entry| machine.is_spent(entry, tokens))
-            .map(|entry| ((entry.head, entry.register), entry.below))
-            .collect();
+        // By frame and register the stacks below.
+        let mut ended: FxHashMap<(u32, u32), SetId> = FxHashMap::default();
+        for &thread in threads.iter() {
+            let Some(entry) = machine.may_end(thread).filter(|&entry| machine.is_spent(entry, tokens)) else {
+                continue;
+            };
+            let known = ended.entry((entry.head, entry.register)).or_insert(entry.below);
+            *known = self.stacks.either(&[*known, entry.below]);
+        }
         if ended.is_empty() {
             return Ok(());
         }
@@ -258,11 +260,13 @@ impl Run<'_> {
             }
             let (entries, others) = (self.stacks.entries(pair.0).to_vec(), self.stacks.entries(pair.1).to_vec());
             self.stacks.spend(entries.len() + 1)?;
-            let like = |entry: Entry| others.iter().find(|&&other| Entry { below: entry.below, ..other } == entry);
-            let pairs: Vec<Option<(SetId, SetId)>> = entries
-                .iter()
-                .map(|&entry| like(entry).filter(|_| entry != Entry::BOTTOM).map(|other| (entry.below, other.below)))
-                .collect();
+            let mut pairs: Vec<Option<(SetId, SetId)>> = Vec::with_capacity(entries.len());
+            for &entry in &entries {
+                let like = others.iter().filter(|&&other| Entry { below: entry.below, ..other } == entry);
+                let below: Vec<SetId> = like.map(|other| other.below).collect();
+                let goes_on = entry != Entry::BOTTOM && !below.is_empty();
+                pairs.push(goes_on.then(|| (entry.below, self.stacks.either(&below))));
+            }
             let before = work.len();
             work.extend(pairs.iter().flatten().filter(|pair| !known.contains_key(pair)));
             if work.len() > before {

@@ -250,6 +250,16 @@ impl Stacks {
         (!entries.is_empty()).then(|| self.intern(&entries))
     }
 
+    /// The stacks of several sets.
+    pub fn either(&mut self, sets: &[SetId]) -> SetId {
+        let Some((&first, others)) = sets.split_first() else { return SetId::EMPTY };
+        if others.iter().all(|&set| set == first) {
+            return first;
+        }
+        let entries: Vec<Entry> = sets.iter().flat_map(|&set| self.entries(set)).copied().collect();
+        self.stack_of(entries).unwrap_or(SetId::EMPTY)
+    }
+
     /// The set of one frame.
     pub fn push(&mut self, frame: u32, register: u32, below: SetId) -> SetId {
         self.intern(&[Entry { head: frame, register, state: 0, below }])

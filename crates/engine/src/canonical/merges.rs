@@ -417,8 +417,11 @@ mod tests {
 
     use super::*;
 
+    /// Two pieces and what they become.
+    type Merge = (u32, u32, u32);
+
     /// Tokens of the letters a to c and of merges of earlier tokens, some of them not the last ones made.
-    fn merges_of(picks: &[(u32, u32)]) -> (Vec<Vec<u8>>, Vec<(u32, u32, u32)>) {
+    fn merges_of(picks: &[(u32, u32)]) -> (Vec<Vec<u8>>, Vec<Merge>) {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         let mut merges = Vec::new();
         let letter = |at: u32, len: u32| if at < 3 { u32::from(b'a') + at } else { 253 + at % (len - 253) };
