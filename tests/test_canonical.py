@@ -91,7 +91,9 @@ def test_masks_are_those_of_the_tokenizer(name: str, parts: list[list[str]]) -> 
         parts = [[piece for piece in part if piece != "▁"] or [""] for part in parts]
     if name == "llama3":
         # See `test_blanks_behind_a_line_break`.
-        parts = [[piece for piece in part if piece == piece.strip("\r\n")] or [""] for part in parts]
+        parts = [
+            [piece for piece in part if piece == piece.strip("\r\n")] or [""] for part in parts
+        ]
     check(tokenizer_info(name), parts)
 
 
