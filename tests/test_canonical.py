@@ -83,23 +83,17 @@ PIECES = st.sampled_from(
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None)
 @given(parts=st.lists(st.lists(PIECES, min_size=1, max_size=4), min_size=1, max_size=6))
 def test_masks_are_those_of_the_tokenizer(name: str, parts: list[list[str]]) -> None:
     if name == "mistral-v1":
         # A text with the mark for a space is read as another text.
         parts = [[piece for piece in part if piece != "▁"] or [""] for part in parts]
-    if name == "llama3":
-        # See `test_blanks_behind_a_line_break`.
-        parts = [
-            [piece for piece in part if piece == piece.strip("\r\n")] or [""] for part in parts
-        ]
     check(tokenizer_info(name), parts)
 
 
-@pytest.mark.xfail(strict=True, reason="blanks behind a line break: a blank alone is no dead end")
 def test_blanks_behind_a_line_break() -> None:
-    """Known to be wrong: a token is allowed behind which nothing canonical is left."""
+    # What is open there asks for a search among many tokens that begin with a blank.
     check(tokenizer_info("llama3"), [["\n"], ["  "], ["   "]])
 
 

@@ -70,7 +70,8 @@ def explain(
 
 
 def _candidate(candidate: Any) -> dict[str, str]:
-    return candidate._asdict()  # type: ignore[no-any-return]
+    fields: dict[str, Any] = candidate._asdict()
+    return fields
 
 
 def _completion(matcher: Any) -> str | None:

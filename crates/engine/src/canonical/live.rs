@@ -488,16 +488,21 @@ impl Run<'_> {
         let (encoding, vocabulary) = (search.encoding, search.vocabulary);
         let trie = vocabulary.trie();
         let roots: Vec<(usize, usize)> = trie.roots(*bytes).collect();
-        let mut path = vec![configuration];
+        // Configurations on the way, each with the bytes that may lead on: what cannot come costs no step.
+        let mut path = vec![(configuration, *bytes)];
         for (first, end) in roots {
             let mut node = first;
             while node < end {
+                path.truncate(trie.depth(node));
+                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                if !alive.contains(trie.byte(node)) {
+                    node += trie.size(node);
+                    continue;
+                }
                 search.steps += 1;
                 if search.steps > MAX_STEPS {
                     return Ok(true);
                 }
-                path.truncate(trie.depth(node));
-                let above = *path.last().expect("the path begins with the configuration at the root");
                 let here = self.step(above, trie.byte(node))?;
                 if here == SetId::EMPTY {
                     node += trie.size(node);
@@ -512,7 +517,7 @@ impl Run<'_> {
                         }
                     }
                 }
-                path.push(here);
+                path.push((here, self.next_bytes(here)?.0));
                 node += 1;
             }
         }
