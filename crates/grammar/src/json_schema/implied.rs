@@ -7,7 +7,8 @@ use super::atoms::{Atom, Term};
 use super::canonical::canonical;
 use super::document::JsonId;
 use super::merge::{Merged, merge};
-use super::normal::{Alternatives, Conjunction, MAX_ALTERNATIVES, Mode, Normal, joined};
+use super::normal::{Alternatives, Conjunction, Mode, Normal};
+use super::products::{MAX_ALTERNATIVES, joined};
 use super::schema::{Keyword, SchemaId, Types};
 use crate::error::GrammarError;
 

@@ -32,6 +32,7 @@ mod numbers;
 mod objects;
 mod overlap;
 mod parse;
+mod products;
 mod refs;
 mod scalars;
 mod schema;

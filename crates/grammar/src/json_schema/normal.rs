@@ -8,28 +8,15 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::check_time;
 
 use super::atoms::{Atom, Term};
 use super::document::JsonId;
 use super::elements::evaluated;
 use super::negation::{Factor, Piece, Plan, Way};
 use super::overlap::Patterns;
-use super::schema::{Keyword, SchemaId, Schemas, Types};
+use super::products::{MAX_ALTERNATIVES, Sum};
+use super::schema::{Keyword, SchemaId, Schemas};
 use crate::error::{ErrorKind, GrammarError};
-
-/// Most alternatives of one value.
-pub(super) const MAX_ALTERNATIVES: usize = 50_000;
-/// Most atoms in the alternatives of one product, all counted: bounds the time to multiply out.
-const MAX_PRODUCT: usize = 1_000_000;
-/// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
-const MANY: usize = 12;
-/// Most atoms in conjunctions looked at closely for one schema: bounds the time to multiply out.
-const MAX_LOOKS: usize = 60_000;
-/// From so many alternatives of a product on, it is looked whether the choice is needed at all.
-const FEW_WAYS: usize = 4;
-/// Up to so many alternatives, those that another one contains are dropped.
-const FEW: usize = 64;
 
 /// Atoms that must all hold, in the order of the text. None at all: any value.
 pub(super) type Conjunction = Rc<[Atom]>;
@@ -96,7 +83,7 @@ pub(super) struct Normal<'a> {
     /// Lists of terms of which any must hold.
     any: Vec<Rc<[Term]>>,
     /// Atoms in conjunctions looked at closely.
-    looks: usize,
+    pub(super) looks: usize,
     /// How many terms were looked at to prove that nothing fits.
     pub(super) proofs: usize,
     /// Patterns that were held against values and each other, where there was one.
@@ -437,144 +424,6 @@ impl<'a> Normal<'a> {
         Ok(sum.list.into())
     }
 
-    /// The alternatives in which one of each factor holds.
-    fn product(&mut self, at: SchemaId, factors: &[Alternatives], mode: Mode) -> Result<Alternatives, GrammarError> {
-        if mode == Mode::Differs {
-            return self.plain_product(at, factors);
-        }
-        let mut product: Alternatives = [Conjunction::from([])].into();
-        for factor in factors {
-            let before = product.len();
-            if mode == Mode::Plain && factor.len() > 1 && product.len() * factor.len() > FEW_WAYS {
-                let refined = self.refined(at, &product, factor)?;
-                // None left: the plain product keeps one, to say why nothing fits.
-                product = match refined.is_empty() {
-                    true => self.plain_product(at, &[product, factor.clone()])?,
-                    false => refined,
-                };
-                if product.len() > MAX_ALTERNATIVES {
-                    return Err(self.too_many(at));
-                }
-            } else {
-                product = self.plain_product(at, &[product, factor.clone()])?;
-            }
-            if mode != Mode::Loose && product.len() > MANY && product.len() > before.max(factor.len()) {
-                product = self.possible(at, &product)?;
-            }
-        }
-        Ok(product)
-    }
-
-    /// Whether there is time left.
-    pub(super) fn check_time(&self, at: SchemaId) -> Result<(), GrammarError> {
-        check_time().map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
-    }
-
-    /// Counts a close look.
-    pub(super) fn look(&mut self, at: SchemaId, all: &Conjunction) -> Result<(), GrammarError> {
-        self.check_time(at)?;
-        self.looks += 1 + all.len();
-        if self.looks > MAX_LOOKS { Err(self.too_many(at)) } else { Ok(()) }
-    }
-
-    /// Those of the alternatives that may hold, or one of them where none may.
-    fn possible(&mut self, at: SchemaId, all: &Alternatives) -> Result<Alternatives, GrammarError> {
-        let mut kept: Vec<Conjunction> = Vec::with_capacity(all.len());
-        for one in all.iter() {
-            self.look(at, one)?;
-            if !self.is_empty(one, 1)? {
-                kept.push(one.clone());
-            }
-        }
-        if kept.is_empty() {
-            kept.extend(all.first().cloned());
-        }
-        Ok(kept.into())
-    }
-
-    fn plain_product(&self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
-        let mut product: Alternatives = [Conjunction::from([])].into();
-        for factor in factors {
-            let neutral = |alternatives: &Alternatives| matches!(&**alternatives, [only] if only.is_empty());
-            if neutral(factor) || Rc::ptr_eq(factor, &product) {
-                continue;
-            }
-            if neutral(&product) {
-                product = factor.clone();
-                continue;
-            }
-            let size = |alternatives: &Alternatives| alternatives.iter().map(|all| all.len() + 1).sum::<usize>();
-            let cost = size(&product) * factor.len() + size(factor) * product.len();
-            if cost > MAX_PRODUCT.max(size(&product) + size(factor)) {
-                return Err(self.too_many(at));
-            }
-            let mut sum = Sum::default();
-            let mut impossible = None;
-            for left in product.iter() {
-                self.check_time(at)?;
-                for right in factor.iter() {
-                    let both = joined(left, right);
-                    if self.is_contradiction(&both) {
-                        impossible.get_or_insert(both);
-                    } else {
-                        sum.push(both);
-                    }
-                }
-                if sum.list.len() > MAX_ALTERNATIVES {
-                    return Err(self.too_many(at));
-                }
-            }
-            if sum.list.is_empty() {
-                // Kept to say why nothing fits.
-                sum.list.extend(impossible);
-            }
-            product = sum.list.into();
-        }
-        Ok(product)
-    }
-
-    /// Whether atoms exclude each other at first sight.
-    pub(super) fn is_contradiction(&self, all: &[Atom]) -> bool {
-        if all.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self.schemas))).is_empty() {
-            return true;
-        }
-        let document = self.schemas.document;
-        all.iter().any(|atom| match *atom {
-            Atom::Lacks { name, .. } => {
-                let name = document.name(name);
-                all.iter().any(|other| matches!(*other, Atom::Has { name: other, .. } if document.name(other) == name))
-            }
-            Atom::Broken { schema, .. } => all.contains(&Atom::Own(schema)),
-            _ => false,
-        })
-    }
-
-    pub(super) fn too_many(&self, at: SchemaId) -> GrammarError {
-        // A value that others must differ from is no schema.
-        if at.scope == 0 && self.schemas.by_value[at.value.0 as usize] == Schemas::NONE {
-            let message = "not: a value of enum or const has too many parts to differ in; negate less";
-            return GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message);
-        }
-        let names = self.schemas.get(at).keywords.iter().filter_map(|keyword| match keyword {
-            Keyword::AllOf(_) => Some("allOf"),
-            Keyword::AnyOf(_) => Some("anyOf"),
-            Keyword::OneOf(_) => Some("oneOf"),
-            Keyword::Not(_) => Some("not"),
-            Keyword::If { .. } => Some("if"),
-            Keyword::Dependent(_) => Some("dependencies between keys"),
-            Keyword::Ref(_) => Some("$ref"),
-            _ => None,
-        });
-        let mut names: Vec<&str> = names.collect();
-        names.dedup();
-        let names = if names.is_empty() { "the schemas for one value".to_string() } else { names.join(", ") };
-        let message = format!(
-            "{names}: multiplies out to too many alternatives; move the common part into the branches, give the branches a \
-             required key whose const differs, use anyOf instead of oneOf, or drop some"
-        );
-        GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message)
-    }
-
     fn cycle(&self, entered: &[Goal], again: Goal) -> GrammarError {
         let start = entered.iter().position(|&goal| goal == again).unwrap_or(0);
         let mut places: Vec<String> =
@@ -607,60 +456,10 @@ impl Missing {
     }
 }
 
-/// Alternatives without repetition.
-#[derive(Default)]
-struct Sum {
-    list: Vec<Conjunction>,
-    seen: FxHashSet<Conjunction>,
-}
-
-impl Sum {
-    fn push(&mut self, all: Conjunction) {
-        if self.seen.insert(all.clone()) {
-            self.list.push(all);
-        }
-    }
-
-    fn add(&mut self, alternatives: &Alternatives) {
-        for all in alternatives.iter() {
-            self.push(all.clone());
-        }
-    }
-
-    /// Without those that ask for all that another one asks for, and more.
-    fn absorbed(mut self, mode: Mode) -> Alternatives {
-        // With annotations, asking for more may allow more.
-        if (2..=FEW).contains(&self.list.len()) && !mode.is_tracked() {
-            let covers = |less: &Conjunction, more: &Conjunction| {
-                less.len() < more.len() && less.iter().all(|atom| more.contains(atom))
-            };
-            let list = &self.list;
-            let kept = list.iter().filter(|more| !list.iter().any(|less| covers(less, more))).cloned().collect();
-            self.list = kept;
-        }
-        self.list.into()
-    }
-}
-
 fn position_of<T: PartialEq + ?Sized>(lists: &mut Vec<Rc<T>>, list: Rc<T>) -> u32 {
     let position = lists.iter().position(|known| *known == list).unwrap_or_else(|| {
         lists.push(list);
         lists.len() - 1
     });
     position as u32
-}
-
-/// All atoms of both, each once.
-pub(super) fn joined(left: &[Atom], right: &[Atom]) -> Conjunction {
-    if right.is_empty() {
-        return left.into();
-    }
-    let mut both = left.to_vec();
-    if left.len() * right.len() < 64 {
-        both.extend(right.iter().filter(|atom| !left.contains(atom)));
-    } else {
-        let seen: FxHashSet<Atom> = left.iter().copied().collect();
-        both.extend(right.iter().filter(|atom| !seen.contains(atom)));
-    }
-    both.into()
 }

@@ -11,7 +11,8 @@ use stencilm_regex::{Deriver, ExprId, Limits};
 use super::atoms::{Atom, Term};
 use super::document::{Json, JsonId};
 use super::merge::{Merged, merge};
-use super::normal::{Conjunction, Goal, Mode, Normal, Overlaps, joined};
+use super::normal::{Conjunction, Goal, Mode, Normal, Overlaps};
+use super::products::joined;
 use super::schema::{SchemaId, Types};
 use crate::error::GrammarError;
 
