@@ -1,7 +1,7 @@
 """The Rust core, wrapped by the public classes. Signatures are checked against the built module."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ __all__ = [
     "CompiledGrammar",
     "Grammar",
     "IndexBuilder",
+    "JsonSchemaOptions",
     "Matcher",
     "TokenIndex",
     "Vocabulary",
@@ -25,10 +26,9 @@ __version__: str
 _Row = tuple[str, str, str]
 
 @final
-class Grammar:
-    @staticmethod
-    def from_json_schema(
-        schema: str,
+class JsonSchemaOptions:
+    def __new__(
+        cls,
         *,
         any_whitespace: bool,
         indent: int | None,
@@ -39,6 +39,14 @@ class Grammar:
         spelling: str,
         formats: str,
         on_unsupported: str,
+    ) -> JsonSchemaOptions: ...
+
+@final
+class Grammar:
+    @staticmethod
+    def from_json_schema(
+        schema: str,
+        options: JsonSchemaOptions,
         documents: Sequence[tuple[str, str]],
         max_bytes: int,
         max_expressions: int,
@@ -118,12 +126,11 @@ class Matcher:
     def __new__(
         cls,
         source: CompiledGrammar | Matcher,
-        *,
         override_stop_tokens: Sequence[int] | None = None,
         terminate_without_stop_token: bool = False,
         max_rollback_tokens: int = 0,
         canonical: bool = False,
-    ) -> Matcher: ...
+    ) -> Self: ...
     def accept_token(self, token_id: int) -> bool: ...
     def accept_string(self, text: str | bytes) -> bool: ...
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool: ...

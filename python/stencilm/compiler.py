@@ -223,7 +223,9 @@ class GrammarCompiler:
                 f"grammar is a {type(grammar).__name__}, but must be a Grammar or an EBNF text: "
                 "make one with Grammar.from_json_schema, Grammar.from_regex or Grammar.from_type"
             )
-        return self._cached(grammar.source, lambda: grammar)
+        if self._cache is None:
+            return self._compiled(grammar)
+        return self._cache.get(grammar.source, lambda: self._compiled(grammar))
 
     def compile(self, grammar_or_type: Any) -> CompiledGrammar:
         """The compiled form of a grammar, or of what `Grammar.from_type` takes."""
@@ -241,15 +243,16 @@ class GrammarCompiler:
         return 0 if self._cache is None else self._cache.measure()
 
     def _compile_source(self, source: Source) -> CompiledGrammar:
-        return self._cached(source, lambda: Grammar.from_source(source, self._limits))
+        if self._cache is None:
+            return self._compiled(Grammar(source, source.build(self._limits)))
+        return self._cache.get(
+            source, lambda: self._compiled(Grammar(source, source.build(self._limits)))
+        )
 
-    def _cached(self, source: Source, make: Callable[[], Grammar]) -> CompiledGrammar:
-        def compile_it() -> CompiledGrammar:
-            grammar = make()
-            core = _core.CompiledGrammar(grammar.core, self._tokenizer_info.core, self._limits)
-            return CompiledGrammar(grammar, self._tokenizer_info, core)
-
-        return compile_it() if self._cache is None else self._cache.get(source, compile_it)
+    def _compiled(self, grammar: Grammar) -> CompiledGrammar:
+        info = self._tokenizer_info
+        core = _core.CompiledGrammar(grammar.core, info.core, self._limits)
+        return CompiledGrammar(grammar, info, core)
 
 
 def _checked_info(tokenizer_info: Any) -> TokenizerInfo:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from stencilm import _core
@@ -43,11 +45,13 @@ class Source(Protocol):
         """The grammar that it describes; raises LimitExceeded where it is too large."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonSchemaSource:
-    """A JSON Schema as text, with all options."""
+@dataclass(frozen=True, slots=True)
+class JsonSchemaOptions:
+    """How a schema is read and how its instances are written, as `Grammar.from_json_schema` says.
 
-    text: str
+    Raises TypeError and ValueError for what is no option.
+    """
+
     any_whitespace: bool
     indent: int | None
     separators: tuple[str, str] | None
@@ -57,6 +61,40 @@ class JsonSchemaSource:
     spelling: str
     formats: str
     on_unsupported: str
+    core: _core.JsonSchemaOptions = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Checks every option."""
+        core = _core.JsonSchemaOptions(
+            any_whitespace=_checked_bool("any_whitespace", self.any_whitespace),
+            indent=_checked_count("indent", self.indent),
+            separators=_checked_separators(self.separators),
+            strict_mode=_checked_bool("strict_mode", self.strict_mode),
+            max_whitespace=_checked_count("max_whitespace", self.max_whitespace),
+            property_order=_checked_word("property_order", self.property_order, "declared", "any"),
+            spelling=_checked_word("spelling", self.spelling, "natural", "any"),
+            formats=_checked_word("formats", self.formats, "enforced", "annotation"),
+            on_unsupported=_checked_word("on_unsupported", self.on_unsupported, "error", "relax"),
+        )
+        object.__setattr__(self, "core", core)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from the options, for the core's part of it is no data."""
+        values = [getattr(self, each.name) for each in fields(self) if each.init]
+        return JsonSchemaOptions, tuple(values)
+
+
+# The same options come with every schema, and to check them takes longer than to look them up.
+# By type as well as by value, for 1 is no bool though it equals True.
+_known_options = lru_cache(maxsize=64, typed=True)(JsonSchemaOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchemaSource:
+    """A JSON Schema as text, with all options."""
+
+    text: str
+    options: JsonSchemaOptions
     documents: tuple[tuple[str, str], ...]
 
     @staticmethod
@@ -75,24 +113,24 @@ class JsonSchemaSource:
         documents: Mapping[str, Schema] | None = None,
     ) -> JsonSchemaSource:
         """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
+        given = (
+            any_whitespace,
+            indent,
+            tuple(separators) if isinstance(separators, list) else separators,
+            strict_mode,
+            max_whitespace,
+            property_order,
+            spelling,
+            formats,
+            on_unsupported,
+        )
+        options: JsonSchemaOptions | None = None
+        with suppress(TypeError):  # of an option that is wrong, or that has no hash
+            options = _known_options(*given)
         return JsonSchemaSource(
-            text=_schema_text(schema, "schema"),
-            any_whitespace=_checked_bool("any_whitespace", any_whitespace),
-            indent=_checked_count("indent", indent),
-            separators=_checked_separators(separators),
-            strict_mode=_checked_bool("strict_mode", strict_mode),
-            max_whitespace=_checked_count("max_whitespace", max_whitespace),
-            property_order=_checked_word("property_order", property_order, "declared", "any"),
-            spelling=_checked_word("spelling", spelling, "natural", "any"),
-            formats=_checked_word("formats", formats, "enforced", "annotation"),
-            on_unsupported=_checked_word("on_unsupported", on_unsupported, "error", "relax"),
-            documents=tuple(
-                (
-                    checked_text("a key of documents", uri),
-                    _schema_text(document, f"documents[{uri!r}]"),
-                )
-                for uri, document in _checked_mapping("documents", documents).items()
-            ),
+            _schema_text(schema, "schema"),
+            options or JsonSchemaOptions(*given),
+            _document_texts(documents) if documents is not None else (),
         )
 
     @property
@@ -104,19 +142,11 @@ class JsonSchemaSource:
         """The grammar of the schema."""
         return _core.Grammar.from_json_schema(
             self.text,
-            any_whitespace=self.any_whitespace,
-            indent=self.indent,
-            separators=self.separators,
-            strict_mode=self.strict_mode,
-            max_whitespace=self.max_whitespace,
-            property_order=self.property_order,
-            spelling=self.spelling,
-            formats=self.formats,
-            on_unsupported=self.on_unsupported,
-            documents=list(self.documents),
-            max_bytes=limits.schema_bytes,
-            max_expressions=limits.grammar_expressions,
-            milliseconds=limits.milliseconds,
+            self.options.core,
+            self.documents,
+            limits.schema_bytes,
+            limits.grammar_expressions,
+            limits.milliseconds,
         )
 
 
@@ -337,6 +367,16 @@ def _schema_text(schema: Schema, name: str) -> str:
     return _json_text(schema, name)
 
 
+def _document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (
+            checked_text("a key of documents", uri),
+            _schema_text(document, f"documents[{uri!r}]"),
+        )
+        for uri, document in _checked_mapping("documents", documents).items()
+    )
+
+
 def schema_value(schema: Schema) -> dict[str, Any] | bool:
     """A schema in any of its forms as what `json.loads` makes of its text."""
     try:
@@ -401,7 +441,7 @@ def _checked_separators(value: Any) -> tuple[str, str] | None:
     if value is None:
         return None
     if not (
-        isinstance(value, (tuple, list))
+        isinstance(value, tuple)
         and len(value) == 2
         and all(isinstance(part, str) for part in value)
     ):

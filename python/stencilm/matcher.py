@@ -74,21 +74,22 @@ class GrammarMatcher(_core.Matcher):
             )
         if canonical:
             compiled_grammar.tokenizer_info.learn_encoding()
-        matcher = super().__new__(
+        if override_stop_tokens is not None:
+            override_stop_tokens = _stop_tokens(override_stop_tokens, compiled_grammar)
+        made = super().__new__(
             cls,
             compiled_grammar.core,
-            override_stop_tokens=_stop_tokens(override_stop_tokens, compiled_grammar),
-            terminate_without_stop_token=terminate_without_stop_token,
-            max_rollback_tokens=max_rollback_tokens,
-            canonical=bool(canonical),
+            override_stop_tokens,
+            terminate_without_stop_token,
+            max_rollback_tokens,
+            bool(canonical),
         )
-        made = cast("Self", matcher)
         made._joint = compiled_grammar.tokenizer_info.joint
         return made
 
     def fork(self) -> Self:
         """A matcher at the same place, with the same history; each goes its own way from here."""
-        made = cast("Self", _core.Matcher.__new__(type(self), self))
+        made = _core.Matcher.__new__(type(self), self)
         made._joint = self._joint
         return made
 
@@ -301,9 +302,7 @@ def _numbers(name: str, values: Any) -> NDArray[np.int64]:
     return np.ascontiguousarray(numbers, dtype=np.int64)
 
 
-def _stop_tokens(override: Any, compiled_grammar: CompiledGrammar) -> list[int] | None:
-    if override is None:
-        return None
+def _stop_tokens(override: Any, compiled_grammar: CompiledGrammar) -> list[int]:
     if hasattr(override, "__index__"):
         override = [override]
     vocab_size = compiled_grammar.tokenizer_info.vocab_size

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stencilm_grammar::{
-    self as grammar, Finding, JsonSchemaOptions, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions,
+    self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions,
 };
 
 use crate::errors;
@@ -13,6 +13,45 @@ use crate::watch;
 
 /// Keyword, place, note.
 type Row = (String, String, String);
+
+/// How a schema is read and how its instances are written: made once, and used for many schemas.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct JsonSchemaOptions {
+    inner: grammar::JsonSchemaOptions,
+}
+
+#[pymethods]
+impl JsonSchemaOptions {
+    #[new]
+    #[pyo3(signature = (*, any_whitespace, indent, separators, strict_mode, max_whitespace, property_order, spelling,
+                        formats, on_unsupported))]
+    #[expect(clippy::too_many_arguments, reason = "the options of the public call, one by one")]
+    fn new(
+        any_whitespace: bool,
+        indent: Option<u32>,
+        separators: Option<(String, String)>,
+        strict_mode: bool,
+        max_whitespace: Option<u32>,
+        property_order: &str,
+        spelling: &str,
+        formats: &str,
+        on_unsupported: &str,
+    ) -> PyResult<JsonSchemaOptions> {
+        let inner = grammar::JsonSchemaOptions {
+            any_whitespace,
+            indent,
+            separators,
+            strict_mode,
+            max_whitespace,
+            any_order: one_of("property_order", property_order, [("declared", false), ("any", true)])?,
+            spelling: one_of("spelling", spelling, [("natural", Spelling::Natural), ("any", Spelling::Any)])?,
+            enforce_formats: one_of("formats", formats, [("enforced", true), ("annotation", false)])?,
+            relax: one_of("on_unsupported", on_unsupported, [("error", false), ("relax", true)])?,
+            ..grammar::JsonSchemaOptions::default()
+        };
+        Ok(JsonSchemaOptions { inner })
+    }
+}
 
 /// A grammar without a vocabulary.
 #[pyclass(frozen, module = "stencilm._core")]
@@ -23,48 +62,24 @@ pub struct Grammar {
 #[pymethods]
 impl Grammar {
     #[staticmethod]
-    #[pyo3(signature = (schema, *, any_whitespace, indent, separators, strict_mode, max_whitespace, property_order,
-                        spelling, formats, on_unsupported, documents, max_bytes, max_expressions,
-                        milliseconds))]
-    #[expect(clippy::too_many_arguments, reason = "the options of the public call, one by one")]
     fn from_json_schema(
         py: Python<'_>,
         schema: &str,
-        any_whitespace: bool,
-        indent: Option<u32>,
-        separators: Option<(String, String)>,
-        strict_mode: bool,
-        max_whitespace: Option<u32>,
-        property_order: &str,
-        spelling: &str,
-        formats: &str,
-        on_unsupported: &str,
+        options: &JsonSchemaOptions,
         documents: Vec<(String, String)>,
         max_bytes: usize,
         max_expressions: usize,
         milliseconds: u64,
     ) -> PyResult<Grammar> {
-        let options = JsonSchemaOptions {
-            any_whitespace,
-            indent,
-            separators,
-            strict_mode,
-            max_whitespace,
-            any_order: one_of("property_order", property_order, [("declared", false), ("any", true)])?,
-            spelling: one_of("spelling", spelling, [("natural", Spelling::Natural), ("any", Spelling::Any)])?,
-            enforce_formats: one_of("formats", formats, [("enforced", true), ("annotation", false)])?,
-            relax: one_of("on_unsupported", on_unsupported, [("error", false), ("relax", true)])?,
-            documents,
-            max_bytes,
-            max_exprs: max_expressions,
-        };
+        let options =
+            grammar::JsonSchemaOptions { documents, max_bytes, max_exprs: max_expressions, ..options.inner.clone() };
         let result = watch::over(py, milliseconds, || grammar::from_json_schema(schema, &options))?;
         Grammar::wrap(py, result)
     }
 
     #[staticmethod]
     fn any_json(py: Python<'_>) -> PyResult<Grammar> {
-        Grammar::wrap(py, grammar::any_json(&JsonSchemaOptions::default()))
+        Grammar::wrap(py, grammar::any_json(&grammar::JsonSchemaOptions::default()))
     }
 
     #[staticmethod]

@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<grammar::Grammar>()?;
+    module.add_class::<grammar::JsonSchemaOptions>()?;
     module.add_class::<vocabulary::Vocabulary>()?;
     module.add_class::<compiled::CompiledGrammar>()?;
     module.add_class::<matcher::Matcher>()?;

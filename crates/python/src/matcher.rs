@@ -58,7 +58,7 @@ impl Matcher {
 #[pymethods]
 impl Matcher {
     #[new]
-    #[pyo3(signature = (source, *, override_stop_tokens = None, terminate_without_stop_token = false,
+    #[pyo3(signature = (source, override_stop_tokens = None, terminate_without_stop_token = false,
                         max_rollback_tokens = 0, canonical = false))]
     fn new(
         source: &Bound<'_, PyAny>,
