@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,6 +148,9 @@ def test_limits_are_values() -> None:
     assert compiler(search_steps=7).limits == dataclasses.replace(Limits(), search_steps=7)
     with pytest.raises(dataclasses.FrozenInstanceError):
         Limits().schema_bytes = 5  # type: ignore[misc]
+    given = Limits(milliseconds=9)
+    assert pickle.loads(pickle.dumps(given)) == copy.deepcopy(given) == given
+    assert dataclasses.asdict(given) | {"milliseconds": 5_000} == dataclasses.asdict(Limits())
 
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Limits)])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
-from stencilm.limits import Limits
+from stencilm import limits as bounds
 
 __all__ = [
     "BatchMatcher",
@@ -15,6 +15,7 @@ __all__ = [
     "Grammar",
     "IndexBuilder",
     "JsonSchemaOptions",
+    "Limits",
     "Matcher",
     "TokenIndex",
     "Vocabulary",
@@ -48,9 +49,7 @@ class Grammar:
         schema: str,
         options: JsonSchemaOptions,
         documents: Sequence[tuple[str, str]],
-        max_bytes: int,
-        max_expressions: int,
-        milliseconds: int,
+        limits: Limits,
     ) -> Grammar: ...
     @staticmethod
     def any_json() -> Grammar: ...
@@ -63,7 +62,7 @@ class Grammar:
         text: str, start: str, grammars: Sequence[tuple[str, Grammar | str]]
     ) -> Grammar: ...
     @staticmethod
-    def from_structural_tag(text: str, max_bytes: int, max_expressions: int) -> Grammar: ...
+    def from_structural_tag(text: str, limits: Limits) -> Grammar: ...
     def to_ebnf(self) -> str: ...
     def serialize_json(self) -> str: ...
     @staticmethod
@@ -107,6 +106,10 @@ class Vocabulary:
     def trie_nodes(self) -> int: ...
     @property
     def memory_size_bytes(self) -> int: ...
+
+@final
+class Limits:
+    def __new__(cls, limits: bounds.Limits) -> Limits: ...
 
 @final
 class CompiledGrammar:

@@ -86,7 +86,7 @@ class CompiledGrammar:
         """
         text = checked_text("text", text)
         grammar, compiled = _core.CompiledGrammar.deserialize_json(
-            text, _checked_info(tokenizer_info).core, _checked_limits(limits)
+            text, _checked_info(tokenizer_info).core, _checked_limits(limits).core
         )
         source = SerializedSource(grammar.serialize_json())
         return CompiledGrammar(Grammar(source, grammar), tokenizer_info, compiled)
@@ -251,7 +251,7 @@ class GrammarCompiler:
 
     def _compiled(self, grammar: Grammar) -> CompiledGrammar:
         info = self._tokenizer_info
-        core = _core.CompiledGrammar(grammar.core, info.core, self._limits)
+        core = _core.CompiledGrammar(grammar.core, info.core, self._limits.core)
         return CompiledGrammar(grammar, info, core)
 
 

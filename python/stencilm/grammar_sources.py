@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -45,8 +45,15 @@ class Source(Protocol):
         """The grammar that it describes; raises LimitExceeded where it is too large."""
 
 
+class _Read:
+    """What the core made of the options: kept beside them, and no option itself."""
+
+    __slots__ = ("core",)
+    core: _core.JsonSchemaOptions
+
+
 @dataclass(frozen=True, slots=True)
-class JsonSchemaOptions:
+class JsonSchemaOptions(_Read):
     """How a schema is read and how its instances are written, as `Grammar.from_json_schema` says.
 
     Raises TypeError and ValueError for what is no option.
@@ -61,7 +68,6 @@ class JsonSchemaOptions:
     spelling: str
     formats: str
     on_unsupported: str
-    core: _core.JsonSchemaOptions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Checks every option."""
@@ -80,8 +86,7 @@ class JsonSchemaOptions:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made anew from the options, for the core's part of it is no data."""
-        values = [getattr(self, each.name) for each in fields(self) if each.init]
-        return JsonSchemaOptions, tuple(values)
+        return JsonSchemaOptions, tuple(getattr(self, each.name) for each in fields(self))
 
 
 # The same options come with every schema, and to check them takes longer than to look them up.
@@ -141,12 +146,7 @@ class JsonSchemaSource:
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the schema."""
         return _core.Grammar.from_json_schema(
-            self.text,
-            self.options.core,
-            self.documents,
-            limits.schema_bytes,
-            limits.grammar_expressions,
-            limits.milliseconds,
+            self.text, self.options.core, self.documents, limits.core
         )
 
 
@@ -300,9 +300,7 @@ class StructuralTagSource:
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the tag."""
         check_length("the structural tag", self.text, limits, longest=limits.schema_bytes + 1)
-        return _core.Grammar.from_structural_tag(
-            self.text, limits.schema_bytes, limits.grammar_expressions
-        )
+        return _core.Grammar.from_structural_tag(self.text, limits.core)
 
 
 @dataclass(frozen=True, slots=True)

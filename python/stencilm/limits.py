@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
+
+from stencilm import _core
 
 _MOST = {"automaton_states": 2**30 - 1, "schema_bytes": 2**30}
 _MOST_ENTRIES = 2**31
 _MOST_BYTES = 2**48
 
 
+class _Read:
+    """What the core made of the bounds: kept beside them, and no bound itself."""
+
+    __slots__ = ("core",)
+    core: _core.Limits
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(_Read):
     """Bounds on what a `GrammarCompiler` compiles, and on the matchers of it.
 
     Where a bound is reached the answer is a `LimitExceeded` that names it, except for
@@ -54,15 +64,27 @@ class Limits:
             TypeError: A bound is no int.
             ValueError: It is negative, or larger than this library can count.
         """
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in _BOUNDS:
+            value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{field.name} is {value!r:.80}, but must be an int")
-            usual = _MOST_BYTES if field.name.endswith("_bytes") else _MOST_ENTRIES
-            most = _MOST.get(field.name, usual)
+                raise TypeError(f"{name} is {value!r:.80}, but must be an int")
+            usual = _MOST_BYTES if name.endswith("_bytes") else _MOST_ENTRIES
+            most = _MOST.get(name, usual)
             if not 0 <= value <= most:
                 shown = value if abs(value) < 2**64 else "beyond 64 bits"
-                raise ValueError(f"{field.name} is {shown}, but must be from 0 to {most}")
+                raise ValueError(f"{name} is {shown}, but must be from 0 to {most}")
+        object.__setattr__(self, "core", _core.Limits(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from the bounds, for the core's part of it is no data."""
+        return _limits, tuple(getattr(self, name) for name in _BOUNDS)
+
+
+_BOUNDS = tuple(each.name for each in fields(Limits))
+
+
+def _limits(*values: int) -> Limits:
+    return Limits(**dict(zip(_BOUNDS, values, strict=True)))
 
 
 DEFAULT_LIMITS = Limits()

@@ -10,9 +10,10 @@ use crate::grammar::Grammar;
 use crate::vocabulary::Vocabulary;
 use crate::watch;
 
-/// The attributes of `stencilm.limits.Limits` that bound a compiled grammar.
+/// The attributes of `stencilm.limits.Limits`.
 #[derive(FromPyObject)]
-pub struct Limits {
+struct Bounds {
+    schema_bytes: usize,
     grammar_expressions: usize,
     derived_expressions: usize,
     search_steps: usize,
@@ -23,9 +24,18 @@ pub struct Limits {
     milliseconds: u64,
 }
 
-impl From<Limits> for engine::Limits {
-    fn from(limits: Limits) -> engine::Limits {
-        engine::Limits {
+/// How much work and memory a grammar may cost: read once, and used for many grammars.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct Limits {
+    pub schema_bytes: usize,
+    pub compiling: engine::Limits,
+}
+
+#[pymethods]
+impl Limits {
+    #[new]
+    fn new(limits: Bounds) -> Limits {
+        let compiling = engine::Limits {
             grammar_expressions: limits.grammar_expressions,
             derived_expressions: limits.derived_expressions,
             search_steps: limits.search_steps,
@@ -34,7 +44,8 @@ impl From<Limits> for engine::Limits {
             lexicon_bytes: limits.lexicon_bytes,
             mask_cache_bytes: limits.mask_cache_bytes,
             milliseconds: limits.milliseconds,
-        }
+        };
+        Limits { schema_bytes: limits.schema_bytes, compiling }
     }
 }
 
@@ -47,11 +58,10 @@ pub struct CompiledGrammar {
 #[pymethods]
 impl CompiledGrammar {
     #[new]
-    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary, limits: Limits) -> PyResult<CompiledGrammar> {
-        let (grammar, vocabulary) = (grammar.inner.clone(), vocabulary.inner.clone());
-        let milliseconds = limits.milliseconds;
-        let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary, limits.into());
-        let inner = watch::over(py, milliseconds, compile)?;
+    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary, limits: &Limits) -> PyResult<CompiledGrammar> {
+        let (grammar, vocabulary, limits) = (grammar.inner.clone(), vocabulary.inner.clone(), limits.compiling);
+        let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary, limits);
+        let inner = watch::over(py, limits.milliseconds, compile)?;
         Ok(CompiledGrammar { inner: Arc::new(inner.map_err(|error| errors::compiling(py, error))?) })
     }
 
@@ -61,10 +71,10 @@ impl CompiledGrammar {
         py: Python<'_>,
         text: &str,
         vocabulary: &Vocabulary,
-        limits: Limits,
+        limits: &Limits,
     ) -> PyResult<(Grammar, CompiledGrammar)> {
         let vocabulary = vocabulary.inner.clone();
-        match py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary, limits.into())) {
+        match py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary, limits.compiling)) {
             Ok(inner) => Ok((Grammar { inner: inner.grammar().clone() }, CompiledGrammar { inner: Arc::new(inner) })),
             Err(error) => Err(errors::saved(py, error)),
         }

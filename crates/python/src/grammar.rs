@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stencilm_grammar::{
-    self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions,
-};
+use stencilm_grammar::{self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions};
 
+use crate::compiled::Limits;
 use crate::errors;
 use crate::watch;
 
@@ -67,13 +66,11 @@ impl Grammar {
         schema: &str,
         options: &JsonSchemaOptions,
         documents: Vec<(String, String)>,
-        max_bytes: usize,
-        max_expressions: usize,
-        milliseconds: u64,
+        limits: &Limits,
     ) -> PyResult<Grammar> {
-        let options =
-            grammar::JsonSchemaOptions { documents, max_bytes, max_exprs: max_expressions, ..options.inner.clone() };
-        let result = watch::over(py, milliseconds, || grammar::from_json_schema(schema, &options))?;
+        let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
+        let options = grammar::JsonSchemaOptions { documents, max_bytes, max_exprs, ..options.inner.clone() };
+        let result = watch::over(py, limits.compiling.milliseconds, || grammar::from_json_schema(schema, &options))?;
         Grammar::wrap(py, result)
     }
 
@@ -117,8 +114,9 @@ impl Grammar {
     }
 
     #[staticmethod]
-    fn from_structural_tag(py: Python<'_>, text: &str, max_bytes: usize, max_expressions: usize) -> PyResult<Grammar> {
-        let options = StructuralTagOptions { max_bytes, max_exprs: max_expressions };
+    fn from_structural_tag(py: Python<'_>, text: &str, limits: &Limits) -> PyResult<Grammar> {
+        let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
+        let options = StructuralTagOptions { max_bytes, max_exprs };
         Grammar::wrap(py, py.detach(|| grammar::Grammar::from_structural_tag(text, &options)))
     }
 

@@ -20,6 +20,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grammar::Grammar>()?;
     module.add_class::<grammar::JsonSchemaOptions>()?;
     module.add_class::<vocabulary::Vocabulary>()?;
+    module.add_class::<compiled::Limits>()?;
     module.add_class::<compiled::CompiledGrammar>()?;
     module.add_class::<matcher::Matcher>()?;
     module.add_class::<batch::BatchMatcher>()?;
