@@ -37,27 +37,77 @@ struct Search {
     cases: Vec<(ExprId, Steps)>,
     tokens: Vec<(NodeId, Steps)>,
     opens: Vec<(FrameId, Steps)>,
+    links: Links,
     /// Whether every node is read from the left corner, not only the left-recursive ones.
     whole: bool,
     /// The frames written so far.
     pushes: usize,
 }
 
-/// Frames to push, the bottom one first.
-type Steps = Vec<(FrameId, Register)>;
+/// Frames to push, as a number of [`Links`]; 0 for none.
+type Steps = u32;
+
+/// A frame to push and how it gets its register.
+type Step = (FrameId, Register);
+
+/// Lists of frames to push. Those on different ways mostly begin alike, so a list is its last frame and the list before
+/// it, and equal lists are one number: a way is compared and handed on in no time however long it is.
+#[derive(Default, Clone)]
+struct Links {
+    /// The list before, the last frame, and how many there are.
+    links: Vec<(Steps, Step, u32)>,
+    index: FxHashMap<(Steps, Step), Steps>,
+}
+
+impl Links {
+    /// A list and one frame on top of it.
+    fn push(&mut self, below: Steps, step: Step) -> Steps {
+        let count = self.len(below) as u32 + 1;
+        let Links { links, index } = self;
+        *index.entry((below, step)).or_insert_with(|| {
+            links.push((below, step, count));
+            links.len() as Steps
+        })
+    }
+
+    fn len(&self, steps: Steps) -> usize {
+        if steps == 0 { 0 } else { self.links[steps as usize - 1].2 as usize }
+    }
+
+    /// The frames of a list, the bottom one first.
+    fn list(&self, mut steps: Steps) -> Vec<Step> {
+        let mut list = Vec::with_capacity(self.len(steps));
+        while steps != 0 {
+            let (below, step, _) = self.links[steps as usize - 1];
+            list.push(step);
+            steps = below;
+        }
+        list.reverse();
+        list
+    }
+}
 
 impl Search {
-    fn add(&mut self, frame: Frame, continuation: Steps) {
-        if self.seen.insert((frame, continuation.clone())) {
-            self.pushes += continuation.len() + 1;
+    fn add(&mut self, frame: Frame, steps: Steps) {
+        if self.seen.insert((frame, steps)) {
+            self.pushes += self.links.len(steps) + 1;
             self.places.insert(frame);
-            self.work.push((frame, continuation));
+            self.work.push((frame, steps));
         }
     }
 
     /// Whether the ways are too many, or too long, to be told one by one.
-    fn is_lost(&self, continuation: &[(FrameId, Register)]) -> bool {
-        continuation.len() > MAX_CONTINUATION || self.seen.len() > FEW_WAYS + MAX_WAYS_PER_PLACE * self.places.len()
+    fn is_lost(&self, steps: Steps) -> bool {
+        self.links.len(steps) > MAX_CONTINUATION || self.seen.len() > FEW_WAYS + MAX_WAYS_PER_PLACE * self.places.len()
+    }
+
+    /// What was found, each once and with its frames written out.
+    fn written<T: Ord + Copy>(&self, found: &[(T, Steps)]) -> Vec<(T, Continuation)> {
+        let mut written: Vec<(T, Continuation)> =
+            found.iter().map(|&(what, steps)| (what, self.links.list(steps).into())).collect();
+        written.sort_unstable();
+        written.dedup();
+        written
     }
 }
 
@@ -86,8 +136,8 @@ impl Machine {
                 };
                 if may_go_on {
                     let register = Register::CountUp { limit: max.unwrap_or(min) };
-                    let again = (max != Some(1)).then_some((frame, register));
-                    search.add(Frame::Node(body), again.into_iter().collect());
+                    let again = if max == Some(1) { 0 } else { search.links.push(0, (frame, register)) };
+                    search.add(Frame::Node(body), again);
                 }
             }
             (Frame::Key(id), Phase::Key { next, known, owed, tight, reach }) => {
@@ -100,7 +150,8 @@ impl Machine {
                 let alternatives = grammar.items(id).at(place as usize).iter().enumerate();
                 for (_, element) in alternatives.filter(|(index, _)| allowed & (1 << index) != 0) {
                     let register = Register::Element { counts: element.counts };
-                    search.add(Frame::Node(element.value), vec![(after, register)]);
+                    let behind = search.links.push(0, (after, register));
+                    search.add(Frame::Node(element.value), behind);
                 }
             }
             (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
@@ -108,42 +159,39 @@ impl Machine {
                 if more {
                     let item = self.frame_id(Frame::Item(id));
                     let register = if unique { Register::NextElement } else { Register::Same };
-                    search.cases.push((surface.item, vec![(item, register)]));
+                    let behind = search.links.push(0, (item, register));
+                    search.cases.push((surface.item, behind));
                 }
                 if may_close {
-                    search.cases.push((surface.close, Vec::new()));
+                    search.cases.push((surface.close, 0));
                 }
             }
             (Frame::Member { members, value }, _) => {
                 let value = self.frame_id(Frame::Node(value));
                 let colon = self.grammar.members(members).surface.colon;
-                search.cases.push((colon, vec![(value, Register::Value(0))]));
+                let behind = search.links.push(0, (value, Register::Value(0)));
+                search.cases.push((colon, behind));
             }
             (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
                 let surface = self.grammar.members(id).surface;
                 if more {
                     let key = self.frame_id(Frame::Key(id));
-                    search.cases.push((surface.item, vec![(key, Register::Same)]));
+                    let behind = search.links.push(0, (key, Register::Same));
+                    search.cases.push((surface.item, behind));
                 }
                 if may_close {
-                    search.cases.push((surface.close, Vec::new()));
+                    search.cases.push((surface.close, 0));
                 }
             }
             (place, _) => {
                 nullable = self.is_nullable(place);
-                search.add(place, Vec::new());
+                search.add(place, 0);
             }
         }
         self.search(&mut search)?;
-        let mut tokens: Vec<(NodeId, Continuation)> =
-            search.tokens.into_iter().map(|(token, continuation)| (token, continuation.into())).collect();
-        tokens.sort_unstable();
-        tokens.dedup();
-        let mut opens: Vec<(FrameId, Continuation)> =
-            search.opens.into_iter().map(|(body, continuation)| (body, continuation.into())).collect();
-        opens.sort_unstable();
-        opens.dedup();
-        let fork = self.fork_of_cases(lexicon, whole, blanks, search.cases)?;
+        let (tokens, opens) = (search.written(&search.tokens), search.written(&search.opens));
+        let cases = search.cases.iter().map(|&(lexeme, steps)| (lexeme, search.links.list(steps))).collect();
+        let fork = self.fork_of_cases(lexicon, whole, blanks, cases)?;
         Ok(vec![Fork { nullable, tokens, opens, ..fork }])
     }
 
@@ -217,7 +265,7 @@ impl Machine {
         lexicon: &mut Lexicon,
         frame: FrameId,
         mut blanks: Option<Blanks>,
-        cases: Vec<(ExprId, Vec<(FrameId, Register)>)>,
+        cases: Vec<(ExprId, Vec<Step>)>,
     ) -> Result<Fork, EngineError> {
         let mut exprs: Vec<ExprId> = Vec::new();
         let mut ways: Vec<Vec<Continuation>> = Vec::new();
@@ -277,7 +325,7 @@ impl Machine {
     fn search(&mut self, search: &mut Search) -> Result<(), EngineError> {
         let begin = search.clone();
         while let Some((place, continuation)) = search.work.pop() {
-            if !search.whole && search.is_lost(&continuation) {
+            if !search.whole && search.is_lost(continuation) {
                 *search = Search { whole: true, ..begin.clone() };
                 continue;
             }
@@ -299,26 +347,25 @@ impl Machine {
                     unreachable!("only a sequence has a rest");
                 };
                 let first = parts[from as usize];
-                let mut inner = continuation.clone();
+                let mut inner = continuation;
                 if (from as usize) + 1 < parts.len() {
                     let rest = Frame::Rest { node, from: from + 1 };
                     if self.left.is_nullable(first) {
                         search.add(rest, continuation);
                     }
-                    let rest = self.frame_id(rest);
-                    inner.push((rest, Register::Value(0)));
+                    inner = search.links.push(inner, (self.frame_id(rest), Register::Value(0)));
                 }
                 search.add(Frame::Node(first), inner);
             }
-            Frame::Left { goal, corner, whole, .. } => self.visit_ups(search, goal, corner, whole, &continuation),
+            Frame::Left { goal, corner, whole, .. } => self.visit_ups(search, goal, corner, whole, continuation),
             Frame::Node(node) => {
                 let node = self.left.resolve(node);
                 match grammar.node(node) {
                     Node::Lexeme(expr) => search.cases.push((*expr, continuation)),
                     Node::Token(_) => search.tokens.push((node, continuation)),
                     &Node::Marked { body, .. } => {
-                        let mut inner = continuation;
-                        inner.push((self.frame_id(Frame::End(node)), Register::Tokens));
+                        let end = (self.frame_id(Frame::End(node)), Register::Tokens);
+                        let inner = search.links.push(continuation, end);
                         search.opens.push((self.frame_id(Frame::Node(body)), inner));
                     }
                     Node::Members(id) => {
@@ -326,12 +373,12 @@ impl Machine {
                         let surface = members.surface;
                         let some = members.free.iter().any(|free| free.some.is_some());
                         if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
-                            search.cases.push((surface.empty, continuation.clone()));
+                            search.cases.push((surface.empty, continuation));
                         }
                         let any = !members.known.is_empty() || !members.free.is_empty();
                         if any && members.max != Some(0) {
-                            let mut inner = continuation;
-                            inner.push((self.frame_id(Frame::Key(*id)), Register::Value(0)));
+                            let key = (self.frame_id(Frame::Key(*id)), Register::Value(0));
+                            let inner = search.links.push(continuation, key);
                             search.cases.push((surface.open, inner));
                         }
                     }
@@ -339,22 +386,21 @@ impl Machine {
                         let items = grammar.items(*id);
                         let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
                         if items.min == 0 && items.is_satisfied(&counts) {
-                            search.cases.push((surface.empty, continuation.clone()));
+                            search.cases.push((surface.empty, continuation));
                         }
                         if self.allowed(*id, items, 0, &counts) != 0 {
-                            let mut inner = continuation;
                             let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
-                            inner.push((self.frame_id(Frame::Item(*id)), register));
+                            let inner = search.links.push(continuation, (self.frame_id(Frame::Item(*id)), register));
                             search.cases.push((surface.open, inner));
                         }
                     }
                     _ if search.whole || self.left.is_left_recursive(node) => {
-                        self.visit_corners(search, node, &continuation);
+                        self.visit_corners(search, node, continuation);
                     }
                     _ => {
                         let children: Vec<(NodeId, Rest)> = self.left.children(node).collect();
                         for (child, rest) in children.into_iter().rev() {
-                            let inner = self.with_rest(continuation.clone(), node, rest);
+                            let inner = self.with_rest(search, continuation, node, rest);
                             search.add(Frame::Node(child), inner);
                         }
                     }
@@ -374,7 +420,7 @@ impl Machine {
     }
 
     /// Adds what may come first of all in a node that is read from the left corner: what its region begins with.
-    fn visit_corners(&mut self, search: &mut Search, goal: NodeId, continuation: &Steps) {
+    fn visit_corners(&mut self, search: &mut Search, goal: NodeId, continuation: Steps) {
         let whole = search.whole;
         let region = self.left.region(goal, whole);
         let complete = region.completing(goal, &self.left);
@@ -384,10 +430,12 @@ impl Machine {
             if children.is_empty() {
                 continue;
             }
-            let mut up = continuation.clone();
-            up.extend(self.left_frame(&region, &complete, goal, corner, whole).map(|left| (left, Register::Value(0))));
+            let mut up = continuation;
+            if let Some(left) = self.left_frame(&region, &complete, goal, corner, whole) {
+                up = search.links.push(up, (left, Register::Value(0)));
+            }
             for (child, rest) in children {
-                let inner = self.with_rest(up.clone(), corner, rest);
+                let inner = self.with_rest(search, up, corner, rest);
                 search.add(Frame::Node(child), inner);
             }
         }
@@ -395,14 +443,15 @@ impl Machine {
 
     /// Adds what may come first behind a complete corner: the rest of a node that it begins, and then that node is a
     /// complete corner.
-    fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: &Steps) {
+    fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: Steps) {
         let region = self.left.region(goal, whole);
         let complete = region.completing(goal, &self.left);
         for node in region.complete_with(corner, &self.left) {
             for up in region.ups(node) {
-                let (parent, mut inner) = (up.parent, continuation.clone());
-                let left = self.left_frame(&region, &complete, goal, parent, whole);
-                inner.extend(left.map(|left| (left, Register::Value(0))));
+                let (parent, mut inner) = (up.parent, continuation);
+                if let Some(left) = self.left_frame(&region, &complete, goal, parent, whole) {
+                    inner = search.links.push(inner, (left, Register::Value(0)));
+                }
                 match up.rest {
                     Rest::Nothing => {}
                     Rest::Parts(from) => search.add(Frame::Rest { node: parent, from }, inner),
@@ -411,7 +460,7 @@ impl Machine {
                             unreachable!("only repetitions have rounds");
                         };
                         let count = Register::Value(2.min(max.unwrap_or(min)));
-                        inner.push((self.frame_id(Frame::Node(parent)), count));
+                        let inner = search.links.push(inner, (self.frame_id(Frame::Node(parent)), count));
                         search.add(Frame::Node(body), inner);
                     }
                 }
@@ -420,21 +469,18 @@ impl Machine {
     }
 
     /// The continuation with the rest of a node behind its first child.
-    fn with_rest(&mut self, mut continuation: Steps, node: NodeId, rest: Rest) -> Steps {
-        match rest {
-            Rest::Nothing => {}
-            Rest::Parts(from) => {
-                continuation.push((self.frame_id(Frame::Rest { node, from }), Register::Value(0)));
-            }
+    fn with_rest(&mut self, search: &mut Search, continuation: Steps, node: NodeId, rest: Rest) -> Steps {
+        let step = match rest {
+            Rest::Nothing => return continuation,
+            Rest::Parts(from) => (self.frame_id(Frame::Rest { node, from }), Register::Value(0)),
             Rest::Rounds => {
                 let Node::Repeat { min, max, .. } = *self.grammar.node(node) else {
                     unreachable!("only repetitions have rounds");
                 };
-                let count = Register::Value(1.min(max.unwrap_or(min)));
-                continuation.push((self.frame_id(Frame::Node(node)), count));
+                (self.frame_id(Frame::Node(node)), Register::Value(1.min(max.unwrap_or(min))))
             }
-        }
-        continuation
+        };
+        search.links.push(continuation, step)
     }
 
     /// The frame of the ways up from a complete corner; `None` where there are none but to be complete.
