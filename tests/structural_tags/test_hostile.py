@@ -69,6 +69,21 @@ def test_many_rules(compiler: GrammarCompiler) -> None:
     assert not matches(compiler, tag, "see @432!,")
 
 
+def test_thousands_of_rules(compiler: GrammarCompiler) -> None:
+    rules = [
+        [f"<tool_{number}>", {"type": "const_string", "value": "."}] for number in range(5_000)
+    ]
+    for tag in ({"type": "dispatch", "rules": rules}, {"type": "dispatch", "rules": rules[::-1]}):
+        assert matches(compiler, tag, "see <tool_432>. and <tool_7>. here <tool_")
+        assert not matches(compiler, tag, "see <tool_4999>,")
+    pairs = ", ".join(f'("<tool_{number}>", end)' for number in range(5_000))
+    matcher = GrammarMatcher(
+        compiler.compile_grammar(f'root ::= TagDispatch({pairs})\nend ::= "."')
+    )
+    assert matcher.accept_string("see <tool_432>. and <tool_") and matcher.is_completed()
+    assert not matcher.accept_string("7>,")
+
+
 def test_many_excludes(compiler: GrammarCompiler) -> None:
     tag = {"type": "any_text", "excludes": [f"w{number}." for number in range(2_000)]}
     assert matches(compiler, tag, "w w1 w19999 w2000.")

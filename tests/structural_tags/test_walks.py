@@ -195,3 +195,36 @@ def test_calls_are_read_as_what_their_schemas_say(
         for name, arguments in read:
             jsonschema.validate(arguments, SCHEMAS[name])
     assert calls or choice == "auto"
+
+
+def dispatched(text: str, patterns: list[str]) -> bool:
+    """Whether every pattern that is complete first is followed by a dot: looks at each place."""
+    while True:
+        ends = [text.find(pattern) + 3 for pattern in patterns if pattern in text]
+        if not ends:
+            return True
+        end = min(ends)
+        if text[end : end + 1] != ".":
+            return False
+        text = text[end + 1 :]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_patterns_that_overlap(compiler: GrammarCompiler, seed: int) -> None:
+    chance = random.Random(seed)
+    words = [a + b + c for a in "abc" for b in "abc" for c in "abc"]
+    patterns = chance.sample(words, chance.choice([3, 17, 20, 26]))
+    rules = [[pattern, {"type": "const_string", "value": "."}] for pattern in patterns]
+    pairs = ", ".join(f'("{pattern}", end)' for pattern in patterns)
+    by_macro = compiler.compile_grammar(f'root ::= TagDispatch({pairs})\nend ::= "."')
+    by_tag = compiler.compile_structural_tag({"type": "dispatch", "rules": rules})
+    for _ in range(300):
+        text = "".join(chance.choices("abc.", k=chance.randrange(1, 12)))
+        for place in range(3, len(text)):
+            # Dots where they belong, so that many texts go on.
+            if text[place - 3 : place] in patterns and chance.random() < 0.8:
+                text = text[:place] + "." + text[place + 1 :]
+        for compiled in (by_macro, by_tag):
+            matcher = GrammarMatcher(compiled)
+            accepted = matcher.accept_string(text) and matcher.is_completed()
+            assert accepted == dispatched(text, patterns), (text, patterns)

@@ -41,6 +41,13 @@ impl Default for GrammarBuilder {
 }
 
 impl GrammarBuilder {
+    /// A builder that goes on from a grammar, whose nodes, rules and expressions keep their numbers.
+    pub(crate) fn from_grammar(grammar: Grammar) -> GrammarBuilder {
+        let Grammar { exprs, nodes, rules, members, items, .. } = grammar;
+        let rules = rules.into_iter().map(|rule| (rule.name, Some(rule.body))).collect();
+        GrammarBuilder { exprs, nodes, rules, members, items, max_exprs: None }
+    }
+
     /// Adds a node.
     pub fn node(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);

@@ -3,11 +3,17 @@
 //! One idea: such a text is "any characters" and a complement, and the complement remembers no more than how much of a
 //! marker was read. So its state is the same nearly everywhere, and one row of the vocabulary serves a whole text.
 
+use indexmap::IndexMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::syntax::{Alphabet, Utf8};
 use stencilm_regex::{ByteSet, ExprId, ExprSet};
 
+/// With more strings than this a text is read apart from the string that ends it: one lexeme for each string would be as
+/// many threads in every state of the text.
+pub(crate) const FEW_STRINGS: usize = 16;
+
 /// What a text without bounds must not run into.
-pub(super) struct FreeText {
+pub(crate) struct FreeText {
     /// Any text without regard to what ends it.
     characters: ExprId,
     /// Anything at all, be it text or not.
@@ -20,14 +26,14 @@ pub(super) struct FreeText {
 
 impl FreeText {
     /// Up to `max` characters, which the first of `stops` ends, and in which none of `excludes` may come.
-    pub(super) fn new(exprs: &mut ExprSet, stops: &[&str], excludes: &[&str], max: Option<u32>) -> FreeText {
+    pub(crate) fn new(exprs: &mut ExprSet, stops: &[&str], excludes: &[&str], max: Option<u32>) -> FreeText {
         let character = Utf8.class(exprs, &[('\0', '\u{d7ff}'), ('\u{e000}', '\u{10ffff}')]);
         let characters = exprs.repeat(character, 0, max);
         FreeText::of(exprs, characters, stops, excludes)
     }
 
     /// The same over texts of another kind than any characters.
-    pub(super) fn of(exprs: &mut ExprSet, characters: ExprId, stops: &[&str], excludes: &[&str]) -> FreeText {
+    pub(crate) fn of(exprs: &mut ExprSet, characters: ExprId, stops: &[&str], excludes: &[&str]) -> FreeText {
         let byte = exprs.bytes(ByteSet::ALL);
         let anything = exprs.repeat(byte, 0, None);
         let stops = exprs.literals(stops);
@@ -37,13 +43,13 @@ impl FreeText {
     }
 
     /// The whole text, which nothing ended.
-    pub(super) fn unended(&self, exprs: &mut ExprSet) -> ExprId {
+    pub(crate) fn unended(&self, exprs: &mut ExprSet) -> ExprId {
         let stopped = exprs.concat_all(&[self.anything, self.stops, self.anything]);
         self.without(exprs, self.characters, stopped)
     }
 
     /// The text with the string that ended it, which is one of the `stops`: none of them is complete any earlier.
-    pub(super) fn until(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
+    pub(crate) fn until(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
         let stop = exprs.literal(stop.as_bytes());
         let text = exprs.concat(self.characters, stop);
         let byte = exprs.bytes(ByteSet::ALL);
@@ -53,26 +59,55 @@ impl FreeText {
 
     /// The text before a string that ends it and is read apart: of such a text and the string, none of `stops` is complete
     /// before the end, and none of `excludes` comes.
-    pub(super) fn before(&self, exprs: &mut ExprSet, stop: &str, stops: &[&str], excludes: &[&str]) -> ExprId {
-        let within = |text: &str| stop.find(text).is_some_and(|at| at + text.len() < stop.len());
-        if stops.iter().any(|text| within(text)) || excludes.iter().any(|text| stop.contains(text)) {
-            return ExprId::NOTHING;
-        }
-        let mut begun: Vec<&str> = Vec::new();
-        for (text, longest) in
-            stops.iter().map(|text| (text, stop.len() - 1)).chain(excludes.iter().map(|text| (text, stop.len())))
+    pub(crate) fn before(&self, exprs: &mut ExprSet, stop: &str, stops: &[&str], excludes: &[&str]) -> ExprId {
+        self.groups(exprs, &[stop], stops, excludes).first().map_or(ExprId::NOTHING, |&(text, _)| text)
+    }
+
+    /// The same for many strings: their positions in groups by the text before them, which is the same for nearly all.
+    /// Those that can never be complete are in none.
+    pub(crate) fn groups(
+        &self,
+        exprs: &mut ExprSet,
+        strings: &[&str],
+        stops: &[&str],
+        excludes: &[&str],
+    ) -> Vec<(ExprId, Vec<usize>)> {
+        let (earlier, never) = (Within::new(stops), Within::new(excludes));
+        // By how a string may begin: the beginnings of others that are complete with it.
+        let mut begun: FxHashMap<&str, Vec<(&str, bool)>> = FxHashMap::default();
+        for (text, is_stop) in stops.iter().map(|&text| (text, true)).chain(excludes.iter().map(|&text| (text, false)))
         {
-            let cuts = text.char_indices().map(|(at, _)| at).filter(|&at| at > 0 && text.len() - at <= longest);
-            begun.extend(cuts.filter(|&at| stop.starts_with(&text[at..])).map(|at| &text[..at]));
+            for (at, _) in text.char_indices().skip(1) {
+                begun.entry(&text[at..]).or_default().push((&text[..at], is_stop));
+            }
+        }
+        let mut groups: IndexMap<Vec<(&str, bool)>, Vec<usize>> = IndexMap::new();
+        for (position, string) in strings.iter().enumerate() {
+            if earlier.find(string, string.len().saturating_sub(1)).is_some()
+                || never.find(string, string.len()).is_some()
+            {
+                continue;
+            }
+            let beginnings = string.char_indices().skip(1).map(|(at, _)| at).chain([string.len()]);
+            // What is complete with the whole of the string is no earlier, but must not come at all if it is excluded.
+            let keys = beginnings.map(|end| (&string[..end], end < string.len()));
+            groups.entry(keys.filter(|(start, _)| begun.contains_key(start)).collect()).or_default().push(position);
         }
         let unended = self.unended(exprs);
-        if begun.is_empty() {
-            return unended;
-        }
-        let begun = exprs.literals(&begun);
-        let bad = exprs.concat(self.anything, begun);
-        let good = exprs.not(bad);
-        exprs.and(&[unended, good])
+        let texts = groups.into_iter().map(|(keys, positions)| {
+            let ended = keys.iter().flat_map(|&(start, stops)| {
+                begun[start].iter().filter(move |&&(_, is_stop)| stops || !is_stop).map(|&(begun, _)| begun)
+            });
+            let ended: Vec<&str> = ended.collect();
+            if ended.is_empty() {
+                return (unended, positions);
+            }
+            let ended = exprs.literals(&ended);
+            let bad = exprs.concat(self.anything, ended);
+            let good = exprs.not(bad);
+            (exprs.and(&[unended, good]), positions)
+        });
+        texts.collect()
     }
 
     fn without(&self, exprs: &mut ExprSet, text: ExprId, stopped: ExprId) -> ExprId {
@@ -84,6 +119,30 @@ impl FreeText {
         }
         let good = exprs.not(bad);
         exprs.and(&[text, good])
+    }
+}
+
+/// Strings to be looked for within others.
+pub(crate) struct Within<'t> {
+    strings: FxHashSet<&'t str>,
+    lengths: Vec<usize>,
+}
+
+impl<'t> Within<'t> {
+    pub(crate) fn new(strings: &[&'t str]) -> Within<'t> {
+        let mut lengths: Vec<usize> = strings.iter().map(|string| string.len()).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        Within { strings: strings.iter().copied().collect(), lengths }
+    }
+
+    /// One of the strings that stands within the first `end` bytes of a text.
+    pub(crate) fn find(&self, text: &str, end: usize) -> Option<&'t str> {
+        let starts = text.char_indices().map(|(at, _)| at);
+        let mut pieces = starts
+            .flat_map(|at| self.lengths.iter().map(move |length| at..at + length))
+            .filter(|piece| piece.end <= end);
+        pieces.find_map(|piece| self.strings.get(text.get(piece)?).copied())
     }
 }
 
@@ -123,6 +182,9 @@ mod tests {
                     && first_end(&text, &stops) == Some(text.len());
                 prop_assert_eq!(deriver.matches(until, text.as_bytes()).unwrap(), expected, "{} until {}", text, stop);
                 let before = free.before(&mut deriver.exprs, stop, &stops, &excludes);
+                let groups = free.groups(&mut deriver.exprs, &stops, &stops, &excludes);
+                let group = groups.iter().find(|(_, group)| group.iter().any(|&position| stops[position] == *stop));
+                prop_assert_eq!(group.map_or(ExprId::NOTHING, |&(text, _)| text), before);
                 let apart = text.strip_suffix(stop).is_some_and(|text| deriver.matches(before, text.as_bytes()).unwrap());
                 prop_assert_eq!(apart, expected, "{} before {}", text, stop);
             }

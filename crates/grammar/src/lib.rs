@@ -6,6 +6,7 @@ mod ebnf;
 mod error;
 mod exprs;
 mod fixpoint;
+mod free_text;
 mod grammar;
 mod json_schema;
 mod key_space;
@@ -21,6 +22,7 @@ mod serialize;
 mod structural_tag;
 mod substring;
 mod syntax_error;
+mod word_trie;
 
 pub use builder::GrammarBuilder;
 pub use ebnf::MAX_EBNF_BYTES;

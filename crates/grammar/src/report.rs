@@ -68,6 +68,15 @@ impl KeptReport {
         self.notes.push(Note { fate, keyword, place: place.clone(), note });
     }
 
+    /// Adds all that another report says.
+    pub(crate) fn append(&mut self, other: KeptReport) {
+        if self.notes.is_empty() {
+            *self = other;
+        } else {
+            self.absorb(&other, "", "");
+        }
+    }
+
     /// Adds all that another report says, of which the places begin with `from`, which is `place` here.
     pub(crate) fn absorb(&mut self, other: &KeptReport, place: &str, from: &str) {
         for Note { fate, keyword, place: at, note } in &other.notes {

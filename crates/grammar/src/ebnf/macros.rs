@@ -3,16 +3,17 @@
 //! `TagDispatch` is free text until the first trigger, and then the rule of that trigger: one terminal for each trigger,
 //! of all texts in which it is the first to be complete.
 
-use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Alphabet, Utf8};
 
 use super::escapes;
 use super::parse::Parser;
 use super::scan::Word;
 use super::tree::{Part, PartId};
+use crate::free_text::{FEW_STRINGS, FreeText};
 use crate::grammar::{Mark, Temperature, TokenPattern};
 use crate::substring;
 use crate::syntax_error::SyntaxError;
+use crate::word_trie;
 
 /// What stands in brackets between the name of a rule and `::=`.
 #[derive(Clone, Default)]
@@ -302,30 +303,36 @@ impl Parser<'_> {
             }
             stops.push(stop);
         }
-        let any = Utf8.class(self.exprs, &[('\0', char::MAX)]);
-        let (anything, more) = (self.exprs.repeat(any, 0, None), self.exprs.repeat(any, 1, None));
-        let literal = |parser: &mut Self, text: &str| parser.exprs.literal(text.as_bytes());
-        let stops: Vec<ExprId> = stops.iter().map(|stop| literal(self, stop)).collect();
-        let mut all: Vec<ExprId> = texts.iter().map(|(text, _)| literal(self, text)).collect();
-        all.extend_from_slice(&stops);
-        let all = self.exprs.or(&all);
-        let stops = self.exprs.or(&stops);
-        // Nothing ends before the trigger does, and nothing excluded ends with it.
-        let earlier = self.exprs.concat_all(&[anything, all, more]);
-        let excluded = self.exprs.concat(anything, stops);
-        let (not_earlier, not_excluded) = (self.exprs.not(earlier), self.exprs.not(excluded));
+        let (triggers, excludes): (Vec<&str>, Vec<&str>) =
+            (texts.iter().map(|(text, _)| &**text).collect(), stops.iter().map(|stop| &**stop).collect());
+        let free = FreeText::new(self.exprs, &triggers, &excludes, None);
         let mut ways = Vec::new();
-        for (text, rule) in texts {
-            let trigger = literal(self, &text);
-            let first = self.exprs.concat(anything, trigger);
-            let first = self.exprs.and(&[first, not_earlier, not_excluded]);
-            let first = self.text.add(place, Part::Terminal(first));
-            let call = self.text.add(place, Part::Call(rule));
-            ways.push(self.text.add(place, Part::Sequence(vec![first, call])));
+        if texts.len() > FEW_STRINGS {
+            for (before, positions) in free.groups(self.exprs, &triggers, &triggers, &excludes) {
+                let before = self.text.add(place, Part::Terminal(before));
+                let group: Vec<(&str, PartId)> = positions
+                    .into_iter()
+                    .map(|position| (triggers[position], self.text.add(place, Part::Call(texts[position].1))))
+                    .collect();
+                let (exprs, text) = (&mut *self.exprs, &mut self.text);
+                let way = word_trie::trie(group, word_trie::common_beginning, |part| match part {
+                    word_trie::Part::Text(literal, part) => {
+                        let literal = text.add(place, Part::Terminal(exprs.literal(literal.as_bytes())));
+                        text.add(place, Part::Sequence(vec![literal, part]))
+                    }
+                    word_trie::Part::Any(ways) => text.add(place, Part::Choice(ways.to_vec())),
+                });
+                ways.push(self.text.add(place, Part::Sequence(vec![before, way])));
+            }
+        } else {
+            for (text, rule) in &texts {
+                let first = free.until(self.exprs, text);
+                let first = self.text.add(place, Part::Terminal(first));
+                let call = self.text.add(place, Part::Call(*rule));
+                ways.push(self.text.add(place, Part::Sequence(vec![first, call])));
+            }
         }
-        let holds = self.exprs.concat_all(&[anything, all, anything]);
-        let holds_none = self.exprs.not(holds);
-        let free = self.exprs.and(&[anything, holds_none]);
+        let free = free.unended(self.exprs);
         let free = self.text.add(place, Part::Terminal(free));
         Ok(self.dispatched(place, ways, free, loops))
     }

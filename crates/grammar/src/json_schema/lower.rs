@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, Limits};
 
 use super::JsonSchemaOptions;
+use super::alike::Key;
 use super::atoms::Term;
 use super::common::common_exprs;
 use super::document::{Json, JsonId};
@@ -60,6 +61,8 @@ pub(super) struct Lowering<'a> {
     pub(super) reasons: Reasons,
     /// Nodes of values, by depth.
     values: Vec<FxHashMap<Box<[Term]>, NodeId>>,
+    /// Nodes of schemas that mean the same as others, by what they say and by depth.
+    alike: FxHashMap<(Vec<u8>, u32), NodeId>,
     lexemes: FxHashMap<ExprId, NodeId>,
     work: Vec<Task<'a>>,
     admitted: usize,
@@ -81,6 +84,7 @@ impl<'a> Lowering<'a> {
             relaxed: Vec::new(),
             reasons: Reasons::default(),
             values: Vec::new(),
+            alike: FxHashMap::default(),
             lexemes: FxHashMap::default(),
             work: Vec::new(),
             admitted: 0,
@@ -132,6 +136,18 @@ impl<'a> Lowering<'a> {
         if let Some(&known) = self.values.get(depth as usize).and_then(|values| values.get(all)) {
             return Ok(known);
         }
+        let mut alike = None;
+        if let [Term::Holds(id)] = *all
+            && let Some(Key { said, schemas }) = self.schemas.key(id)
+        {
+            let key = (said, depth);
+            if let Some(&known) = self.alike.get(&key) {
+                self.normal.note_used(&schemas);
+                self.remember(all, depth, known);
+                return Ok(known);
+            }
+            alike = Some(key);
+        }
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.normal.check_time(at)?;
         let alternatives = self.normal.alternatives(all)?;
@@ -182,12 +198,14 @@ impl<'a> Lowering<'a> {
         if containers.is_empty() {
             let node = self.lexeme(scalars);
             self.remember(all, depth, node);
+            self.alike.extend(alike.filter(|_| scalars != ExprId::NOTHING).map(|key| (key, node)));
             self.reasons.add(node, at, branches);
             return Ok(node);
         }
         let rule = self.builder.declare_rule(self.schemas.place(at));
         let node = self.builder.node(Node::Rule(rule));
         self.remember(all, depth, node);
+        self.alike.extend(alike.map(|key| (key, node)));
         self.work.push(Task { rule, node, at, depth, scalars, containers, branches });
         Ok(node)
     }
@@ -300,7 +318,7 @@ impl<'a> Lowering<'a> {
     fn report(&mut self) -> KeptReport {
         let document = &self.schemas.document;
         // Schemas that start at the same place of the text do not exist: each has a value of its own.
-        self.normal.used.sort_by_key(|id| document.position(id.value));
+        self.normal.used.sort_by_cached_key(|id| document.position(id.value));
         self.relaxed.sort_by_key(|(id, _)| document.position(id.value));
         self.relaxed.dedup_by(|(_, a), (_, b)| a == b);
         let gone: FxHashSet<(&str, &str)> =

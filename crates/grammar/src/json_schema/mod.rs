@@ -8,6 +8,7 @@
 //! and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`]. When nothing can match,
 //! [`explain`] says why.
 
+mod alike;
 mod applicators;
 mod arrays;
 mod atoms;

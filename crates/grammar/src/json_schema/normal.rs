@@ -219,6 +219,15 @@ impl<'a> Normal<'a> {
         Ok(self.known[&root].clone())
     }
 
+    /// Notes for the report that these schemas are used, which were not looked at because others say the same.
+    pub(super) fn note_used(&mut self, schemas: &[SchemaId]) {
+        for &schema in schemas {
+            if self.is_used.insert(schema) {
+                self.used.push(schema);
+            }
+        }
+    }
+
     fn enter(&mut self, goal: Goal) {
         if goal.mode != Mode::Differs && goal.mode != Mode::Loose && self.is_used.insert(goal.schema) {
             self.used.push(goal.schema);

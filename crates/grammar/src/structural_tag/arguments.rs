@@ -6,11 +6,11 @@
 use stencilm_regex::{ByteSet, ExprId};
 
 use super::fields::error;
-use super::free_text::FreeText;
 use super::lower::{Lowering, flags, placed};
 use super::markers;
 use super::styles::{Marked, Style, Words};
 use crate::error::{ErrorKind, GrammarError};
+use crate::free_text::FreeText;
 use crate::grammar::{Grammar, Node, NodeId};
 use crate::json_schema::document::{Entries, Json, JsonId};
 use crate::json_schema::{JsonSchemaOptions, Spelling, from_json_schema};

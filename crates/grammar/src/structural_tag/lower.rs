@@ -9,13 +9,13 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOption
 
 use super::arguments::Ways;
 use super::fields::error;
-use super::free_text::FreeText;
 use super::markers;
 use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::builder::GrammarBuilder;
 use crate::combine;
 use crate::error::{ErrorKind, GrammarError};
+use crate::free_text::{FEW_STRINGS, FreeText, Within};
 use crate::grammar::{Grammar, Mark, NodeId, RuleId};
 use crate::json_schema::document::{Document, JsonId};
 use crate::json_schema::{JsonSchemaOptions, from_json_schema, from_values};
@@ -40,6 +40,8 @@ pub(super) struct Lowering<'a> {
     names: FxHashSet<String>,
     nodes: Vec<Option<NodeId>>,
     schemas: FxHashMap<SchemaKey<'a>, NodeId>,
+    /// Schemas that were lowered together, before all others.
+    plain: FxHashMap<JsonId, NodeId>,
     /// Arguments by the text of their schema.
     pub(super) arguments: FxHashMap<SchemaKey<'a>, Ways>,
     literals: FxHashMap<&'a str, NodeId>,
@@ -55,6 +57,7 @@ impl<'a> Lowering<'a> {
             names: FxHashSet::default(),
             nodes: Vec::new(),
             schemas: FxHashMap::default(),
+            plain: FxHashMap::default(),
             arguments: FxHashMap::default(),
             literals: FxHashMap::default(),
         }
@@ -64,7 +67,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn grammar(mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<Grammar, GrammarError> {
         self.builder.limit_exprs(max_exprs);
         self.nodes = vec![None; tree.slots.len()];
-        self.plain_schemas(tree);
+        self.plain_schemas(tree, max_exprs);
         for index in (0..tree.slots.len()).rev() {
             let slot = &tree.slots[index];
             let node = self.format(tree, slot)?;
@@ -279,6 +282,11 @@ impl<'a> Lowering<'a> {
         excludes: &[&'a str],
         rounds: Rounds,
     ) -> Result<NodeId, GrammarError> {
+        let mut indices: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        triggers.iter().enumerate().for_each(|(index, trigger)| indices.entry(trigger).or_default().push(index));
+        let mut lengths: Vec<usize> = triggers.iter().map(|trigger| trigger.len()).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
         let mut by_trigger: Vec<Vec<(&str, NodeId)>> = vec![Vec::new(); triggers.len()];
         let mut first: Vec<(&str, NodeId)> = Vec::new();
         for &tag in tags {
@@ -288,17 +296,18 @@ impl<'a> Lowering<'a> {
                 let message = "the tag begins with a token, but text triggers need text; use token_triggered_tags";
                 return Err(error(self.document, at, message));
             };
-            let mut matching = triggers.iter().enumerate().filter(|(_, trigger)| begin.starts_with(**trigger));
-            let (Some((index, trigger)), None) = (matching.next(), matching.next()) else {
+            let beginnings = lengths.iter().filter_map(|&length| indices.get(begin.get(..length)?));
+            let matching: Vec<usize> = beginnings.flatten().copied().collect();
+            let [index] = matching[..] else {
                 let message = format!(
                     "{} of the triggers begin {begin:?}, the beginning of this tag; it must be exactly one, so change \
                      the triggers",
-                    triggers.iter().filter(|trigger| begin.starts_with(**trigger)).count()
+                    matching.len()
                 );
                 return Err(error(self.document, at, message));
             };
             let tail = self.node(tag);
-            by_trigger[index].push((&begin[trigger.len()..], tail));
+            by_trigger[index].push((&begin[triggers[index].len()..], tail));
             first.push((begin, tail));
         }
         let mut ways = Vec::with_capacity(triggers.len());
@@ -346,9 +355,24 @@ impl<'a> Lowering<'a> {
             tails.push(unended);
         }
         let mut rounds = Vec::new();
-        for (trigger, way) in ways {
-            for before in markers::until(&mut self.builder, &free, unended, trigger) {
+        if ways.len() > FEW_STRINGS {
+            let triggers: Vec<&str> = ways.iter().map(|&(trigger, _)| trigger).collect();
+            for (before, positions) in free.groups(&mut self.builder.exprs, &triggers, &stops, &excludes) {
+                let before = self.builder.lexeme(before);
+                let group: Vec<(&str, NodeId)> = positions.into_iter().map(|position| ways[position]).collect();
+                let way = markers::spelled(&mut self.builder, &group);
                 rounds.push(self.builder.sequence(&[before, way]));
+            }
+            let tokens = markers::by_tokens(&mut self.builder, &ways);
+            if !tokens.is_empty() {
+                let tokens = self.builder.choice(&tokens);
+                rounds.push(self.builder.sequence(&[unended, tokens]));
+            }
+        } else {
+            for (trigger, way) in ways {
+                for before in markers::until(&mut self.builder, &free, unended, trigger) {
+                    rounds.push(self.builder.sequence(&[before, way]));
+                }
             }
         }
         let tail = self.builder.choice(&tails);
@@ -441,10 +465,10 @@ impl<'a> Lowering<'a> {
             );
             return Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(slot.at), message));
         }
-        for trigger in stops {
-            let inside = |other: &str| trigger.find(other).is_some_and(|at| at + other.len() < trigger.len());
-            let earlier = stops.iter().find(|stop| inside(stop));
-            if let Some(other) = earlier.or_else(|| excludes.iter().find(|exclude| trigger.contains(**exclude))) {
+        let (ending, excluded) = (Within::new(stops), Within::new(excludes));
+        for trigger in stops.iter().filter(|trigger| !trigger.is_empty()) {
+            let earlier = ending.find(trigger, trigger.len() - 1);
+            if let Some(other) = earlier.or_else(|| excluded.find(trigger, trigger.len())) {
                 let message = format!(
                     "{trigger:?} can never come, because {other:?} within it triggers something else, ends the text or \
                      is excluded; change one of them"
@@ -460,9 +484,16 @@ impl<'a> Lowering<'a> {
     }
 
     /// Adds a grammar, and gives the node that its first node has become; the others follow it.
-    fn add_all_of(&mut self, grammar: &Grammar) -> NodeId {
-        let root = self.add(grammar);
-        NodeId(root.0 - grammar.root().0)
+    fn add_all_of(&mut self, grammar: Grammar, max_exprs: usize) -> NodeId {
+        if self.builder.node_count() > 0 {
+            let root = self.add(&grammar);
+            return NodeId(root.0 - grammar.root().0);
+        }
+        // What comes first is taken as it is.
+        self.names.extend(grammar.rules().iter().map(|rule| rule.name.clone()));
+        self.builder = GrammarBuilder::from_grammar(grammar);
+        self.builder.limit_exprs(max_exprs);
+        NodeId(0)
     }
 
     /// A rule that is still to be defined.
@@ -494,7 +525,7 @@ impl<'a> Lowering<'a> {
 
     /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
     /// of schemas that are much alike. Those of which one is wrong are left to be lowered one by one, for the error's sake.
-    fn plain_schemas(&mut self, tree: &Tree<'a>) {
+    fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) {
         // These mean something for all values of a document.
         if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]
             .iter()
@@ -502,6 +533,7 @@ impl<'a> Lowering<'a> {
         {
             return;
         }
+        let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
         let mut alike: IndexMap<([bool; 3], Option<u32>), Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
             if let Format::Schema { schema, style: Style::Json, options } = &slot.format {
@@ -510,21 +542,26 @@ impl<'a> Lowering<'a> {
                     let key = (text, Style::Json, flags(options), options.max_whitespace);
                     let group = alike.entry((key.2, key.3)).or_default();
                     group.entry(key).or_insert((*schema, options));
+                    read.push((*schema, key));
                 }
             }
         }
         for group in alike.into_values().filter(|group| group.len() > 1) {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
-            let Ok((grammar, nodes)) = from_values(self.document, &values, options) else { continue };
-            self.report.absorb(&grammar.report, "#", "#");
-            let first = self.add_all_of(&grammar);
+            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options) else { continue };
+            self.report.append(std::mem::take(&mut grammar.report));
+            let first = self.add_all_of(grammar, max_exprs);
             let nodes = nodes.into_iter().map(|node| NodeId(first.0 + node.0));
             self.schemas.extend(group.into_keys().zip(nodes));
         }
+        self.plain = read.into_iter().filter_map(|(at, key)| Some((at, *self.schemas.get(&key)?))).collect();
     }
 
     fn schema(&mut self, at: JsonId, style: Style, options: &JsonSchemaOptions) -> Result<NodeId, GrammarError> {
+        if let Some(&known) = self.plain.get(&at) {
+            return Ok(known);
+        }
         let text = super::value_text(self.text, self.document.position(at).1);
         let key = (text, style, flags(options), options.max_whitespace);
         if let Some(&known) = self.schemas.get(&key) {

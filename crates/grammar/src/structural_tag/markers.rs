@@ -7,9 +7,10 @@ use std::ops::Range;
 
 use stencilm_regex::ExprId;
 
-use super::free_text::FreeText;
 use crate::builder::GrammarBuilder;
+use crate::free_text::FreeText;
 use crate::grammar::NodeId;
+use crate::word_trie::{self, Part};
 
 /// The marker that begins all others of MiniMax-M3.
 pub(super) const NAMESPACE: &str = "]<]minimax[>[";
@@ -47,14 +48,18 @@ fn markers(text: &str) -> Vec<Range<usize>> {
 /// A text, whose markers may each be the special token of that name.
 pub(super) fn literal(builder: &mut GrammarBuilder, text: &str) -> NodeId {
     let mut parts = Vec::new();
+    pieces(builder, text, &mut parts);
+    if let [only] = parts[..] { only } else { builder.sequence(&parts) }
+}
+
+fn pieces(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
     let mut done = 0;
     for marker in markers(text) {
-        plain(builder, &text[done..marker.start], &mut parts);
+        plain(builder, &text[done..marker.start], parts);
         done = marker.end;
         parts.push(either(builder, &text[marker]));
     }
-    plain(builder, &text[done..], &mut parts);
-    if let [only] = parts[..] { only } else { builder.sequence(&parts) }
+    plain(builder, &text[done..], parts);
 }
 
 /// A marker, as text or as one token.
@@ -65,95 +70,24 @@ fn either(builder: &mut GrammarBuilder, marker: &str) -> NodeId {
     builder.choice(&[spelled, token])
 }
 
-/// One step of a text: a character, or a whole marker.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step<'t> {
-    Character(char),
-    Marker(&'t str),
-}
-
-/// A way through the end of a trie: characters, last one first, that are not laid out yet, and what follows.
-struct Way {
-    reversed: String,
-    node: NodeId,
-}
-
-impl Way {
-    fn laid_out(&self, builder: &mut GrammarBuilder) -> NodeId {
-        if self.reversed.is_empty() {
-            return self.node;
-        }
-        let text: String = self.reversed.chars().rev().collect();
-        let text = builder.exprs.literal(text.as_bytes());
-        let text = builder.lexeme(text);
-        builder.sequence(&[text, self.node])
-    }
-}
-
-/// Any of these texts with what follows it, as a trie: hundreds of names that begin alike are decided step by step, so
-/// that no place has hundreds of ways.
+/// Any of these texts with what follows it, as a trie.
 pub(super) fn branches(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
-    let mut words: Vec<(Vec<Step<'_>>, NodeId)> = texts
-        .iter()
-        .map(|&(text, node)| {
-            let mut steps = Vec::new();
-            let mut done = 0;
-            for marker in markers(text) {
-                steps.extend(text[done..marker.start].chars().map(Step::Character));
-                done = marker.end;
-                steps.push(Step::Marker(&text[marker]));
-            }
-            steps.extend(text[done..].chars().map(Step::Character));
-            (steps, node)
-        })
-        .collect();
-    words.sort();
-    // `path` is the current text, and `open` says where in `ways` the ways behind each of its beginnings start.
-    let mut path: Vec<Step<'_>> = Vec::new();
-    let mut open: Vec<usize> = Vec::new();
-    let mut ways: Vec<Way> = Vec::new();
-    for (steps, node) in &words {
-        let common = path.iter().zip(steps).take_while(|(a, b)| a == b).count();
-        close_to(builder, common, &mut path, &mut open, &mut ways);
-        for &step in &steps[common..] {
-            path.push(step);
-            open.push(ways.len());
+    word_trie::trie(texts.to_vec(), shared, |part| match part {
+        Part::Text(text, node) => {
+            let mut parts = Vec::new();
+            pieces(builder, text, &mut parts);
+            parts.push(node);
+            builder.sequence(&parts)
         }
-        ways.push(Way { reversed: String::new(), node: *node });
-    }
-    close_to(builder, 0, &mut path, &mut open, &mut ways);
-    joined(builder, &ways)
+        Part::Any(ways) => builder.choice(ways),
+    })
 }
 
-fn joined(builder: &mut GrammarBuilder, ways: &[Way]) -> NodeId {
-    let nodes: Vec<NodeId> = ways.iter().map(|way| way.laid_out(builder)).collect();
-    if let [only] = nodes[..] { only } else { builder.choice(&nodes) }
-}
-
-fn close_to(
-    builder: &mut GrammarBuilder,
-    depth: usize,
-    path: &mut Vec<Step<'_>>,
-    open: &mut Vec<usize>,
-    ways: &mut Vec<Way>,
-) {
-    while path.len() > depth
-        && let (Some(step), Some(start)) = (path.pop(), open.pop())
-    {
-        let mut way = match ways.len() - start {
-            1 => ways.pop().expect("there is one"),
-            _ => Way { reversed: String::new(), node: joined(builder, &ways[start..]) },
-        };
-        ways.truncate(start);
-        match step {
-            Step::Character(character) => way.reversed.push(character),
-            Step::Marker(marker) => {
-                let (marker, rest) = (either(builder, marker), way.laid_out(builder));
-                way = Way { reversed: String::new(), node: builder.sequence(&[marker, rest]) };
-            }
-        }
-        ways.push(way);
-    }
+/// The length of the common beginning of two texts, without a part of a marker.
+fn shared(one: &str, other: &str) -> usize {
+    let common = word_trie::common_beginning(one, other);
+    let cut = |text: &str| markers(text).into_iter().find(|marker| marker.start < common && marker.end > common);
+    [one, other].into_iter().filter_map(cut).map(|marker| marker.start).fold(common, usize::min)
 }
 
 fn plain(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
@@ -172,12 +106,43 @@ pub(super) fn until(builder: &mut GrammarBuilder, free: &FreeText, unended: Node
     }
     for marker in markers(stop) {
         let mut parts = vec![unended];
-        plain(builder, &stop[..marker.start], &mut parts);
-        parts.push(builder.if_special_token(&stop[marker.clone()]));
-        if marker.end < stop.len() {
-            parts.push(literal(builder, &stop[marker.end..]));
-        }
+        with_token(builder, stop, marker, &mut parts);
         ways.push(builder.sequence(&parts));
+    }
+    ways
+}
+
+/// A text with one of its markers as a token.
+fn with_token(builder: &mut GrammarBuilder, text: &str, marker: Range<usize>, parts: &mut Vec<NodeId>) {
+    plain(builder, &text[..marker.start], parts);
+    parts.push(builder.if_special_token(&text[marker.clone()]));
+    if marker.end < text.len() {
+        parts.push(literal(builder, &text[marker.end..]));
+    }
+}
+
+/// Any of these texts, spelled as they are, with what follows it.
+pub(super) fn spelled(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
+    word_trie::trie(texts.to_vec(), word_trie::common_beginning, |part| match part {
+        Part::Text(text, node) => {
+            let text = builder.exprs.literal(text.as_bytes());
+            let text = builder.lexeme(text);
+            builder.sequence(&[text, node])
+        }
+        Part::Any(ways) => builder.choice(ways),
+    })
+}
+
+/// The texts that have markers with one of them as a token, and what follows.
+pub(super) fn by_tokens(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> Vec<NodeId> {
+    let mut ways = Vec::new();
+    for &(text, node) in texts {
+        for marker in markers(text) {
+            let mut parts = Vec::new();
+            with_token(builder, text, marker, &mut parts);
+            parts.push(node);
+            ways.push(builder.sequence(&parts));
+        }
     }
     ways
 }

@@ -1,12 +1,11 @@
 //! Structural tags: free text and structure in one tree of formats, as a JSON document.
 //!
 //! The flow is one way: JSON ([`crate::json_schema::document`]) → [`read`] (a flat [`tree`] of formats, by the types of
-//! their [`fields`]) → [`lower`] (nodes), which spells text that anything may stand in through [`free_text`], the words
+//! their [`fields`]) → [`lower`] (nodes), which spells text that anything may stand in through [`crate::free_text`], the words
 //! that may be tokens through [`markers`], and the arguments of calls in the [`styles`] of models through [`arguments`] and [`nested`].
 
 mod arguments;
 mod fields;
-mod free_text;
 mod lower;
 mod markers;
 mod nested;

@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 
 use super::arguments::{ANNOTATIONS, SILENT, Value};
 use super::fields::error;
-use super::free_text::FreeText;
 use super::lower::Lowering;
 use super::markers::{self, NAMESPACE};
 use crate::error::{ErrorKind, GrammarError};
+use crate::free_text::FreeText;
 use crate::grammar::{Node, NodeId, RuleId};
 use crate::json_schema::JsonSchemaOptions;
 use crate::json_schema::document::{Entries, Json, JsonId};

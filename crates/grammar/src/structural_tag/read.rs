@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use rustc_hash::FxHashSet;
+
 use super::fields::{Fields, error};
 use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
@@ -271,10 +273,11 @@ impl<'d, 't> Reader<'d, 't> {
             "dispatch" => {
                 fields.only(&["rules", "loop", "excludes"])?;
                 let mut rules: Vec<(&str, FormatId)> = Vec::new();
+                let mut known = FxHashSet::default();
                 for &rule in fields.items("rules")? {
                     let (pattern, content) = self.pair(&fields, rule)?;
                     let text = fields.text_at(pattern, "rules")?;
-                    if text.is_empty() || rules.iter().any(|(known, _)| *known == text) {
+                    if text.is_empty() || !known.insert(text) {
                         let message = format!("the pattern {text:?} is empty, or a rule has it already; give another");
                         return Err(error(self.document, pattern, message));
                     }
