@@ -111,6 +111,10 @@ impl<'a> Scanner<'a> {
             }
             '/' => Word::Pattern(self.pattern()?),
             '<' => Word::Token(self.token()?),
+            '!' if self.rest().starts_with("!<") => {
+                self.offset += 1;
+                Word::Token(other_tokens(self.token()?))
+            }
             '{' if self.is_count() => self.count()?,
             '%' => {
                 self.offset += 1;
@@ -315,5 +319,14 @@ impl<'a> Scanner<'a> {
             }
             set = set.union(&ByteSet::range(first, last));
         }
+    }
+}
+
+/// All tokens but these.
+fn other_tokens(tokens: TokenPattern) -> TokenPattern {
+    match tokens {
+        TokenPattern::Ids { ranges, negated } => TokenPattern::Ids { ranges, negated: !negated },
+        TokenPattern::Special(name) => TokenPattern::Others { ids: Box::default(), names: [name].into() },
+        TokenPattern::IfSpecial(_) | TokenPattern::Others { .. } => unreachable!("`<...>` is written for no others"),
     }
 }

@@ -12,11 +12,9 @@ use super::context;
 use super::terminals;
 use super::tree::{Definition, Part, PartId, Unit};
 use crate::builder::GrammarBuilder;
-use crate::combine;
 use crate::ebnf::tree::{Part as Made, PartId as MadeId, Text};
 use crate::error::GrammarError;
 use crate::grammar::{Mark, NodeId};
-use crate::json_schema::{JsonSchemaOptions, from_json_schema};
 use crate::report::Report;
 use crate::syntax_error::SyntaxError;
 
@@ -38,7 +36,7 @@ struct Key {
 
 /// What a parameter of a template stands for.
 #[derive(Clone)]
-struct Argument {
+pub(super) struct Argument {
     part: MadeId,
     is_terminal: bool,
     key: String,
@@ -59,26 +57,26 @@ pub(super) enum Within {
 }
 
 /// One text, or one grammar in braces, being written out.
-struct Scope<'u> {
-    unit: &'u Unit,
+pub(super) struct Scope<'u> {
+    pub unit: &'u Unit,
     known: FxHashMap<Key, u32>,
     jobs: Vec<Job>,
     /// The rule of what is ignored.
     ignored: Option<u32>,
     /// The terminals that depend on what stands around them, and the texts of their alternatives.
-    context: Vec<bool>,
+    pub context: Vec<bool>,
     groups: FxHashMap<PartId, Vec<(ExprId, ExprId)>>,
 }
 
 pub(super) struct Expansion<'a, 'n> {
     pub builder: &'a mut GrammarBuilder,
     pub tree: Text,
-    names: &'a mut Names<'n>,
-    report: Report,
-    rule_names: rustc_hash::FxHashSet<String>,
+    pub names: &'a mut Names<'n>,
+    pub report: Report,
+    pub rule_names: rustc_hash::FxHashSet<String>,
     /// How many rules of a name there are.
     numbers: FxHashMap<String, u32>,
-    embedded: FxHashMap<String, NodeId>,
+    pub embedded: FxHashMap<String, NodeId>,
     rules: usize,
 }
 
@@ -196,7 +194,7 @@ impl Expansion<'_, '_> {
     }
 
     /// The rule of a definition with these arguments and this parameter, written out later if it is new.
-    fn rule(
+    pub fn rule(
         &mut self,
         scope: &mut Scope<'_>,
         definition: usize,
@@ -247,17 +245,7 @@ impl Expansion<'_, '_> {
         body: MadeId,
     ) -> Result<MadeId, SyntaxError> {
         let place = self.tree.places[body.index()];
-        let mut ending = None;
-        if let Some(ends) = &wrapping.ends {
-            let value = terminals::of_value(self.builder, scope.unit, ends)?;
-            ending = Some(match value {
-                terminals::Value::Expr(expr) => self.tree.add(ends.place, Made::Terminal(expr)),
-                terminals::Value::Name(index) => {
-                    let rule = self.rule(scope, index, None, Vec::new(), ends.place)?;
-                    self.tree.add(ends.place, Made::Call(rule))
-                }
-            });
-        }
+        let ending = self.ending(scope, wrapping)?;
         let (body, behind) = wrapping.apply(&mut self.tree, self.builder, body, ending, place);
         let mut whole = if within == Within::Terminal { self.tree.add(place, Made::Lexeme(body)) } else { body };
         for mark in wrapping.marks() {
@@ -274,14 +262,26 @@ impl Expansion<'_, '_> {
         if within == Within::Terminal { Ok(self.followed(scope, whole)) } else { Ok(whole) }
     }
 
+    /// What ends the text of a rule, by its attributes.
+    pub fn ending(&mut self, scope: &mut Scope<'_>, wrapping: &Wrapping) -> Result<Option<MadeId>, SyntaxError> {
+        let Some(ends) = &wrapping.ends else { return Ok(None) };
+        Ok(Some(match terminals::of_value(self.builder, scope.unit, ends)? {
+            terminals::Value::Expr(expr) => self.tree.add(ends.place, Made::Terminal(expr)),
+            terminals::Value::Name(index) => {
+                let rule = self.rule(scope, index, None, Vec::new(), ends.place)?;
+                self.tree.add(ends.place, Made::Call(rule))
+            }
+        }))
+    }
+
     /// A terminal as one lexeme, with what may be ignored behind it.
-    fn lexeme(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
+    pub fn lexeme(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
         let place = self.tree.places[part.index()];
         let lexeme = self.tree.add(place, Made::Lexeme(part));
         self.followed(scope, lexeme)
     }
 
-    fn followed(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
+    pub fn followed(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
         let place = self.tree.places[part.index()];
         match scope.ignored {
             Some(ignored) => {
@@ -293,7 +293,7 @@ impl Expansion<'_, '_> {
     }
 
     /// All parts of a definition, written out.
-    fn parts(
+    pub fn parts(
         &mut self,
         scope: &mut Scope<'_>,
         definition: &Definition,
@@ -304,6 +304,8 @@ impl Expansion<'_, '_> {
         let unit = scope.unit;
         let first = definition.first.index();
         let mut needs = vec![within; definition.body.index() - first + 1];
+        // Parts of alternatives that are not there for this parameter lead to no rules.
+        let mut gone = vec![false; needs.len()];
         for id in unit.parts_of(definition).collect::<Vec<_>>().into_iter().rev() {
             let need = match unit.part(id) {
                 Part::And(_) | Part::Not(_) => Within::Terminal,
@@ -313,7 +315,13 @@ impl Expansion<'_, '_> {
                 },
                 _ => needs[id.index() - first],
             };
-            unit.part(id).children().iter().for_each(|child| needs[child.index() - first] = need);
+            let is_gone = gone[id.index() - first]
+                || matches!(unit.part(id), Part::When(_, condition)
+                    if parameter.is_some_and(|parameter| !condition.holds(parameter)));
+            for child in unit.part(id).children() {
+                needs[child.index() - first] = need;
+                gone[child.index() - first] = is_gone;
+            }
         }
         // The part that each has become, and how it would be written as an argument.
         let mut made: Vec<MadeId> = Vec::with_capacity(needs.len());
@@ -340,8 +348,18 @@ impl Expansion<'_, '_> {
                 }
                 keys.push(key);
             }
+            if gone[id.index() - first] {
+                made.push(self.tree.add(place, Made::Choice(Vec::new())));
+                continue;
+            }
             let part = match unit.part(id) {
-                Part::Sequence(parts) => Made::Sequence(parts.iter().map(of).collect()),
+                Part::Sequence(parts) => {
+                    let mut made: Vec<MadeId> = parts.iter().map(of).collect();
+                    if within == Within::Rule {
+                        self.end_texts_before_heads(scope, parts, &mut made)?;
+                    }
+                    Made::Sequence(made)
+                }
                 Part::Choice(parts) => Made::Choice(parts.iter().map(of).collect()),
                 Part::Repeat { body, min, max } => Made::Repeat { body: of(body), min: *min, max: *max },
                 Part::When(body, condition) => {
@@ -482,62 +500,6 @@ impl Expansion<'_, '_> {
         let whole = self.tree.add(place, Made::Choice(choices));
         Ok(if within == Within::Rule { self.followed(scope, whole) } else { whole })
     }
-
-    /// A grammar that was given by name.
-    fn foreign(&mut self, scope: &Scope<'_>, name: &str, within: Within, place: usize) -> Result<MadeId, SyntaxError> {
-        if within == Within::Terminal {
-            let message =
-                format!("the grammar `{name}` stands within a terminal, which is made of text only; use a rule");
-            return Err(SyntaxError::at(place, message));
-        }
-        let read = self.names.read(name).map_err(|error| SyntaxError {
-            kind: error.kind,
-            offset: place,
-            message: described(&error),
-        })?;
-        let Some(grammar) = read else {
-            let message = format!("no grammar is named `{name}`; pass it in `grammars`");
-            return Err(SyntaxError::at(place, message));
-        };
-        let node = match self.embedded.get(name) {
-            Some(&known) => known,
-            None => {
-                let node = self.embed(&grammar);
-                self.embedded.insert(name.to_string(), node);
-                node
-            }
-        };
-        let part = self.tree.add(place, Made::Node(node));
-        Ok(self.followed(scope, part))
-    }
-
-    fn json(&mut self, schema: &str, place: usize) -> Result<NodeId, SyntaxError> {
-        // No name of a grammar begins with a brace.
-        if let Some(&known) = self.embedded.get(schema) {
-            return Ok(known);
-        }
-        let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
-            kind: error.kind,
-            offset: place,
-            message: described(&error),
-        })?;
-        let node = self.embed(&grammar);
-        self.embedded.insert(schema.to_string(), node);
-        Ok(node)
-    }
-
-    fn embed(&mut self, grammar: &crate::grammar::Grammar) -> NodeId {
-        let Report { enforced, annotations, relaxed } = grammar.report();
-        self.report.enforced.extend_from_slice(enforced);
-        self.report.annotations.extend_from_slice(annotations);
-        self.report.relaxed.extend_from_slice(relaxed);
-        combine::add(self.builder, &mut self.rule_names, grammar)
-    }
-}
-
-/// An error of another text as part of a message.
-fn described(error: &GrammarError) -> String {
-    if error.place.is_empty() { error.message.clone() } else { format!("at {}: {}", error.place, error.message) }
 }
 
 fn check_use(

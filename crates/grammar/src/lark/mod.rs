@@ -10,6 +10,8 @@ mod common;
 mod conditions;
 mod context;
 mod expand;
+mod foreign;
+mod heads;
 mod imports;
 mod params;
 mod parse;

@@ -82,6 +82,9 @@ fn tokens_and_captures() {
         "root ::= <|tool|> <[1-5,9]> <[^7]> %token(\"[INST]\") city@(%lexeme([a-z]+)) \"two words\"@(\"x\")\n";
     assert_eq!(printed.to_string(), expected);
     check(expected, &[], &[]);
+    let others = crate::grammar("root ::= !<[7]> !<[1-5,9]>* !<|tool|> !</think> !<[^7]>");
+    let expected = "root ::= <[^7]> <[^1-5,9]>* %other_tokens(\"<|tool|>\") %other_tokens(\"</think>\") <[7]>\n";
+    assert_eq!(others.to_string(), expected);
 }
 
 #[test]
