@@ -256,7 +256,11 @@ def _referred(choice: Mapping[str, Any], tools: list[tuple[str, Tool]]) -> list[
 
 def _from_template(template: ToolTemplate) -> Builder:
     def make(request: ToolRequest) -> Format:
-        return with_reasoning(template, request, _answer(template, request))
+        answer = _answer(template, request)
+        if template.end:
+            end = OptionalFormat(content=ConstStringFormat(value=template.end))
+            answer = SequenceFormat(elements=(answer, end))
+        return with_reasoning(template, request, answer)
 
     return make
 
@@ -282,8 +286,11 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
         answer = _response(template, request.answer)
         return OrFormat(elements=(_section(template, only), answer))
     if template.response is not None:
-        text = AnyTextFormat(excludes=(*markers, template.trigger))
-        return OrFormat(elements=(_section(template, only), _response(template, text)))
+        response = _response(template, AnyTextFormat(excludes=(*markers, template.trigger)))
+        section = _section(template, only)
+        if template.response_first:
+            response = SequenceFormat(elements=(response, OptionalFormat(content=section)))
+        return OrFormat(elements=(section, response))
     begin, end = template.section
     tags = (TagFormat(begin=begin, content=only, end=end),) if begin else tuple(calls)
     return TriggeredTagsFormat(

@@ -25,6 +25,8 @@ class ToolTemplate:
         think: What stands around reasoning; None for a family that does not reason.
         think_prefilled: The prompt ends with the beginning of the reasoning.
         response: What stands around text that is no call.
+        response_first: Such a text may come before calls, not only in place of them.
+        end: What a model may write behind everything else.
         id_pattern: What `$id` matches.
         models: Names of models, with `*` for any characters.
     """
@@ -37,6 +39,8 @@ class ToolTemplate:
     think: tuple[str, str] | None = None
     think_prefilled: bool = False
     response: tuple[str, str] | None = None
+    response_first: bool = False
+    end: str = ""
     id_pattern: str = "[0-9]{1,4}"
     models: tuple[str, ...] = ()
 
@@ -130,6 +134,16 @@ TEMPLATES: dict[str, ToolTemplate] = {
         think_prefilled=True,
         models=("*deepseek-v4*",),
     ),
+    "deepseek_v4_1": ToolTemplate(
+        call='<｜DSML｜ invoke name="$name">\n$arguments</｜DSML｜ invoke>\n',
+        trigger="<｜DSML｜ calls>",
+        style="deepseek_v4_1_xml",
+        section=("<｜DSML｜ calls>\n", "</｜DSML｜ calls>"),
+        separator="",
+        think=_THINK,
+        think_prefilled=True,
+        models=("*deepseek-v4.1*",),
+    ),
     "kimi": ToolTemplate(
         call="<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments"
         "<|tool_call_end|>",
@@ -138,6 +152,19 @@ TEMPLATES: dict[str, ToolTemplate] = {
         separator="",
         think=_THINK,
         models=("*kimi-k2*",),
+    ),
+    "kimi_k3": ToolTemplate(
+        call='<|open|>call tool="$name" index="$id"<|sep|>$arguments<|close|>call<|sep|>',
+        trigger="<|open|>tools<|sep|>",
+        style="kimi_k3_xml",
+        section=("<|open|>tools<|sep|>", "<|close|>tools<|sep|>"),
+        separator="",
+        think=("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+        think_prefilled=True,
+        response=("<|open|>response<|sep|>", "<|close|>response<|sep|>"),
+        response_first=True,
+        end="<|close|>message<|sep|>",
+        models=("*kimi-k3*",),
     ),
     "glm_4_5": ToolTemplate(
         call="<tool_call>$name\n$arguments</tool_call>",

@@ -46,6 +46,9 @@ QWEN_CALLS = (
 )
 DSML = '<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
 DSML_CALLS = (DSML, "", DSML.replace("true", "false"))
+DSML_4_1 = DSML.replace("｜parameter", "｜ parameter")
+K3_CITY = '<|open|>argument key="city" type="string"<|sep|>Rome<|close|>argument<|sep|>'
+K3_DAYS = '<|open|>argument key="days" type="number"<|sep|>2<|close|>argument<|sep|>'
 GLM_CALLS = (
     "<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n",
     "",
@@ -122,6 +125,20 @@ FAMILIES: dict[str, tuple[str, tuple[str, str, str], str, str, str]] = {
         "<｜DSML｜tool_calls>\n",
         "</｜DSML｜tool_calls>",
     ),
+    "deepseek_v4_1": (
+        '<｜DSML｜ invoke name="{name}">\n{arguments}</｜DSML｜ invoke>\n',
+        (DSML_4_1, "", DSML_4_1.replace("true", "false")),
+        "",
+        "<｜DSML｜ calls>\n",
+        "</｜DSML｜ calls>",
+    ),
+    "kimi_k3": (
+        '<|open|>call tool="{name}" index="1"<|sep|>{arguments}<|close|>call<|sep|>',
+        (K3_CITY + K3_DAYS, "", K3_CITY + K3_DAYS.replace("number", "string")),
+        "",
+        "<|open|>tools<|sep|>",
+        "<|close|>tools<|sep|>",
+    ),
     "kimi": (
         "<|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{arguments}<|tool_call_end|>",
         JSON_CALLS,
@@ -175,7 +192,10 @@ THINKING = {
     ),
     "minimax_m1": "<think>",
     **dict.fromkeys(
-        ("deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "minimax", "minimax_m3"),
+        (
+            *("deepseek_r1", "deepseek_v3_1", "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1"),
+            *("minimax", "minimax_m3", "kimi_k3"),
+        ),
         "",
     ),
     "mistral_v11": "[THINK]",
@@ -185,6 +205,11 @@ ENDS = {
     "mistral_v11": "[/THINK]",
     "cohere": "<|END_THINKING|>",
     "minimax_m3": "</mm:think>",
+    "kimi_k3": "<|close|>think<|sep|>",
+}
+RESPONSES = {
+    "cohere": ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    "kimi_k3": ("<|open|>response<|sep|>", "<|close|>response<|sep|>"),
 }
 
 
@@ -214,7 +239,8 @@ def calls(family: str, *numbers: int) -> str:
 
 
 def text_of(family: str, text: str) -> str:
-    return f"<|START_RESPONSE|>{text}<|END_RESPONSE|>" if family == "cohere" else text
+    begin, end = RESPONSES.get(family, ("", ""))
+    return begin + text + end
 
 
 def test_every_family_is_here() -> None:
@@ -242,8 +268,8 @@ class TestFamily:
         assert calls(family, 0) in answers
         assert calls(family, 2) not in answers
         if family != "cohere":
-            assert "Let me look. " + calls(family, 1) in answers
-            assert "Let me look. " + calls(family, 2) not in answers
+            assert text_of(family, "Let me look. ") + calls(family, 1) in answers
+            assert text_of(family, "Let me look. ") + calls(family, 2) not in answers
         if family not in ("llama", "cohere") and not FAMILIES[family][3]:
             assert calls(family, 1) + "\n" + calls(family, 0) + " done" in answers
 
@@ -290,7 +316,7 @@ class TestFamily:
             assert thought + answer in answers, choice
             assert thought + "\n\n" + answer in answers or choice == "none", choice
             assert answer not in answers
-        whole = thought if begin else end.replace("/", "") + thought
+        whole = thought if begin else end.replace("/", "").replace("close", "open") + thought
         maybe = Answers(compiler, get_model_structural_tag(family, TOOLS, "required", "auto"))
         assert whole + calls(family, 0) in maybe
         assert calls(family, 0) in maybe
@@ -300,6 +326,14 @@ class TestFamily:
         assert StructuralTag.from_json(tag.to_json()) == tag
         again = Grammar.from_structural_tag(json.loads(tag.to_json()))
         assert str(again) == str(Grammar.from_structural_tag(tag))
+
+
+def test_a_message_of_kimi_k3_may_end(compiler: GrammarCompiler) -> None:
+    answers = Answers(compiler, get_model_structural_tag("kimi_k3", TOOLS, "auto", False))
+    end = "<|close|>message<|sep|>"
+    for text in (calls("kimi_k3", 0), text_of("kimi_k3", "Text."), ""):
+        assert (text + end in answers) == bool(text)
+    assert calls("kimi_k3", 0) + text_of("kimi_k3", "Text.") not in answers
 
 
 CALL = '<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city":"R"}<|call|>'
@@ -332,6 +366,9 @@ def test_harmony(compiler: GrammarCompiler) -> None:
         ("deepseek-ai/DeepSeek-V3.1", "deepseek_v3_1"),
         ("deepseek-ai/DeepSeek-V3-0324", "deepseek_v3"),
         ("moonshotai/Kimi-K2-Instruct", "kimi"),
+        ("moonshotai/Kimi-K3", "kimi_k3"),
+        ("deepseek-ai/DeepSeek-V4.1-Flash", "deepseek_v4_1"),
+        ("deepseek-ai/DeepSeek-V4", "deepseek_v4"),
         ("zai-org/GLM-4.5-Air", "glm_4_5"),
         ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
         ("MiniMaxAI/MiniMax-M2", "minimax"),
