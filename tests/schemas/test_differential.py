@@ -75,6 +75,28 @@ class Maker:
             made |= pick.choice(keywords)(depth - 1)
         return made
 
+    def root(self) -> Any:
+        """A schema, or one in several resources in which a dynamic reference finds its target."""
+        pick = self.random
+        if pick.random() < 0.85:
+            return self.schema(3)
+        again = {"$dynamicRef": pick.choice(["#node", "tree#node"])}
+        tree = {
+            "$id": "tree",
+            "$dynamicAnchor" if pick.random() < 0.8 else "$anchor": "node",
+            "properties": {"a": again, "b": self.schema(0)},
+            "items": again,
+        }
+        outer = {
+            "$id": "https://example.org/outer",
+            "$ref": "tree",
+            "$defs": {"tree": tree},
+            pick.choice(["allOf", "anyOf"]): [self.schema(1), self.schema(1)],
+        }
+        if pick.random() < 0.7:
+            outer["$dynamicAnchor"] = "node"
+        return outer
+
     def type(self, depth: int) -> dict[str, Any]:
         names = self.random.sample(TYPES, self.random.randint(1, 3))
         return {"type": names[0] if len(names) == 1 else names}
@@ -108,6 +130,8 @@ class Maker:
             lambda: {"contains": inner(depth), "minContains": self.random.randint(0, 2)},
             lambda: {"contains": inner(depth), "maxContains": self.random.randint(0, 2)},
             lambda: {"uniqueItems": True},
+            lambda: {"uniqueItems": True, "type": "array", "items": self.listed(0), "minItems": 1},
+            lambda: {"uniqueItems": True, "items": self.object(1), "maxItems": 4},
             lambda: {"minItems": self.random.randint(0, 2)},
             lambda: {"maxItems": self.random.randint(0, 3)},
             lambda: {"prefixItems": [inner(depth)], "unevaluatedItems": inner(depth)},
@@ -186,7 +210,7 @@ def test_instances_are_decided_as_jsonschema_does_and_walks_end_valid(spelling: 
     decided, walked, refused = 0, 0, 0
     for seed in range(SCHEMAS):
         maker = Maker(seed)
-        schema = maker.schema(3)
+        schema = maker.root()
         validator = jsonschema.Draft202012Validator(schema)
         try:
             grammar = compiled(schema, spelling=spelling)

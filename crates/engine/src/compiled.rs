@@ -194,6 +194,7 @@ impl Layout {
             stacks,
             recording: true,
             text: None,
+            seen_strings: None,
             doubt: Doubt::default(),
             tokens: 0,
             spent_at: None,

@@ -4,10 +4,11 @@ use stencilm_grammar::{Node, NodeId};
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
+use crate::fork::IN_BLANKS;
 use crate::machine::{ForkId, Frame};
-use crate::run::{Run, UNKNOWN_TEXT, offers_tokens};
+use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, NIL};
-use crate::unique::{Quoting, text_since};
+use crate::unique::Quoting;
 
 /// Most steps of one search for a new value.
 const MAX_SEARCH: usize = 20_000;
@@ -47,9 +48,7 @@ impl Run<'_> {
         for &thread in threads {
             self.pending(thread, &mut pending);
         }
-        let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT);
-        let written = start.map_or_else(Vec::new, |start| text_since(self.stacks, text, start));
-        let string = written.iter().fold(Quoting::Outside, |string, &byte| string.after(byte));
+        let string = self.quoting(text, &pending);
         let first = Level { threads: threads.to_vec(), text, bytes: Vec::new(), string };
         let mut levels = vec![self.with_bytes(first)?];
         let mut steps = 0;
@@ -70,16 +69,23 @@ impl Run<'_> {
                 self.step_thread(thread, byte, &mut threads)?;
             }
             self.stacks.join(&mut threads)?;
+            if goal == Goal::Safe && string == Quoting::Within && self.are_new(&threads, text) {
+                return Ok(true);
+            }
+            let mut go_on = false;
             for &thread in &threads {
-                let is_there = match goal {
-                    Goal::End => thread == Entry::BOTTOM,
-                    Goal::Safe => self.is_safe(thread)?,
+                let left = if goal == Goal::Safe { self.has_string_left(thread, text)? } else { None };
+                let is_there = match (goal, left) {
+                    (Goal::End, _) => thread == Entry::BOTTOM,
+                    (Goal::Safe, Some(is_left)) => is_left,
+                    (Goal::Safe, None) => self.is_safe(thread, string)?,
                 };
                 if is_there {
                     return Ok(true);
                 }
+                go_on |= left.is_none();
             }
-            if !threads.is_empty() {
+            if go_on {
                 let next = self.with_bytes(Level { threads, text, bytes: Vec::new(), string })?;
                 levels.push(next);
             }
@@ -97,7 +103,12 @@ impl Run<'_> {
             }
             let fork = self.machine.fork(ForkId(thread.head)).clone();
             is_complete |= !fork.accepts(self.lexicon, thread.state).is_empty();
-            for byte in 0..=u8::MAX {
+            let is_before = thread.state & IN_BLANKS != 0;
+            let mut bytes = fork.live_bytes(self.lexicon, if is_before { StateId::START.0 } else { thread.state })?;
+            if let Some(blanks) = fork.blanks.filter(|_| is_before) {
+                bytes = bytes.union(&blanks.set);
+            }
+            for byte in bytes.iter() {
                 if fork.step(self.lexicon, thread.state, byte)?.0 != StateId::DEAD.0 {
                     alive.insert(byte);
                 }
@@ -118,9 +129,24 @@ impl Run<'_> {
                 bytes.retain(|&byte| byte != b'0');
             }
         }
-        // The last one is tried first.
+        // The last one is tried first: within a string, what no element seen goes on with. A number that may end is gone on
+        // with when all else was tried.
+        let mut known = ByteSet::EMPTY;
+        if level.string == Quoting::Within {
+            let mut pending = Vec::new();
+            for &thread in &level.threads {
+                self.pending(thread, &mut pending);
+            }
+            if let Some(open) = self.open_string(level.text, &pending) {
+                let seen = self.seen_strings(&pending);
+                known = seen.rests(&open).filter_map(|rest| rest.first().copied()).collect();
+            }
+        }
+        let is_number = level.string == Quoting::Outside && is_complete;
         bytes.sort_by_key(|&byte| match byte {
             b'"' | b'}' | b']' => 9,
+            byte if known.contains(byte) => 1,
+            b'0'..=b'9' if is_number => 2,
             b'1'..=b'9' | b'a'..=b'z' => 8,
             b'0' => 6,
             b'\\' => 0,

@@ -1,7 +1,7 @@
 //! What is rich: parts of a text with endlessly many values, so that a new one can always be made of them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Node, NodeId};
+use stencilm_grammar::{Members, Node, NodeId};
 use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId};
 
 use crate::error::EngineError;
@@ -9,7 +9,9 @@ use crate::fork::IN_BLANKS;
 use crate::fresh_keys::most_free;
 use crate::machine::{ForkId, Frame, FrameId};
 use crate::run::{Run, offers_tokens};
-use crate::stacks::{Entry, NIL};
+use crate::stacks::{Entry, MembersState, NIL};
+use crate::string_counts::StringCounts;
+use crate::unique::Quoting;
 
 /// Most residuals of a lexeme that are looked at to tell whether it is rich.
 const MAX_RESIDUALS: usize = 400;
@@ -17,16 +19,30 @@ const MAX_RESIDUALS: usize = 400;
 /// Bytes whose repetition need not give ever new values: of numbers, of blanks, of escapes, and of whole containers.
 const POOR_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
 
+/// Where what is left of a lexeme stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Stands {
+    /// Anywhere in a value: a grammar may make strings and numbers of several lexemes.
+    Anywhere,
+    /// Outside of strings, and in front of any exponent.
+    Outside,
+    /// Within a string.
+    InString,
+}
+
 /// Which lexemes and nodes are rich, as far as is known.
 #[derive(Default)]
 pub(crate) struct Richness {
-    lexemes: FxHashMap<ExprId, bool>,
-    nodes: FxHashMap<NodeId, bool>,
+    lexemes: FxHashMap<(ExprId, Stands), bool>,
+    /// By node, and whether it is known to be a whole value.
+    nodes: FxHashMap<(NodeId, bool), bool>,
+    pub strings: StringCounts,
 }
 
 impl Run<'_> {
-    /// Whether endlessly many values of every element that a thread is within can surely still be completed.
-    pub(crate) fn is_safe(&mut self, thread: Entry) -> Result<bool, EngineError> {
+    /// Whether endlessly many values of every element that a thread is within can surely still be completed, where the text
+    /// is within a string or not.
+    pub(crate) fn is_safe(&mut self, thread: Entry, string: Quoting) -> Result<bool, EngineError> {
         if thread == Entry::BOTTOM {
             return Ok(true);
         }
@@ -39,11 +55,20 @@ impl Run<'_> {
         let fork = self.machine.fork(ForkId(thread.head)).clone();
         let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
         let mut rich = begins && self.is_frame_rich(fork.frame, thread.register)?;
-        if let (Some(dfa), false) = (fork.dfa(), rich) {
-            let state = if begins { StateId::START } else { StateId(thread.state) };
-            for (_, residual) in self.lexicon.residuals(dfa, state).to_vec() {
-                rich |= self.is_lexeme_rich(residual)?;
+        match fork.dfa() {
+            Some(dfa) if !rich => {
+                let state = if begins { StateId::START } else { StateId(thread.state) };
+                let stands = match string {
+                    Quoting::Outside if self.is_in_exponent() => Stands::Anywhere,
+                    Quoting::Outside => Stands::Outside,
+                    Quoting::Within | Quoting::Escape => Stands::InString,
+                };
+                for (_, residual) in self.lexicon.residuals(dfa, state).to_vec() {
+                    rich |= self.is_lexeme_rich(residual, stands)?;
+                }
             }
+            None if !begins => rich = self.rich_members_left(fork.frame, thread.register)? > 0,
+            _ => {}
         }
         // Before its first element nothing is seen, so what is to come is new.
         if !rich
@@ -82,6 +107,8 @@ impl Run<'_> {
     /// Whether what waits at a frame surely holds something rich, if one wants it to.
     pub(crate) fn is_frame_rich(&mut self, frame: FrameId, register: u32) -> Result<bool, EngineError> {
         let grammar = self.machine.grammar().clone();
+        // Those of members and elements are whole values.
+        let whole = !matches!(self.machine.frame(frame), Frame::Node(_) | Frame::Rest { .. });
         let nodes: Vec<NodeId> = match self.machine.frame(frame) {
             Frame::Node(node) => match *grammar.node(node) {
                 Node::Repeat { max: Some(max), .. } if register >= max => Vec::new(),
@@ -94,7 +121,7 @@ impl Run<'_> {
             Frame::Member { value, .. } => vec![value],
             Frame::Lexeme(expr) => {
                 let lexeme = self.machine.lexeme(self.lexicon, expr);
-                return self.is_lexeme_rich(lexeme);
+                return self.is_lexeme_rich(lexeme, Stands::Anywhere);
             }
             Frame::Key(id) | Frame::AfterValue(id) => {
                 let members = grammar.members(id);
@@ -105,14 +132,12 @@ impl Run<'_> {
                 if !members.free.is_empty() && most_free(members).is_none() {
                     return Ok(true);
                 }
-                let seen = self.machine.known_set(state.known);
-                let comes = |index: usize| {
-                    let is_seen = seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
-                    if index < members.ordered { index >= state.next as usize } else { !is_seen }
-                };
-                let left = members.known.iter().enumerate().filter(|&(index, _)| comes(index));
                 // Where enough members must be left, which of them may be left out is not looked at.
-                if members.min > 0 { Vec::new() } else { left.map(|(_, known)| known.value).collect() }
+                if members.min > 0 {
+                    Vec::new()
+                } else {
+                    self.values_left(members, state).map(|(_, value)| value).collect()
+                }
             }
             Frame::Item(id) | Frame::AfterItem(id) => {
                 let items = grammar.items(id);
@@ -125,26 +150,37 @@ impl Run<'_> {
             Frame::Left { .. } | Frame::End(_) | Frame::Text | Frame::Spaced { .. } => Vec::new(),
         };
         for node in nodes {
-            if self.is_node_rich(node)? {
+            if self.is_node_rich(node, whole)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Whether something rich can be part of a node.
-    pub(crate) fn is_node_rich(&mut self, root: NodeId) -> Result<bool, EngineError> {
-        if let Some(&known) = self.machine.richness.nodes.get(&root) {
+    /// The known members of an object that may still come, by place and value.
+    pub(crate) fn values_left(&self, members: &Members, state: MembersState) -> impl Iterator<Item = (usize, NodeId)> {
+        let seen = self.machine.known_set(state.known);
+        let comes = move |index: usize| {
+            let is_seen = seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
+            if index < members.ordered { index >= state.next as usize } else { !is_seen }
+        };
+        let known = members.known.iter().enumerate().map(|(index, known)| (index, known.value));
+        known.filter(move |&(index, _)| comes(index))
+    }
+
+    /// Whether something rich can be part of a node, which may be known to be a whole value.
+    pub(crate) fn is_node_rich(&mut self, root: NodeId, whole: bool) -> Result<bool, EngineError> {
+        if let Some(&known) = self.machine.richness.nodes.get(&(root, whole)) {
             return Ok(known);
         }
         let grammar = self.machine.grammar().clone();
-        let (mut work, mut seen) = (vec![root], FxHashSet::default());
+        let (mut work, mut seen) = (vec![(root, whole)], FxHashSet::default());
         let mut rich = false;
-        while let Some(id) = work.pop() {
-            if rich || !seen.insert(id) {
+        while let Some((id, whole)) = work.pop() {
+            if rich || !seen.insert((id, whole)) {
                 continue;
             }
-            match self.machine.richness.nodes.get(&id) {
+            match self.machine.richness.nodes.get(&(id, whole)) {
                 Some(true) => rich = true,
                 Some(false) => continue,
                 None => {}
@@ -152,26 +188,26 @@ impl Run<'_> {
             match grammar.node(id) {
                 Node::Lexeme(expr) => {
                     let lexeme = self.machine.lexeme(self.lexicon, *expr);
-                    rich |= self.is_lexeme_rich(lexeme)?;
+                    rich |= self.is_lexeme_rich(lexeme, if whole { Stands::Outside } else { Stands::Anywhere })?;
                 }
-                Node::Sequence(parts) | Node::Choice(parts) => work.extend(parts),
+                Node::Choice(parts) => work.extend(parts.iter().map(|&part| (part, whole))),
+                Node::Sequence(parts) => work.extend(parts.iter().map(|&part| (part, false))),
                 Node::Repeat { max: Some(0), .. } | Node::Token(_) => {}
-                Node::Repeat { body, .. } | Node::Marked { body, .. } => work.push(*body),
-                Node::Rule(rule) => work.push(grammar.rule(*rule).body),
+                Node::Repeat { body, .. } => work.push((*body, false)),
+                Node::Marked { body, .. } => work.push((*body, whole)),
+                Node::Rule(rule) => work.push((grammar.rule(*rule).body, whole)),
                 Node::Members(id) => {
                     let members = grammar.members(*id);
                     rich |= members.max.is_none() && !members.free.is_empty() && most_free(members).is_none();
-                    if members.min == 0 && members.max.is_none() {
-                        work.extend(members.known.iter().map(|known| known.value));
-                    } else {
-                        work.extend(members.known.iter().filter(|known| known.required).map(|known| known.value));
-                    }
+                    let any = members.min == 0 && members.max.is_none();
+                    let known = members.known.iter().filter(|known| any || known.required);
+                    work.extend(known.map(|known| (known.value, true)));
                 }
                 Node::Items(id) => {
                     let items = grammar.items(*id);
                     // The first element may be any of its place, unless elements are counted.
                     if items.contains.is_empty() && items.max != Some(0) {
-                        work.extend(items.at(0).iter().map(|element| element.value));
+                        work.extend(items.at(0).iter().map(|element| (element.value, true)));
                     }
                 }
             }
@@ -179,61 +215,75 @@ impl Run<'_> {
         if !rich {
             self.machine.richness.nodes.extend(seen.into_iter().map(|node| (node, false)));
         }
-        self.machine.richness.nodes.insert(root, rich);
+        self.machine.richness.nodes.insert((root, whole), rich);
         Ok(rich)
     }
 
-    /// Whether endlessly many texts go on, each with another value: whether some bytes can be repeated that are part of
-    /// neither numbers, blanks nor escapes.
-    pub(crate) fn is_lexeme_rich(&mut self, residual: ExprId) -> Result<bool, EngineError> {
-        if let Some(&known) = self.machine.richness.lexemes.get(&residual) {
+    /// Whether the text so far ends in the exponent of a number: what goes on there need not give another value.
+    fn is_in_exponent(&self) -> bool {
+        let bytes = self.text.into_iter().flat_map(|text| self.stacks.list(text));
+        let number = bytes.map_while(|byte| u8::try_from(byte).ok().filter(|byte| b"0123456789+-.eE".contains(byte)));
+        number.into_iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'))
+    }
+
+    /// Whether endlessly many texts go on, each with another value: whether something can be repeated that gives ever new
+    /// ones where it stands.
+    pub(crate) fn is_lexeme_rich(&mut self, residual: ExprId, stands: Stands) -> Result<bool, EngineError> {
+        if let Some(&known) = self.machine.richness.lexemes.get(&(residual, stands)) {
             return Ok(known);
         }
+        let deriver = self.lexicon.deriver();
         let poor: ByteSet = POOR_BYTES.iter().copied().collect();
-        let rich = repeats(self.lexicon.deriver(), residual, &poor)?;
-        self.machine.richness.lexemes.insert(residual, rich);
+        let rich = match stands {
+            Stands::InString => is_string_endless(deriver, residual)?,
+            Stands::Anywhere => repeats(deriver, residual, &poor, &ByteSet::EMPTY)?,
+            Stands::Outside => {
+                repeats(deriver, residual, &poor, &ByteSet::EMPTY)? || is_number_endless(deriver, residual)? || {
+                    let string = deriver.after(residual, b'"')?;
+                    is_string_endless(deriver, string)?
+                }
+            }
+        };
+        self.machine.richness.lexemes.insert((residual, stands), rich);
         Ok(rich)
     }
 
     /// Whether a node has endlessly many values, numbers included; `false` where that is not plain to see.
-    pub(crate) fn is_endless(&mut self, node: NodeId) -> Result<bool, EngineError> {
-        if self.is_node_rich(node)? {
-            return Ok(true);
-        }
-        let node = self.machine.left.resolve(node);
-        let grammar = self.machine.grammar().clone();
-        match grammar.node(node) {
-            Node::Lexeme(expr) => {
-                let lexeme = self.machine.lexeme(self.lexicon, *expr);
-                let poor: ByteSet = POOR_BYTES.iter().copied().filter(|byte| !(b'1'..=b'9').contains(byte)).collect();
-                Ok(repeats(self.lexicon.deriver(), lexeme, &poor)?)
-            }
-            Node::Choice(parts) => {
-                for part in parts {
-                    if let Node::Lexeme(_) = grammar.node(self.machine.left.resolve(*part))
-                        && self.is_endless(*part)?
-                    {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            _ => Ok(false),
-        }
+    pub(crate) fn is_endless(&mut self, element: NodeId) -> Result<bool, EngineError> {
+        let resolved = self.machine.left.resolve(element);
+        Ok(self.is_node_rich(element, true)? || self.is_node_rich(resolved, true)?)
     }
 }
 
-/// Whether some bytes of a residual can be read again and again that are not poor.
-fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet) -> Result<bool, LimitExceeded> {
+/// Whether the number in which a residual begins, or one behind it, can have ever more digits before its exponent.
+fn is_number_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
+    let poor = ByteSet::range(b'1', b'9').complement();
+    repeats(deriver, residual, &poor, &ByteSet::from_iter(*b"eE"))
+}
+
+/// Whether the string within which a residual begins can be ever longer: longer strings are other values, whatever they
+/// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes, and
+/// tells nothing.
+fn is_string_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
+    repeats(deriver, residual, &ByteSet::EMPTY, &ByteSet::of(b'"'))
+}
+
+/// Whether some bytes of a residual can be read again and again that are not poor. What may follow one of the bytes that end
+/// it is not looked at, and where that is a quote, nothing may end without one.
+fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteSet) -> Result<bool, LimitExceeded> {
     let mut index: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(residual, 0)]);
     let mut residuals = vec![residual];
     let mut users: Vec<Vec<usize>> = vec![Vec::new()];
     let mut waits: Vec<usize> = vec![0];
     let mut at = 0;
     while at < residuals.len() && residuals.len() <= MAX_RESIDUALS {
+        if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {
+            return Ok(false);
+        }
         let derivatives = deriver.derivatives(residuals[at])?;
         for &(set, rest) in derivatives.iter() {
-            if !deriver.is_live(rest)? {
+            let set = set.intersect(&ends.complement());
+            if set.is_empty() || !deriver.is_live(rest)? {
                 continue;
             }
             let next = *index.entry(rest).or_insert_with(|| {

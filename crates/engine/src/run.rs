@@ -4,6 +4,8 @@
 //! lexemes that may follow are in the configuration too, and the end of the text is a thread of its own
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 use stencilm_grammar::MembersId;
 use stencilm_regex::{ExprId, StateId, Tag};
@@ -14,6 +16,7 @@ use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::json_text;
 use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, ForkId, Frame, FrameId, Machine, Register};
+use crate::seen_strings::SeenStrings;
 use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
 use crate::tokenset;
 
@@ -67,6 +70,8 @@ pub(crate) struct Run<'a> {
     pub recording: bool,
     /// What was read so far, where elements of an array must differ.
     pub text: Option<u32>,
+    /// The strings of the elements seen of some arrays, as they were looked for last.
+    pub seen_strings: Option<(Vec<u32>, Rc<SeenStrings>)>,
     /// Set when a key or an element was taken for a new one.
     pub doubt: Doubt,
     /// How many tokens were accepted when a part begins that begins in this operation.

@@ -8,21 +8,23 @@
 //! plain to see: something *rich*, with endlessly many values, is still to come, as the body of a string or more members of
 //! an open object. Else a completion is searched for, nearest first, until a new value or something rich is found.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{ItemsId, canonical_json};
 use stencilm_regex::StateId;
 
 use crate::error::EngineError;
+use crate::json_text::begun;
+use crate::lasting::Lasting;
 use crate::machine::{ForkId, Frame, FrameId, Machine};
 use crate::mask::Doubtful;
 use crate::new_values::Goal;
 use crate::run::{Run, UNKNOWN_TEXT, offers_tokens};
+use crate::seen_strings::SeenStrings;
 use crate::stacks::{Entry, ItemsState, NIL, SetId, Stacks};
 use crate::tokens::Tokens;
 use crate::tokenset;
-
-/// With more allowed tokens than this, those within a string are told from the values seen.
-const MANY_TOKENS: usize = 4_096;
 
 /// Whether a text is within a JSON string.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -130,14 +132,28 @@ impl Run<'_> {
         if pending.is_empty() || self.is_new_string(text, &pending) {
             return Ok(());
         }
+        let string = self.quoting(text, &pending);
         let mut kept = Vec::with_capacity(threads.len());
         for &thread in threads.iter() {
-            if self.is_safe(thread)? || self.search(&[thread], text, Goal::Safe)? {
+            let is_left = match self.has_string_left(thread, text)? {
+                Some(is_left) => is_left,
+                None => self.is_safe(thread, string)? || self.search(&[thread], text, Goal::Safe)?,
+            };
+            if is_left {
                 kept.push(thread);
             }
         }
         *threads = kept;
         Ok(())
+    }
+
+    /// Whether there are threads that are within a string which no element seen has.
+    pub(crate) fn are_new(&mut self, threads: &[Entry], text: u32) -> bool {
+        let mut pending = Vec::new();
+        for &thread in threads {
+            self.pending(thread, &mut pending);
+        }
+        self.is_new_string(text, &pending)
     }
 
     /// The arrays with elements seen within an element of which a thread is, or between them.
@@ -180,15 +196,23 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the text is within a plainly written string that no element seen before has at any place, so far as it is
-    /// written: then whatever comes of it is new.
+    /// Whether the text is within a string that no element seen before has at any place, so far as it is written: then
+    /// whatever comes of it is new.
     fn is_new_string(&mut self, text: u32, pending: &[ItemsState]) -> bool {
         let Some(string) = self.open_string(text, pending) else { return false };
-        !pending.iter().any(|state| self.occurrences(state, &string).next().is_some())
+        !self.seen_strings(pending).have(&string)
     }
 
-    /// The open string at the end of the text, from its quote on; `None` outside of strings, and where it has escapes.
-    fn open_string(&mut self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
+    /// Whether a text is within a string, as far as the elements go that are under way.
+    pub(crate) fn quoting(&self, text: u32, pending: &[ItemsState]) -> Quoting {
+        let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT);
+        let written = start.map_or_else(Vec::new, |start| text_since(self.stacks, text, start));
+        written.iter().fold(Quoting::Outside, |string, &byte| string.after(byte))
+    }
+
+    /// The open string at the end of the text in its canonical spelling, from its quote on; `None` outside of strings, and
+    /// within an escape.
+    pub(crate) fn open_string(&self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT)?;
         let written = text_since(self.stacks, text, start);
         let (mut string, mut from) = (Quoting::Outside, 0);
@@ -198,18 +222,25 @@ impl Run<'_> {
             }
             string = string.after(byte);
         }
-        let open = &written[from.min(written.len())..];
-        (string == Quoting::Within && !open.contains(&b'\\')).then(|| open.to_vec())
+        if string != Quoting::Within {
+            return None;
+        }
+        canonical_beginning(&written[from.min(written.len())..])
     }
 
-    /// What follows a part wherever it stands in an element seen.
-    fn occurrences<'s>(&'s self, state: &ItemsState, part: &'s [u8]) -> impl Iterator<Item = Vec<u8>> + 's {
-        let seen: Vec<u32> = self.stacks.list(state.seen).filter(|&seen| seen != UNKNOWN_TEXT).collect();
-        seen.into_iter().flat_map(move |seen| {
-            let value = self.stacks.text(seen);
-            let places = (0..value.len()).filter(|&at| value[at..].starts_with(part));
-            places.map(|at| value[at + part.len()..].to_vec()).collect::<Vec<_>>()
-        })
+    /// The strings of the elements seen of some arrays.
+    pub(crate) fn seen_strings(&mut self, pending: &[ItemsState]) -> Rc<SeenStrings> {
+        let lists: Vec<u32> = pending.iter().map(|state| state.seen).collect();
+        match &self.seen_strings {
+            Some((known, strings)) if *known == lists => strings.clone(),
+            _ => {
+                let seen = lists.iter().flat_map(|&list| self.stacks.list(list));
+                let values = seen.filter(|&seen| seen != UNKNOWN_TEXT).map(|seen| self.stacks.text(seen));
+                let strings = Rc::new(SeenStrings::new(values));
+                self.seen_strings = Some((lists, strings.clone()));
+                strings
+            }
+        }
     }
 
     /// What tells tokens that surely end no known element; `None` where the text is not within a plainly written string, or
@@ -229,9 +260,8 @@ impl Run<'_> {
                 return Ok(None);
             }
         }
-        let seen = states.iter().flat_map(|state| self.stacks.list(state.seen));
-        let values = seen.filter(|&seen| seen != UNKNOWN_TEXT).map(|seen| self.stacks.text(seen)).collect();
-        Ok(Some(StringsSeen { open, values }))
+        let seen = self.seen_strings(&states);
+        Ok(Some(StringsSeen { open, seen }))
     }
 
     /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real.
@@ -254,26 +284,48 @@ impl Run<'_> {
         }
         let allowed = || (0..vocabulary.vocab_size() as u32).filter(|&token| tokenset::get(mask, token));
         let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
-        let open = self.open_string(text, &pending).filter(|_| allowed().nth(MANY_TOKENS).is_some());
-        let Some(open) = open else {
-            tokens.extend(allowed().filter(readable).map(Doubtful::element));
+        let mut lasting = Lasting::LONGEST;
+        for &thread in &threads {
+            lasting = lasting.min(self.lasting(thread)?);
+        }
+        let Some(open) = self.open_string(text, &pending) else {
+            // Blanks say nothing of a value, unless they end a number or a word.
+            let last = self.stacks.list(text).next().and_then(|byte| u8::try_from(byte).ok());
+            let is_between = last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
+                && self.quoting(text, &pending) == Quoting::Outside;
+            let seen = self.seen_strings(&pending);
+            let matters = |token: &u32| {
+                let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
+                let bare = bytes.trim_ascii_start();
+                // A string begins with it that no element has.
+                let is_new = bare.first() == Some(&b'"')
+                    && !bare[1..].iter().any(|byte| b"\"\\".contains(byte))
+                    && !seen.have(bare);
+                !(lasting.outlasts(bytes) || is_new || (is_between && bare.is_empty()))
+            };
+            tokens.extend(allowed().filter(readable).filter(matters).map(Doubtful::element));
             return Ok(());
         };
         // Within a string: what ends it or has an escape, and what a value seen goes on with.
         let ends = |token: &u32| {
-            vocabulary.token_bytes(*token).is_some_and(|bytes| bytes.iter().any(|byte| b"\"\\".contains(byte)))
+            vocabulary
+                .token_bytes(*token)
+                .is_some_and(|bytes| bytes.iter().any(|byte| b"\"\\".contains(byte)) && !lasting.outlasts(bytes))
         };
         tokens.extend(allowed().filter(ends).map(Doubtful::element));
         let trie = vocabulary.trie();
-        for state in &pending {
-            for rest in self.occurrences(state, &open) {
-                for length in 1..=rest.len() {
-                    let Some(node) = trie.find(&rest[..length]) else { break };
-                    let token = trie.entry_at(node);
-                    tokens.extend(token.filter(|&token| tokenset::get(mask, token)).map(Doubtful::element));
+        let mut along: FxHashSet<u32> = FxHashSet::default();
+        for rest in self.seen_strings(&pending).rests(&open) {
+            for length in 1..=rest.len() {
+                let Some(node) = trie.find(&rest[..length]) else { break };
+                if !lasting.outlasts(&rest[..length]) {
+                    along.extend(trie.entry_at(node).filter(|&token| tokenset::get(mask, token)));
                 }
             }
         }
+        let mut along: Vec<u32> = along.into_iter().collect();
+        along.sort_unstable();
+        tokens.extend(along.into_iter().map(Doubtful::element));
         Ok(())
     }
 }
@@ -282,8 +334,7 @@ impl Run<'_> {
 pub(crate) struct StringsSeen {
     /// The open string, from its quote on.
     open: Vec<u8>,
-    /// The canonical texts of the elements.
-    values: Vec<Vec<u8>>,
+    seen: Rc<SeenStrings>,
 }
 
 impl StringsSeen {
@@ -309,13 +360,26 @@ impl StringsSeen {
                 string.push(b'"');
             }
             let is_in = |text: &Vec<u8>| text.windows(string.len()).any(|window| window == string);
-            if self.values.iter().any(is_in) || strings.iter().any(is_in) {
+            if self.seen.have(&string) || strings.iter().any(is_in) {
                 return false;
             }
             strings.push(string);
         }
         true
     }
+}
+
+/// A string that is not closed yet in its canonical spelling; `None` within an escape.
+fn canonical_beginning(open: &[u8]) -> Option<Vec<u8>> {
+    if !open.contains(&b'\\') {
+        return Some(open.to_vec());
+    }
+    if !begun(open).escape.is_empty() {
+        return None;
+    }
+    let mut spelled = canonical_json(&[open, b"\""].concat());
+    spelled.pop();
+    Some(spelled)
 }
 
 /// What was read since the text was `start`.

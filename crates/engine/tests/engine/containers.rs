@@ -239,6 +239,17 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
     dies_at(number, "[0,0", 3);
     dies_at(number, "[7,7", 3);
     dies_at(number, "[0,7,", 4);
+    // Exponents of zero give no new number, and no digit behind them does.
+    let zero = r#"root ::= %array { unique; rest: "0" ("." "0"+)? ("e" [0-9]+)? | "1"; }"#;
+    dies_at(zero, "[0,0.0e1", 3);
+    dies_at(zero, "[1,0e5,", 6);
+    // Strings of digits never run out, however they are written; those of a list do.
+    let digits = r#"root ::= %array { unique; rest: "\"" ([0-9] | "\\u003" [0-9])* "\""; }"#;
+    check(digits, &[r#"["1","11","111","\u0031\u0032"]"#], &[r#"["1","\u0031"]"#]);
+    let listed = r#"root ::= %array { unique; rest: "\"" ("a" | "ab" | "abc" | "b/c") "\""; }"#;
+    dies_at(listed, r#"["ab","abc","a","a"#, 17);
+    dies_at(listed, r#"["ab","abc","ab"#, 14);
+    dies_at(listed, r#"["ab","a","abc","b/c","#, 21);
     let closed = r#"root ::= %array { unique; rest: %object { member "k": "1" | "23"; }; count {2,}; }"#;
     dies_at(closed, r#"[{"k":1},{"k":1"#, 14);
     dies_at(closed, r#"[{"k":23},{"k":1},"#, 17);
@@ -275,6 +286,8 @@ fn too_few_values_are_refused() {
     assert_eq!(compiled(r#"root ::= %array { unique; count {3,}; rest: "1" | "2" | "1.0" | "3"; }"#), Ok(()));
     let undecided = compiled(r#"root ::= %array { unique; place: "1"; rest: "1" | "2"; }"#);
     assert!(matches!(undecided, Err(EngineError::NotRun(_))), "{undecided:?}");
+    let zeros = r#"root ::= %array { unique; count {2,}; rest: "0" ("e" [0-9]+)?; }"#;
+    assert_eq!(compiled(zeros), Err(EngineError::TooFewValues(2)));
     let tokens = compiled("root ::= %array { unique; rest: <[1]>; }");
     assert!(matches!(tokens, Err(EngineError::NotRun(_))), "{tokens:?}");
 }
@@ -288,6 +301,23 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
     {
         tokens.push(Some(text.as_bytes().to_vec()));
     }
+    for text in [
+        r#"":"#,
+        r#"":""#,
+        r#","n"#,
+        r#","n":"#,
+        r#"n":1"#,
+        "1}",
+        "1,",
+        "{\"",
+        " {\"k",
+        "},",
+        "}]",
+        "[1,",
+        r#"1,"k":""#,
+    ] {
+        tokens.push(Some(text.as_bytes().to_vec()));
+    }
     for first in b'a'..=b'r' {
         for second in b'a'..=b'r' {
             tokens.extend((b'a'..=b'r').map(|third| Some(vec![first, second, third])));
@@ -299,6 +329,34 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
         (
             "string",
             vec!["[\"abc\",\"", "[\"abc\",\"a", "[\"abcdef\",\"abc", "[\"a\",\"b\",\"ab", "[\"abc\",\"\\u0061b"],
+        ),
+        (
+            r#""\"abc\"" | "\"abd\"" | "\"abef\"" | "\"b\"" | "\"ba\"""#,
+            vec![r#"["abc","#, r#"["abc","abd","#, r#"["abc","abd",""#, r#"["abef","abd","ab"#, r#"["b","ba","abc","#],
+        ),
+        (
+            r#"%object { order = any; optional "k": string; optional "n": "1" | "2"; optional "m": "3"; }"#,
+            vec![
+                r#"[{},"#,
+                r#"[{},{"n":1},{"#,
+                r#"[{"k":"abc","n":1},{"n":"#,
+                r#"[{"k":"a","n":1},{"n":1,"k":"a"#,
+                r#"[{"k":"a"},{"k":"a","#,
+                r#"[{"k":"a"},{"k":"a","m":3},{"m":3,"k":"a""#,
+                r#"[{"n":1},{"m":3},{"m":3,"n":1},{"m"#,
+            ],
+        ),
+        (
+            r#"%object { optional "k": string; optional "n": "1" | "2"; optional "o": %object { optional "n": [0-9]+; }; }"#,
+            vec![
+                r#"[{},{"#,
+                r#"[{"k":"a","n":1},{"k":"a","#,
+                r#"[{"o":{}},{"o":"#,
+                r#"[{"o":{"n":1}},{"o":{"n":"#,
+                r#"[{"o":{"n":1}},{"o":{"n":1"#,
+                r#"[{"k":"a","o":{}},{"k":"a","o"#,
+                r#"[{"n":1},{"n":2},{},{"n"#,
+            ],
         ),
         (
             r#"%object { member "k": string; optional "n": "1" | "2"; }"#,

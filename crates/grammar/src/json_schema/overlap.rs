@@ -1,7 +1,7 @@
 //! Which branches of a `oneOf` may hold together: only there must it be said that the others fail.
 //!
 //! Two branches are apart when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`, or in a
-//! required member (the usual discriminator). That is sound and not complete: where it is not proven, the normal form has
+//! required member: by its values, as with the usual discriminator, or by its key, which the other branch forbids. That is sound and not complete: where it is not proven, the normal form has
 //! the negation of the other branch.
 
 use rustc_hash::FxHashMap;
@@ -10,10 +10,10 @@ use stencilm_regex::{Deriver, ExprId, Limits};
 
 use super::atoms::{Atom, Term};
 use super::document::{Json, JsonId};
-use super::merge::{Merged, merge};
+use super::merge::{Keys, Merged, Signed, merge, with};
 use super::normal::{Conjunction, Goal, Mode, Normal, Overlaps};
 use super::products::joined;
-use super::schema::{SchemaId, Types};
+use super::schema::{Keyword, SchemaId, Types};
 use crate::error::GrammarError;
 
 /// Most pairs of alternatives compared for one `oneOf`; beyond, branches are taken to overlap.
@@ -93,9 +93,14 @@ impl<'a> Normal<'a> {
         if level == 0 || merged.types != Types::OBJECT {
             return Ok(false);
         }
-        let required: Vec<Vec<Term>> =
-            merged.known.values().filter(|known| known.required.is_some()).map(|known| known.value.clone()).collect();
-        for inner in required {
+        let required = merged.known.iter().filter(|(_, known)| known.required.is_some());
+        let required: Vec<(&str, Vec<Term>)> = required.map(|(&name, known)| (name, known.value.clone())).collect();
+        for (name, mut inner) in required {
+            for rule in &merged.rules {
+                if let (Some(term), Some(true)) = (rule.value, self.speaks_of(&rule.keys, name)) {
+                    inner = with(inner, term);
+                }
+            }
             // What is too much to multiply out, or leads in a circle, is not proven to be empty.
             let Ok(alternatives) = self.alternatives_in(&inner, Mode::Loose) else { continue };
             let mut empty = true;
@@ -107,6 +112,35 @@ impl<'a> Normal<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether a rule speaks of the member with a key; `None` where a pattern is too much to tell.
+    fn speaks_of(&mut self, keys: &Keys, name: &str) -> Option<bool> {
+        let document = self.schemas.document;
+        match keys {
+            Keys::Match(pattern) => self.matches(document.key(*pattern), name),
+            Keys::Outside(schemas) => {
+                for &schema in schemas.iter() {
+                    for keyword in &self.schemas.get(schema).keywords {
+                        match keyword {
+                            Keyword::Properties(map) if document.entries(*map)?.contains_key(name) => {
+                                return Some(false);
+                            }
+                            Keyword::PatternProperties(map) => {
+                                for pattern in document.entries(*map)?.keys() {
+                                    if self.matches(pattern, name)? {
+                                        return Some(false);
+                                    }
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                Some(true)
+            }
+            Keys::Fail(_) => None,
+        }
     }
 
     /// Whether there are few values, and each is a string that fails a pattern or a bound on its length.
@@ -123,16 +157,28 @@ impl<'a> Normal<'a> {
                 let length = text.chars().count();
                 let fits =
                     length >= merged.min_length as usize && merged.max_length.is_none_or(|max| length <= max as usize);
-                !fits || merged.patterns.iter().any(|pattern| self.matches(pattern.value, text) == Some(pattern.fails))
+                !fits || merged.patterns.iter().any(|pattern| self.fails(pattern, text))
             }
             _ => false,
         })
     }
 
     /// Whether a string has a match of a pattern; `None` where that is too much to tell.
-    fn matches(&mut self, pattern: JsonId, text: &str) -> Option<bool> {
+    fn matches(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
         let expr = self.pattern_texts(pattern)?;
         self.pattern_deriver().matches(expr, text.as_bytes()).ok()
+    }
+
+    /// Whether a string certainly does not do what is asked of it by a pattern.
+    fn fails(&mut self, asked: &Signed<JsonId>, text: &str) -> bool {
+        self.pattern_of(asked).and_then(|pattern| self.matches(pattern, text)) == Some(asked.fails)
+    }
+
+    fn pattern_of(&self, asked: &Signed<JsonId>) -> Option<&'a str> {
+        match self.schemas.document.get(asked.value) {
+            Json::String(pattern) => Some(pattern),
+            _ => None,
+        }
     }
 
     /// Whether it is certain that no string meets all patterns.
@@ -142,7 +188,9 @@ impl<'a> Normal<'a> {
         }
         let mut all = Vec::with_capacity(merged.patterns.len());
         for pattern in &merged.patterns {
-            let Some(texts) = self.pattern_texts(pattern.value) else { return false };
+            let Some(texts) = self.pattern_of(pattern).and_then(|pattern| self.pattern_texts(pattern)) else {
+                return false;
+            };
             all.push(if pattern.fails { self.pattern_deriver().exprs.not(texts) } else { texts });
         }
         let deriver = self.pattern_deriver();
@@ -155,8 +203,7 @@ impl<'a> Normal<'a> {
     }
 
     /// The strings with a match of a pattern; `None` where it is not understood.
-    fn pattern_texts(&mut self, pattern: JsonId) -> Option<ExprId> {
-        let Json::String(pattern) = self.schemas.document.get(pattern) else { return None };
+    fn pattern_texts(&mut self, pattern: &'a str) -> Option<ExprId> {
         let Patterns { deriver, known } = self.patterns.get_or_insert_default();
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
         *known.entry(pattern).or_insert_with(|| parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).ok())

@@ -1,5 +1,7 @@
 //! Schema, texts that belong, texts that do not (after a `!`).
 
+use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
+
 use crate::{check, check_with};
 
 #[test]
@@ -306,6 +308,16 @@ fn alternatives() {
         {"type":"object","properties":{"k":{"const":"b"},"v":{"$ref":"#"}},"required":["k","v"]}]}"##;
     check(kinds, &[r#"{"k":"a"}"#, r#"{"k":"b","v":{"k":"a"}}"#, r#"!{"k":"b"}"#, r#"!{"k":"c"}"#]);
     check(r#"{"oneOf":[{"type":"integer"},{"minimum":2}]}"#, &["1", "2.5", "\"a\"", "!3", "!1.5"]);
+    // A required key that the other branch forbids, by the patterns of its keys here.
+    let tree = r##"{"oneOf":[{"type":"object","properties":{"$x":{"type":"string"}},"required":["$x"]},
+        {"type":"object","patternProperties":{"^[^$]":{"$ref":"#"}},"additionalProperties":false}]}"##;
+    check(
+        tree,
+        &["{}", r#"{"$x":""}"#, r#"{"a":{"$x":""},"b":{}}"#, r#"!{"$x":1}"#, r#"!{"$y":{}}"#, r#"!{"a":{"$y":""}}"#],
+    );
+    // The two, and an object of anything at all.
+    let printed = from_json_schema(tree, &JsonSchemaOptions::default()).unwrap().to_string();
+    assert_eq!(printed.matches("%object").count(), 3, "{printed}");
 }
 
 #[test]
