@@ -39,13 +39,15 @@ def tools(number: int) -> list[dict[str, Any]]:
 
 
 def measure(info: TokenizerInfo, first: bool) -> dict[str, float]:
-    """Times of the first mask, and of masks in free text and in arguments."""
+    """Times of the first mask, and of masks in free text, up to the arguments, and in them."""
     numbers: dict[str, float] = {}
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     compiler = GrammarCompiler(info, cache_enabled=False)
     made: list[float] = []
     kinds: dict[str, list[float]] = {
-        f"{where}, {when}": [] for when in ("cold", "warm") for where in ("text", "arguments")
+        f"{where}, {when}": []
+        for when in ("cold", "warm")
+        for where in ("text", "call", "arguments")
     }
     for number in range(0 if first else -1, 1 if first else 5):
         given = tools(number)
@@ -61,7 +63,7 @@ def measure(info: TokenizerInfo, first: bool) -> dict[str, float]:
         compiled = compiler.compile_structural_tag(text)
         name = given[TOOLS // 3]["function"]["name"]
         call = '<tool_call>\n{"name": "' + name + '", "arguments": '
-        parts = [(prose(600), "text"), (call, ""), (CALL, "arguments"), ("}\n</tool_call>", "")]
+        parts = [(prose(600), "text"), (call, "call"), (CALL, "arguments"), ("}\n</tool_call>", "")]
         for when in ("cold", "warm"):
             matcher = GrammarMatcher(compiled)
             for part, where in parts:

@@ -254,7 +254,7 @@ impl ClassRuns {
             tokenset::set(inside.words_mut(), token);
         }
         let exits = Exits::through(&[0], ending.suffixes.clone(), ends.iter().copied());
-        Row::of_set(inside, Some(Arc::new(vec![exits])), [[0].into()].into()).with_ends(ends)
+        Row::of_set(inside, Some(Arc::new(vec![exits])), Box::default()).with_ends(ends)
     }
 
     /// Bytes of memory held, about.

@@ -199,7 +199,7 @@ impl Run<'_> {
             }
             None => return Ok(None),
         };
-        if here.row.exits.is_none() && self.anything_follows(thread, fork, &here)? {
+        if !here.row.unkept.is_empty() && self.anything_follows(thread, fork, &here)? {
             return Ok(None);
         }
         Ok(Some(here))
@@ -272,10 +272,10 @@ impl Run<'_> {
         })
     }
 
-    /// Whether any byte can come behind the lexeme of a wide thread, wherever it ends.
+    /// Whether any byte can come behind the lexeme of a wide thread where its row does not know how tokens go on.
     fn anything_follows(&mut self, thread: Entry, fork: &Fork, here: &RowHere) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
-        for &residual in here.row.endings.iter().flatten() {
+        for &residual in here.row.unkept.iter().flatten() {
             for &tag in &here.tags[residual as usize] {
                 self.follow(fork, tag, thread, &mut threads)?;
             }
@@ -363,7 +363,7 @@ impl Run<'_> {
                 continue;
             }
             let RowHere { row, .. } = self.lexicon.row(vocabulary, dfa, state)?;
-            if row.exits.is_none() {
+            if !row.unkept.is_empty() {
                 // Then the thread was walked like a narrow one, and the doubtful tokens are known from there.
                 continue;
             }

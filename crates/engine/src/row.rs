@@ -26,10 +26,10 @@ pub struct Row {
     /// They one by one, where they are few. Where they are very few there is no set of them.
     pub listed: Option<Box<[u32]>>,
     /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
-    /// keep.
+    /// keep, whatever has matched.
     pub exits: Option<Arc<Vec<Exits>>>,
-    /// All sets of residuals that match together somewhere.
-    pub endings: Box<[Box<[u32]>]>,
+    /// The sets of residuals that match together somewhere and whose exits are too many to keep.
+    pub unkept: Box<[Box<[u32]>]>,
     /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
     /// exits are not kept.
     pub ends: Vec<u32>,
@@ -56,7 +56,7 @@ impl Row {
     }
 
     /// A row of a set of tokens, without its ends.
-    pub fn of_set(inside: TokenSet, exits: Option<Arc<Vec<Exits>>>, endings: Box<[Box<[u32]>]>) -> Row {
+    pub fn of_set(inside: TokenSet, exits: Option<Arc<Vec<Exits>>>, unkept: Box<[Box<[u32]>]>) -> Row {
         let count = inside.len();
         let listed = (count <= MAX_LISTED).then(|| inside.iter().collect());
         let inside = Some(inside);
@@ -65,7 +65,7 @@ impl Row {
             count,
             listed,
             exits,
-            endings,
+            unkept,
             ends: Vec::new(),
             escaped_ends: Vec::new(),
             number: OnceLock::new(),
@@ -77,7 +77,7 @@ impl Row {
         vocab_size: usize,
         tokens: Vec<u32>,
         exits: Option<Arc<Vec<Exits>>>,
-        endings: Box<[Box<[u32]>]>,
+        unkept: Box<[Box<[u32]>]>,
     ) -> Row {
         let count = tokens.len();
         let inside = (count > FEW_TOKENS).then(|| {
@@ -91,7 +91,7 @@ impl Row {
             count,
             listed,
             exits,
-            endings,
+            unkept,
             ends: Vec::new(),
             escaped_ends: Vec::new(),
             number: OnceLock::new(),

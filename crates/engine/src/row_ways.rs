@@ -234,7 +234,7 @@ impl Lexicon {
             true => exits.clone(),
             false => Arc::new(exits.iter().map(|exits| exits.without(&not_here)).collect()),
         });
-        Ok(Some(Row::of_set(inside, exits, larger.endings.clone()).with_ends(ends)))
+        Ok(Some(Row::of_set(inside, exits, larger.unkept.clone()).with_ends(ends)))
     }
 
     /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.

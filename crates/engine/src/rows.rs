@@ -216,13 +216,14 @@ impl Lexicon {
 
     /// The row of these tokens inside of what an automaton reads, and these ends.
     pub(crate) fn row_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
-        let Ends { nodes: mut ends, accepting, below } = ends;
+        let Ends { nodes: mut ends, below } = ends;
         ends.sort_unstable_by_key(|&(node, _)| node);
-        let byte = only_byte_before(vocabulary.trie(), &ends).filter(|_| below >= MANY_BELOW_ENDS);
+        let total: usize = below.iter().flatten().sum();
+        let byte = only_byte_before(vocabulary.trie(), &ends).filter(|_| total >= MANY_BELOW_ENDS);
         let shared = byte.and_then(|byte| self.ways_behind(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
-        let states = (0..accepting.len() as u32).filter(|&state| accepting[state as usize]);
+        let states = (0..below.len() as u32).filter(|&state| below[state as usize].is_some());
         let mut endings: Vec<Box<[u32]>> = states.map(|state| accepts(StateId(state)).into()).collect();
         endings.sort_unstable();
         endings.dedup();
@@ -231,33 +232,37 @@ impl Lexicon {
             let known = endings.binary_search_by(|known| (**known).cmp(accepts(state)));
             known.expect("all sets that match together are listed")
         };
-        let groups: Vec<usize> = (0..accepting.len() as u32)
-            .map(|state| if accepting[state as usize] { group_of(StateId(state)) } else { 0 })
+        let groups: Vec<usize> = (0..below.len() as u32)
+            .map(|state| if below[state as usize].is_some() { group_of(StateId(state)) } else { 0 })
             .collect();
         let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); endings.len()];
+        let mut below_group = vec![0; endings.len()];
         ends.iter().for_each(|&(node, state)| nodes[groups[state.0 as usize]].push(node));
+        below.iter().zip(&groups).for_each(|(below, &group)| below_group[group] += below.unwrap_or(0));
         let trie = vocabulary.trie();
-        let leaving = || ends.iter().flat_map(|&(node, _)| trie.entries_below(node as usize));
-        let few = below <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(MAX_EXITS).is_none());
-        let exits = few.then(|| {
-            let groups = endings.iter().zip(&nodes);
-            let exits = groups.map(|(residuals, nodes)| {
-                let nodes = nodes.iter().copied();
-                match &shared {
-                    Some(shared) => Exits::through(residuals, shared.clone(), nodes),
-                    None => Exits::through_all(residuals, Suffixes::behind(vocabulary, nodes)),
-                }
+        // Where text is left nearly everywhere, there may be few places at which what ends it has matched.
+        let mut kept = Vec::with_capacity(endings.len());
+        let mut unkept = Vec::new();
+        for (group, residuals) in endings.into_iter().enumerate() {
+            let leaving = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
+            let few = below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(MAX_EXITS).is_none());
+            if !few {
+                unkept.push(residuals);
+                continue;
+            }
+            let nodes = nodes[group].iter().copied();
+            kept.push(match &shared {
+                Some(shared) => Exits::through(&residuals, shared.clone(), nodes),
+                None => Exits::through_all(&residuals, Suffixes::behind(vocabulary, nodes)),
             });
-            Arc::new(exits.collect())
-        });
-        let row = match inside {
-            Inside::Set(inside) => Row::of_set(inside, exits, endings.into()),
-            Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, exits, endings.into()),
-        };
-        match row.exits {
-            None => row,
-            Some(_) => row.with_ends(ends.into_iter().map(|(node, _)| node).collect()),
         }
+        let all = unkept.is_empty();
+        let exits = (all || !kept.is_empty()).then(|| Arc::new(kept));
+        let row = match inside {
+            Inside::Set(inside) => Row::of_set(inside, exits, unkept.into()),
+            Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, exits, unkept.into()),
+        };
+        if all { row.with_ends(ends.into_iter().map(|(node, _)| node).collect()) } else { row }
     }
 }
 
@@ -308,22 +313,20 @@ pub(crate) enum Inside {
 #[derive(Default)]
 pub(crate) struct Ends {
     nodes: Vec<(u32, StateId)>,
-    /// By state.
-    accepting: Vec<bool>,
-    /// How many nodes lie below them.
-    below: usize,
+    /// How many nodes lie below those of each state; `None` where it matches nothing.
+    below: Vec<Option<usize>>,
 }
 
 impl Ends {
     #[inline]
     pub(crate) fn push(&mut self, vocabulary: &Tokens, node: usize, state: StateId) {
         let index = state.0 as usize;
-        if index >= self.accepting.len() {
-            self.accepting.resize(index + 1, false);
+        if index >= self.below.len() {
+            self.below.resize(index + 1, None);
         }
-        self.accepting[index] = true;
-        if self.below <= MAX_BELOW_ENDS {
-            self.below += vocabulary.trie().size(node) - 1;
+        let below = self.below[index].get_or_insert(0);
+        if *below <= MAX_BELOW_ENDS {
+            *below += vocabulary.trie().size(node) - 1;
             self.nodes.push((node as u32, state));
         }
     }
