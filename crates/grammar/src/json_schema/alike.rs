@@ -25,7 +25,6 @@ const SCALAR: [&str; 10] = [
 const MAX_PARTS: u32 = 64;
 
 /// What a schema says, and the schemas that it is made of.
-#[derive(Default)]
 pub(super) struct Key {
     pub(super) said: Vec<u8>,
     pub(super) schemas: Vec<SchemaId>,
@@ -34,7 +33,7 @@ pub(super) struct Key {
 impl Schemas<'_> {
     /// The key of a schema of scalars, or of arrays of which only the elements are said; `None` for all others.
     pub(super) fn key(&self, id: SchemaId) -> Option<Key> {
-        let mut key = Key::default();
+        let mut key = Key { said: Vec::with_capacity(64), schemas: Vec::with_capacity(2) };
         key.said.push(self.draft(id) as u8);
         let mut next = Some(id);
         // A schema of arrays leads to that of its elements; deeper ones are compared where they are lowered.

@@ -208,7 +208,7 @@ impl<'t> Document<'t> {
             match self.get(parent) {
                 Json::Object(entries) => {
                     let (key, _) = &entries.list[index as usize];
-                    if key.contains(['~', '/']) {
+                    if key.bytes().any(|byte| byte == b'~' || byte == b'/') {
                         text.push_str(&key.replace('~', "~0").replace('/', "~1"));
                     } else {
                         text.push_str(key);

@@ -59,6 +59,8 @@ pub(super) struct Lowering<'a> {
     pub(super) checker: Deriver,
     pub(super) relaxed: Vec<(SchemaId, Finding)>,
     pub(super) reasons: Reasons,
+    /// Spellings of known keys, which many objects may have.
+    pub(super) keys: FxHashMap<Box<str>, ExprId>,
     /// Nodes of values, by depth.
     values: Vec<FxHashMap<Box<[Term]>, NodeId>>,
     /// Nodes of schemas that mean the same as others, by what they say and by depth.
@@ -83,6 +85,7 @@ impl<'a> Lowering<'a> {
             checker: Deriver::over(common_exprs(), Limits::default()),
             relaxed: Vec::new(),
             reasons: Reasons::default(),
+            keys: FxHashMap::default(),
             values: Vec::new(),
             alike: FxHashMap::default(),
             lexemes: FxHashMap::default(),

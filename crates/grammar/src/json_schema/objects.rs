@@ -198,7 +198,14 @@ impl<'a> Lowering<'a> {
             if let Some(at) = member.required {
                 needs.push(Need { node: value, at, what: What::Required(member.name.into()) });
             }
-            let key = self.strings.literals(&mut self.builder.exprs, &[member.name]);
+            let key = match self.keys.get(member.name) {
+                Some(&known) => known,
+                None => {
+                    let key = self.strings.literals(&mut self.builder.exprs, &[member.name]);
+                    self.keys.insert(member.name.into(), key);
+                    key
+                }
+            };
             members.push(KnownMember { name: member.name.into(), key, value, required: member.required.is_some() });
             ordered += usize::from(member.is_declared && !self.options.any_order);
         }
