@@ -5,7 +5,7 @@
 //! no care. Where a part with a budget may end, a thread without a way on stands in the configuration and says so. A
 //! budget is *spent* when as many tokens have begun within the part; from then on, wherever the part may end, the threads
 //! within it are dropped. That is looked after between tokens, and within tokens only while a part with a spent budget
-//! cannot end yet; masks are then made by reading every token with the threads dropped on the way.
+//! cannot end yet; of the mask as ever the tokens are then read again that lead over an end of the part.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Mark, Node, Temperature};
@@ -18,6 +18,7 @@ use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 use crate::tokens::Tokens;
 use crate::tokenset;
+use crate::walk::Walk;
 
 /// The marks that a grammar has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,6 +89,11 @@ impl Machine {
         }
         let frame = self.fork(ForkId(thread.head)).frame;
         matches!(self.frame(frame), Frame::End(_)).then_some(Entry { head: frame.0, state: 0, ..thread })
+    }
+
+    /// Whether a thread says that a part may end here whose budget is spent after so many tokens.
+    pub(crate) fn ends_spent_part(&self, thread: Entry, tokens: u32) -> bool {
+        self.may_end(thread).is_some_and(|entry| self.is_spent(entry, tokens))
     }
 
     /// Whether a thread only says something of the configuration, and is no way on.
@@ -333,38 +339,79 @@ impl Run<'_> {
         Ok(highest)
     }
 
-    /// Writes the mask of a configuration in a part that ought to end, by reading every token; equal configurations go on
-    /// alike, so that most of the vocabulary is a look into a table. Without stop tokens.
-    pub fn fill_mask_while_spent(
+    /// Takes out of the mask of a configuration in a part that ought to end and cannot end yet what goes on within the part
+    /// behind a place where it can. Those places are looked for as a mask is made, and only the tokens that lead over one
+    /// are read with the part left there. Without stop tokens; says how many tokens are left.
+    pub fn leave_spent_parts(
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
+        tokens: u32,
         mask: &mut [u32],
     ) -> Result<usize, EngineError> {
-        mask.fill(0);
         let trie = vocabulary.trie();
-        let mut known: FxHashMap<(SetId, u8), SetId> = FxHashMap::default();
-        trie.walk(
-            configuration,
-            |set, byte, _| {
-                let next = match known.get(&(set, byte)) {
-                    Some(&next) => next,
-                    None => {
-                        let next = self.step(set, byte)?;
-                        known.insert((set, byte), next);
-                        next
+        let threads = self.stacks.entries(configuration).to_vec();
+        let lexemes = threads.iter().copied().filter(|&thread| thread != Entry::BOTTOM && !offers_tokens(thread));
+        let lexemes: Vec<Entry> = lexemes.collect();
+        self.recording = false;
+        let ends = Walk::new(self).ends_of_spent_parts(vocabulary, &lexemes, tokens);
+        self.recording = true;
+        // The parts of the trie to read again: all of it where the ways are too many to be told apart.
+        let mut parts: Vec<((usize, usize), usize, SetId)> = Vec::new();
+        match ends? {
+            None => parts.push(((0, trie.len()), 0, configuration)),
+            Some(mut ends) => {
+                ends.sort_unstable();
+                let mut done = 0;
+                for end in ends.into_iter().map(|end| end as usize).filter(|&end| trie.size(end) > 1) {
+                    if end < done {
+                        continue;
                     }
-                };
-                Ok::<_, EngineError>((next != SetId::EMPTY).then_some(next))
-            },
-            |token, _| tokenset::set(mask, token),
-        )?;
-        for (first, others) in vocabulary.duplicates() {
-            if tokenset::get(mask, *first) {
-                others.iter().for_each(|&other| tokenset::set(mask, other));
+                    done = end + trie.size(end);
+                    let below = trie.entries_below(end).next().expect("every node leads to a token");
+                    let bytes = vocabulary.token_bytes(below).expect("a token in the trie spells bytes");
+                    let depth = trie.depth(end);
+                    parts.push((trie.children(end), depth, self.run(configuration, &bytes[..depth])?));
+                }
             }
         }
-        for &thread in self.stacks.entries(configuration) {
+        let mut known: FxHashMap<(u32, u8), u32> = FxHashMap::default();
+        let mut states = vec![0; trie.max_depth() + 1];
+        for ((start, end), depth, set) in parts {
+            for node in start..end {
+                if let Some(token) = trie.entry_at(node) {
+                    tokenset::clear(mask, token);
+                }
+            }
+            if set == SetId::EMPTY {
+                continue;
+            }
+            trie.walk_part(
+                (start, end),
+                depth,
+                set.0,
+                &mut states,
+                |set, byte, _, _| {
+                    let next = match known.get(&(set, byte)) {
+                        Some(&next) => next,
+                        None => {
+                            let next = self.step(SetId(set), byte)?.0;
+                            known.insert((set, byte), next);
+                            next
+                        }
+                    };
+                    Ok::<_, EngineError>((next != SetId::EMPTY.0).then_some(next))
+                },
+                |token| tokenset::set(mask, token),
+            )?;
+        }
+        for (first, others) in vocabulary.duplicates() {
+            match tokenset::get(mask, *first) {
+                true => others.iter().for_each(|&other| tokenset::set(mask, other)),
+                false => others.iter().for_each(|&other| tokenset::clear(mask, other)),
+            }
+        }
+        for thread in threads {
             if offers_tokens(thread) {
                 for &(node, _) in &self.machine.fork(ForkId(thread.head)).tokens {
                     self.machine.tokens.ids(node).iter().for_each(|token| tokenset::set(mask, token));

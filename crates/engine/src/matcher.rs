@@ -336,14 +336,13 @@ impl GrammarMatcher {
             return Err(MatcherError::Terminated);
         }
         let stacks = Arc::make_mut(&mut self.stacks);
-        let filled = if now.is_spent {
-            self.layout.with(stacks, |run| {
+        let mut filled = self.layout.fill_mask(stacks, now.configuration, mask);
+        if now.is_spent && filled.is_ok() {
+            filled = self.layout.with(stacks, |run| {
                 (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));
-                run.fill_mask_while_spent(&vocabulary, now.configuration, mask)
-            })
-        } else {
-            self.layout.fill_mask(stacks, now.configuration, mask)
-        };
+                run.leave_spent_parts(&vocabulary, now.configuration, now.tokens, mask)
+            });
+        }
         stacks.rewind(now.mark);
         let mut allowed = filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
         let canonical = self.trail.is_some() && allowed > 0;

@@ -44,6 +44,8 @@ struct Behind {
     start: u32,
     end: u32,
     doubt: Doubt,
+    /// Whether a part may end here whose budget is spent.
+    ends_spent: bool,
 }
 
 /// A part of a trie that is still to be walked: the nodes from one to before another, which lie below this depth.
@@ -63,6 +65,10 @@ pub(crate) struct Walk<'r, 'a> {
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
     states: Vec<u32>,
+    /// How many tokens were accepted, where it is asked at which nodes parts may end whose budgets are spent then.
+    spent_at: Option<u32>,
+    /// Those nodes.
+    ends_spent: Vec<u32>,
 }
 
 impl<'r, 'a> Walk<'r, 'a> {
@@ -77,7 +83,23 @@ impl<'r, 'a> Walk<'r, 'a> {
             jobs: Vec::new(),
             done: FxHashSet::default(),
             states: Vec::new(),
+            spent_at: None,
+            ends_spent: Vec::new(),
         }
+    }
+
+    /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some way that
+    /// the threads can read, perhaps also some others. `None` where the ways are too many.
+    pub fn ends_of_spent_parts(
+        mut self,
+        vocabulary: &Tokens,
+        threads: &[Entry],
+        tokens: u32,
+    ) -> Result<Option<Vec<u32>>, EngineError> {
+        self.spent_at = Some(tokens);
+        self.begin_over_tokens(vocabulary, threads)?;
+        let found = self.apart(vocabulary.trie(), &mut |_, _| {})?;
+        Ok(found.then_some(self.ends_spent))
     }
 
     fn spot(&mut self, thread: Entry, mut doubt: Doubt) -> Spot {
@@ -120,6 +142,15 @@ impl<'r, 'a> Walk<'r, 'a> {
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
         let trie = vocabulary.trie();
+        self.begin_over_tokens(vocabulary, threads)?;
+        if self.apart(trie, &mut reached)? {
+            return Ok(());
+        }
+        self.together(trie, threads, Doubt::default(), reached)
+    }
+
+    fn begin_over_tokens(&mut self, vocabulary: &Tokens, threads: &[Entry]) -> Result<(), EngineError> {
+        let trie = vocabulary.trie();
         for &thread in threads {
             let spot = self.spot(thread, Doubt::default());
             let fork = self.contexts[spot.context as usize].fork.clone();
@@ -138,10 +169,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 }
             }
         }
-        if self.apart(trie, &mut reached)? {
-            return Ok(());
-        }
-        self.together(trie, threads, Doubt::default(), reached)
+        Ok(())
     }
 
     /// Does all jobs, every alternative on its own; gives up, saying so, where they are too many.
@@ -190,7 +218,10 @@ impl<'r, 'a> Walk<'r, 'a> {
                 )?,
             }
             for (node, state) in ends.drain(..) {
-                let Behind { start, end, doubt } = self.behind(Spot { state, ..job.spot })?;
+                let Behind { start, end, doubt, ends_spent } = self.behind(Spot { state, ..job.spot })?;
+                if ends_spent {
+                    self.ends_spent.push(node);
+                }
                 // What ends with the key itself is as doubtful as what goes on behind it.
                 if fork.free
                     && let Some(entry) = trie.entry_at(node as usize)
@@ -269,6 +300,9 @@ impl<'r, 'a> Walk<'r, 'a> {
             later: true,
         };
         self.run.stacks.join(&mut threads)?;
+        let machine = &*self.run.machine;
+        let is_spent = |tokens| threads.iter().any(|&thread| machine.ends_spent_part(thread, tokens));
+        let ends_spent = self.spent_at.is_some_and(is_spent);
         let start = self.followers.len() as u32;
         for thread in threads {
             if thread != Entry::BOTTOM {
@@ -276,7 +310,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 self.followers.push(spot);
             }
         }
-        let behind = Behind { start, end: self.followers.len() as u32, doubt };
+        let behind = Behind { start, end: self.followers.len() as u32, doubt, ends_spent };
         self.behind.insert(spot, behind);
         Ok(behind)
     }
