@@ -356,6 +356,7 @@ impl Run<'_> {
         self.recording = false;
         let ends = Walk::new(self).ends_of_spent_parts(vocabulary, &lexemes, tokens);
         self.recording = true;
+        let mut known: FxHashMap<(u32, u8), u32> = FxHashMap::default();
         // The parts of the trie to read again: all of it where the ways are too many to be told apart.
         let mut parts: Vec<((usize, usize), usize, SetId)> = Vec::new();
         match ends? {
@@ -371,11 +372,14 @@ impl Run<'_> {
                     let below = trie.entries_below(end).next().expect("every node leads to a token");
                     let bytes = vocabulary.token_bytes(below).expect("a token in the trie spells bytes");
                     let depth = trie.depth(end);
-                    parts.push((trie.children(end), depth, self.run(configuration, &bytes[..depth])?));
+                    let mut set = configuration;
+                    for &byte in &bytes[..depth] {
+                        set = SetId(self.step_known(&mut known, set.0, byte)?);
+                    }
+                    parts.push((trie.children(end), depth, set));
                 }
             }
         }
-        let mut known: FxHashMap<(u32, u8), u32> = FxHashMap::default();
         let mut states = vec![0; trie.max_depth() + 1];
         for ((start, end), depth, set) in parts {
             for node in start..end {
@@ -392,14 +396,7 @@ impl Run<'_> {
                 set.0,
                 &mut states,
                 |set, byte, _, _| {
-                    let next = match known.get(&(set, byte)) {
-                        Some(&next) => next,
-                        None => {
-                            let next = self.step(SetId(set), byte)?.0;
-                            known.insert((set, byte), next);
-                            next
-                        }
-                    };
+                    let next = self.step_known(&mut known, set, byte)?;
                     Ok::<_, EngineError>((next != SetId::EMPTY.0).then_some(next))
                 },
                 |token| tokenset::set(mask, token),
@@ -419,5 +416,15 @@ impl Run<'_> {
             }
         }
         Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
+    }
+
+    /// As [`Run::step`], looked up where it is known.
+    fn step_known(&mut self, known: &mut FxHashMap<(u32, u8), u32>, set: u32, byte: u8) -> Result<u32, EngineError> {
+        if let Some(&next) = known.get(&(set, byte)) {
+            return Ok(next);
+        }
+        let next = self.step(SetId(set), byte)?.0;
+        known.insert((set, byte), next);
+        Ok(next)
     }
 }
