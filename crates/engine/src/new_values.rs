@@ -189,12 +189,30 @@ impl Run<'_> {
             if endless {
                 continue;
             }
-            if !items.prefix.is_empty() || !items.contains.is_empty() {
+            if !items.contains.is_empty() {
                 return Err(EngineError::NotRun(
-                    "an array whose elements must differ, with values that may run out at some place or for some counter,",
+                    "an array whose elements must differ, with values that may run out for some counter,",
                 ));
             }
+            // An array that may end need not begin an element for which no value is left.
             if items.min < 2 {
+                continue;
+            }
+            if !items.prefix.is_empty() {
+                // What was chosen before cannot take all values of a place that has endlessly many.
+                let last = (items.min as usize - 1).min(items.prefix.len());
+                for place in 1..=last {
+                    let mut endless = false;
+                    for element in items.at(place) {
+                        endless |= self.is_endless(element.value)?;
+                    }
+                    if !endless {
+                        return Err(EngineError::NotRun(
+                            "an array whose elements must differ, with values that may run out at a leading place that it must \
+                             have,",
+                        ));
+                    }
+                }
                 continue;
             }
             let frame = self.machine.frame_id(Frame::Node(NodeId(index as u32)));

@@ -250,6 +250,11 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
     dies_at(listed, r#"["ab","abc","a","a"#, 17);
     dies_at(listed, r#"["ab","abc","ab"#, 14);
     dies_at(listed, r#"["ab","a","abc","b/c","#, 21);
+    let places = r#"root ::= %array { unique; place: "1" | "2"; place: "1"; rest: "3" | "1"; }"#;
+    check(places, &["[]", "[1]", "[2]", "[2,1]", "[2,1,3]"], &["[1,1]", "[2,1,1]", "[1,3]"]);
+    dies_at(places, "[1,", 2);
+    dies_at(places, "[2,1,1", 5);
+    dies_at(places, "[2,1,3,", 6);
     let closed = r#"root ::= %array { unique; rest: %object { member "k": "1" | "23"; }; count {2,}; }"#;
     dies_at(closed, r#"[{"k":1},{"k":1"#, 14);
     dies_at(closed, r#"[{"k":23},{"k":1},"#, 17);
@@ -284,8 +289,11 @@ fn too_few_values_are_refused() {
     let few = compiled(r#"root ::= %array { unique; count {4,}; rest: "1" | "2" | "1.0" | "3"; }"#);
     assert_eq!(few, Err(EngineError::TooFewValues(4)));
     assert_eq!(compiled(r#"root ::= %array { unique; count {3,}; rest: "1" | "2" | "1.0" | "3"; }"#), Ok(()));
-    let undecided = compiled(r#"root ::= %array { unique; place: "1"; rest: "1" | "2"; }"#);
+    assert_eq!(compiled(r#"root ::= %array { unique; place: "1"; rest: "1" | "2"; }"#), Ok(()));
+    // The first element may take what the second one needs.
+    let undecided = compiled(r#"root ::= %array { unique; count {2,}; place: "1" | "2"; rest: "1"; }"#);
     assert!(matches!(undecided, Err(EngineError::NotRun(_))), "{undecided:?}");
+    assert_eq!(compiled(r#"root ::= %array { unique; count {3,}; place: "1" | "2"; rest: [1-9]+; }"#), Ok(()));
     let zeros = r#"root ::= %array { unique; count {2,}; rest: "0" ("e" [0-9]+)?; }"#;
     assert_eq!(compiled(zeros), Err(EngineError::TooFewValues(2)));
     let tokens = compiled("root ::= %array { unique; rest: <[1]>; }");
