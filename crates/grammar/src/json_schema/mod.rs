@@ -3,7 +3,7 @@
 //! Every stage is a file and a function from value to value:
 //! [`parse`] (texts → [`document`]) → [`keywords`] and [`applicators`] (values → typed [`schema`], by the tables of
 //! [`vocabulary`], with [`refs`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`]; less of them by
-//! [`overlap`] and [`implied`]) → [`merge`] (constraints by type, with [`members`] and [`elements`]) → [`lower`] (rules and nodes,
+//! [`overlap`] and [`implied`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and nodes,
 //! with [`objects`], [`keys`] and [`arrays`]), which spells leaves through [`strings`], [`numbers`], [`intervals`], [`formats`]
 //! and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`]. When nothing can match,
 //! [`explain`] says why.
@@ -13,6 +13,7 @@ mod applicators;
 mod arrays;
 mod atoms;
 mod canonical;
+mod clashes;
 mod common;
 pub(crate) mod document;
 mod elements;
