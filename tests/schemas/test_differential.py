@@ -5,8 +5,10 @@ Instances are decided as it decides them, and random walks through masks end in 
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -254,3 +256,51 @@ def exact(text: str) -> Fraction | int:
         raise Beyond
     number = Fraction(text)
     return int(number) if number.denominator == 1 else number
+
+
+SHARED = Path(os.environ.get("STENCILM_SHARED", Path(__file__).parents[3] / "shared"))
+DRAFTS = {
+    "draft-04": "Draft4Validator",
+    "draft-06": "Draft6Validator",
+    "2019-09": "Draft201909Validator",
+}
+
+
+def public_schemas(every: int) -> list[tuple[str, Any]]:
+    """Every so-many-th schema of MaskBench, with its name."""
+    rows = []
+    for file in sorted((SHARED / "maskbench").glob("*.jsonl.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            rows += [json.loads(line) for line in lines]
+    return [(row["id"], row["schema"]) for row in rows[::every]]
+
+
+def validator_of(schema: Any) -> Any:
+    """The validator of the draft that the schema names."""
+    named = str(schema.get("$schema", "2020-12")) if isinstance(schema, dict) else "2020-12"
+    found = [name for draft, name in DRAFTS.items() if draft in named]
+    fallback = "Draft7Validator" if "draft-07" in named else "Draft202012Validator"
+    return getattr(jsonschema, found[0] if found else fallback)(schema)
+
+
+@pytest.mark.skipif(not (SHARED / "maskbench").is_dir(), reason="the public schemas are not here")
+def test_walks_under_public_schemas_end_in_valid_instances() -> None:
+    walked = 0
+    for name, schema in public_schemas(every=max(1, 12_000 // SCHEMAS)):
+        try:
+            grammar = compiled(schema)
+        except StencilError:
+            continue
+        for seed in range(2 if grammar is not None else 0):
+            assert grammar is not None
+            try:
+                text = walk(GrammarMatcher(grammar), Random(f"{name} {seed}"), 80)
+                value = json.loads(text, object_pairs_hook=without_duplicates, parse_float=exact)
+                valid = validator_of(schema).is_valid(value)
+            except (stencilm.LimitExceeded, stencilm.MatcherError, Beyond, re.error):
+                # A pattern that Python does not read, or a number beyond what jsonschema can.
+                continue
+            assert valid, f"{name}, walk {seed}:\n{text}"
+            walked += 1
+    print(f"{walked} walks under public schemas")
+    assert walked > 20

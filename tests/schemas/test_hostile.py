@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,30 @@ def test_a_deadline_ends_what_takes_too_long() -> None:
         matcher = GrammarMatcher(hurried.compile_json_schema(hard))
         matcher.accept_string('"' + "abxyab" * 40)
     assert GrammarMatcher(hurried.compile_json_schema({"type": "null"})).accept_string("null")
+
+
+def test_a_signal_ends_what_takes_too_long() -> None:
+    class Cancelled(Exception):
+        """What the handler raises."""
+
+    def cancel(number: int, frame: object) -> None:
+        raise Cancelled
+
+    # All of many, any of few: hundreds of alternatives of many patterns each.
+    either = [
+        {"anyOf": [{"not": {"pattern": f"{a}.*{b}{n}"}} for b in "xyz"]}
+        for n, a in enumerate("abcdefgh")
+    ]
+    hard = {"type": "string", "allOf": either, "pattern": "^(.*[ab].*[xy]){5}$"}
+    patient = GrammarCompiler(INFO, limits=Limits(milliseconds=600_000))
+    before = signal.signal(signal.SIGALRM, cancel)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(Cancelled) as caught:
+            patient.compile_json_schema(hard)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # It came first, before the end of the work, which would be an error of its own.
+    assert caught.value.__context__ is None
+    assert GrammarMatcher(patient.compile_json_schema({"type": "null"})).accept_string("null")
