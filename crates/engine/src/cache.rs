@@ -174,6 +174,22 @@ impl<T> LookCache<T> {
 
     /// What was kept for a configuration, if it was for all that it depends on.
     pub fn find(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<T>> {
+        self.replay(machine, stacks, configuration, |_| {})
+    }
+
+    /// The sets that what was kept for a configuration depends on.
+    pub fn looks(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<Vec<SetId>> {
+        let mut reads = Vec::new();
+        self.replay(machine, stacks, configuration, |set| reads.push(set)).map(|_| reads)
+    }
+
+    fn replay(
+        &self,
+        machine: &Machine,
+        stacks: &Stacks,
+        configuration: SetId,
+        mut opened: impl FnMut(SetId),
+    ) -> Option<&Arc<T>> {
         let mut names = Names::new(self.horizon);
         names.describe(machine, stacks, configuration, true);
         let mut look = self.roots.get(&names.description[..])?;
@@ -182,6 +198,7 @@ impl<T> LookCache<T> {
                 Look::Found(kept) => return Some(kept),
                 Look::Open { set, branches } => {
                     let set = names.sets[*set as usize];
+                    opened(set);
                     names.describe(machine, stacks, set, false);
                     look = branches.get(&names.description[..])?;
                 }

@@ -3,14 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use rustc_hash::FxHashMap;
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::Watch;
 
-use crate::cache::{KeptMask, LookCache, MaskCache};
-use crate::canonical::live::DeadEnds;
-use crate::canonical::{Cursor, Encoding};
+use crate::cache::{KeptMask, MaskCache};
+use crate::canonical::CanonicalMasks;
 use crate::captures;
 use crate::error::EngineError;
 use crate::lexicon::Lexicon;
@@ -42,27 +40,25 @@ pub struct CompiledGrammar {
 /// What the matchers of a grammar lay out together. A matcher keeps the layout that it began with, for its states are
 /// numbers of it.
 pub(crate) struct Layout {
-    vocabulary: Arc<Vocabulary>,
+    pub(crate) vocabulary: Arc<Vocabulary>,
     /// The marks that the grammar has.
     pub marks: Marks,
     machine: Mutex<Machine>,
     lexicon: Arc<Mutex<Lexicon>>,
     masks: Mutex<MaskCache>,
-    dead_ends: Mutex<DeadEndCache>,
+    pub(crate) canonical: Mutex<CanonicalMasks>,
     max_stack_bytes: usize,
     /// How long one operation may take.
     milliseconds: u64,
 }
 
-/// The dead ends of canonical masks, by where the tokens before stand.
-#[derive(Default)]
-struct DeadEndCache {
-    by_cursor: FxHashMap<Cursor, LookCache<DeadEnds>>,
+/// A mask as [`Layout::fill_mask`] wrote it.
+pub(crate) struct PlainMask {
+    /// How many tokens it allows.
+    pub allowed: usize,
+    /// What it depends on beside the configuration, where that is known and nothing was decided for this sequence alone.
+    pub reads: Option<Vec<SetId>>,
 }
-
-/// Dead ends are kept for so many cursors, and so many bytes of each.
-const MAX_CURSORS: usize = 1_000;
-const DEAD_END_BYTES: usize = 1 << 18;
 
 impl CompiledGrammar {
     /// Joins the two; nothing is laid out before the first matcher asks.
@@ -130,8 +126,9 @@ impl CompiledGrammar {
         let layout = self.layout();
         let machine = try_lock(&layout.machine).map(|machine| machine.memory_bytes());
         let masks = try_lock(&layout.masks).map(|masks| masks.memory_bytes());
-        if let (Some(machine), Some(masks)) = (machine, masks) {
-            self.measured.store(machine + masks, Ordering::Relaxed);
+        let canonical = try_lock(&layout.canonical).map(|masks| masks.memory_bytes());
+        if let (Some(machine), Some(masks), Some(canonical)) = (machine, masks, canonical) {
+            self.measured.store(machine + masks + canonical, Ordering::Relaxed);
         }
         self.grammar_bytes + self.measured.load(Ordering::Relaxed)
     }
@@ -172,7 +169,7 @@ impl Layout {
             machine: Mutex::new(machine),
             lexicon: vocabulary.lexicon(LexiconLimits::from(limits)),
             masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
-            dead_ends: Mutex::default(),
+            canonical: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
             milliseconds: limits.milliseconds,
         })
@@ -213,35 +210,37 @@ impl Layout {
     }
 
     /// Writes the mask of a configuration, without stop tokens, from the cache where it is known. Says how many tokens
-    /// are allowed. What the computation adds to `stacks` stays there.
+    /// are allowed, and with `told` what a known mask depends on. What the computation adds to `stacks` stays there.
     pub(crate) fn fill_mask(
         &self,
         stacks: &mut Stacks,
         configuration: SetId,
         mask: &mut [u32],
-    ) -> Result<usize, EngineError> {
+        told: bool,
+    ) -> Result<PlainMask, EngineError> {
         // A known mask is written when no lock is held any more: that is most of the work, and others wait.
-        let (known, computed, refused) = {
+        let (known, computed, refused, reads) = {
             let mut masks = lock(&self.masks);
             self.with(stacks, |run| {
                 let saturated = run.saturated(configuration)?;
                 let known = masks.find(run.machine, run.stacks, saturated).cloned();
-                let mut computed = 0;
+                let (mut computed, mut found_reads) = (0, None);
                 let mut doubtful = known.as_ref().map_or_else(Vec::new, |kept| kept.doubtful().to_vec());
                 if known.is_none() {
                     run.stacks.watch();
                     let finished = run.fill_mask(&self.vocabulary, saturated, mask);
                     let reads = run.stacks.unwatch();
                     let finished = finished?;
-                    computed = match reads {
+                    computed = match &reads {
                         Some(reads) => {
                             let kept = Arc::new(KeptMask::new(mask, &finished));
-                            masks.keep(run.machine, run.stacks, saturated, &reads, &kept, kept.bytes());
+                            masks.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                             kept.allowed()
                         }
                         None => mask.iter().map(|word| word.count_ones() as usize).sum(),
                     };
                     doubtful = finished.doubtful;
+                    found_reads = reads;
                 }
                 run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
                 if run.machine.keeps_text() {
@@ -249,6 +248,11 @@ impl Layout {
                         kept.write(mask);
                     }
                     run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut doubtful)?;
+                }
+                // Replaying the looks is cheap, but only canonical masks ask.
+                let is_common = doubtful.is_empty() && !run.machine.keeps_text();
+                if told && is_common && known.is_some() {
+                    found_reads = masks.looks(run.machine, run.stacks, saturated);
                 }
                 let mut refused = Vec::new();
                 let within_key = run.is_within_free_key(configuration);
@@ -269,7 +273,7 @@ impl Layout {
                         refused.extend(same.filter(|&same| !run.has_token_edge(configuration, same)));
                     }
                 }
-                Ok((known, computed, refused))
+                Ok((known, computed, refused, found_reads.filter(|_| is_common)))
             })?
         };
         let mut allowed = known.map_or(computed, |kept| kept.write(mask));
@@ -279,51 +283,7 @@ impl Layout {
                 allowed -= 1;
             }
         }
-        Ok(allowed)
-    }
-}
-
-impl Layout {
-    /// Takes out of a mask of a configuration what is not canonical behind a token and its cursor, and what would lead to
-    /// nothing that is. Says how many tokens are left.
-    pub(crate) fn keep_canonical(
-        &self,
-        stacks: &mut Stacks,
-        configuration: SetId,
-        encoding: &Encoding,
-        (cursor, before): (&Cursor, Option<u32>),
-        mask: &mut [u32],
-    ) -> Result<usize, EngineError> {
-        let found = {
-            let mut cache = lock(&self.dead_ends);
-            self.with(stacks, |run| {
-                let saturated = run.saturated(configuration)?;
-                let by_cursor = &mut cache.by_cursor;
-                // What an array has seen is not in the description of a configuration.
-                let keeps = !run.machine.keeps_text();
-                let known = by_cursor.get(cursor).filter(|_| keeps);
-                if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
-                    return Ok(known.clone());
-                }
-                run.recording = !keeps;
-                run.stacks.watch();
-                let found = run.dead_ends(encoding, if keeps { saturated } else { configuration }, cursor, mask);
-                let reads = run.stacks.unwatch();
-                let found = Arc::new(found?);
-                if let Some(reads) = reads.filter(|_| keeps) {
-                    if by_cursor.len() >= MAX_CURSORS {
-                        by_cursor.clear();
-                    }
-                    let horizon = self.vocabulary.trie().max_depth();
-                    let cache = by_cursor.entry(cursor.clone());
-                    let cache = cache.or_insert_with(|| LookCache::new(DEAD_END_BYTES, horizon));
-                    cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
-                }
-                Ok(found)
-            })?
-        };
-        let left = encoding.keep_fitting(cursor, before, mask);
-        Ok(left - found.clear(encoding, before, mask))
+        Ok(PlainMask { allowed, reads })
     }
 }
 
@@ -351,7 +311,7 @@ fn refuse_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError> {
 }
 
 /// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

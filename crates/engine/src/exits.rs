@@ -147,11 +147,20 @@ impl Exits {
         &self.suffixes.trie
     }
 
+    /// The ways by which tokens may leave with a suffix, this lexeme or another one that ends with the same byte.
+    pub fn all_ways(&self, suffix: u32) -> &[(u32, u32)] {
+        let (first, end) = (self.suffixes.starts[suffix as usize], self.suffixes.starts[suffix as usize + 1]);
+        &self.suffixes.ways[first as usize..end as usize]
+    }
+
+    /// Whether this lexeme is left by a way.
+    pub fn has_way(&self, way: u32) -> bool {
+        self.ways.contains(way)
+    }
+
     /// The tokens that leave with a suffix.
     pub fn tokens(&self, suffix: u32) -> impl Iterator<Item = u32> + '_ {
-        let (first, end) = (self.suffixes.starts[suffix as usize], self.suffixes.starts[suffix as usize + 1]);
-        let ways = &self.suffixes.ways[first as usize..end as usize];
-        ways.iter().filter(|&&(way, _)| self.ways.contains(way)).map(|&(_, token)| token)
+        self.all_ways(suffix).iter().filter(|&&(way, _)| self.has_way(way)).map(|&(_, token)| token)
     }
 
     /// Those of some ends, which are sorted, before which a backslash is.

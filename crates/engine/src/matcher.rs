@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stencilm_grammar::Temperature;
 
-use crate::canonical::Trail;
+use crate::canonical::{CanonicalVerdict, Trail};
 use crate::captures::captures;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
@@ -54,6 +54,8 @@ pub struct GrammarMatcher {
     record: Option<Arc<Record>>,
     /// How the tokenizer reads what was accepted, where only its own tokens may come.
     trail: Option<Trail>,
+    /// What the canonical mask of the step that the sequence is at has found.
+    verdict: Option<CanonicalVerdict>,
     stop_token_ids: Arc<[u32]>,
     terminate_without_stop_token: bool,
 }
@@ -93,6 +95,7 @@ impl GrammarMatcher {
         Ok(GrammarMatcher {
             record,
             trail,
+            verdict: None,
             compiled,
             layout,
             stacks: Arc::new(stacks),
@@ -194,14 +197,19 @@ impl GrammarMatcher {
         if is_edge || self.stop_token_ids.contains(&id) {
             return Ok(self.may_end_canonically() && self.accept_any(id)?);
         }
-        let Some(cursor) = self.trail.as_ref().and_then(|trail| trail.behind(id)) else { return Ok(false) };
-        if !self.accept_any(id)? {
+        let Some(trail) = &self.trail else { return Ok(false) };
+        let Some((cursor, apart)) = trail.behind(id) else { return Ok(false) };
+        let verdict = self.verdict.as_ref().map(|verdict| verdict.leads_on(id, apart));
+        if verdict == Some(false) || !self.accept_any(id)? {
             return Ok(false);
         }
         let trail = self.trail.as_mut().expect("only canonical matchers come here");
         trail.truncate(self.history.len() - 2);
         trail.push(id, cursor.clone());
         let (encoding, configuration) = (trail.encoding.clone(), self.configuration());
+        if verdict == Some(true) {
+            return Ok(true);
+        }
         let leads_on = self.probe(|run| run.goes_on_behind(&encoding, configuration, id, &cursor));
         if !matches!(leads_on, Ok(true)) {
             self.rollback(1)?;
@@ -237,6 +245,7 @@ impl GrammarMatcher {
 
     fn push(&mut self, step: Step, token: Option<u32>, bytes: &[u8]) {
         self.history.push(step);
+        self.verdict = None;
         if let Some(trail) = &mut self.trail {
             trail.push_wall();
         }
@@ -336,18 +345,27 @@ impl GrammarMatcher {
             return Err(MatcherError::Terminated);
         }
         let stacks = Arc::make_mut(&mut self.stacks);
-        let mut filled = self.layout.fill_mask(stacks, now.configuration, mask);
-        if now.is_spent && filled.is_ok() {
-            filled = self.layout.with(stacks, |run| {
-                (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));
-                run.leave_spent_parts(&vocabulary, now.configuration, now.tokens, mask)
-            });
-        }
+        let filled = if let Some(trail) = &self.trail {
+            let filled = self.layout.fill_canonical_mask(stacks, now.configuration, &trail.encoding, trail.now(), mask);
+            filled.map(|(allowed, verdict)| {
+                self.verdict = verdict;
+                (allowed, self.verdict.is_some())
+            })
+        } else {
+            let mut filled = self.layout.fill_mask(stacks, now.configuration, mask, false).map(|plain| plain.allowed);
+            if now.is_spent && filled.is_ok() {
+                filled = self.layout.with(stacks, |run| {
+                    (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));
+                    run.leave_spent_parts(&vocabulary, now.configuration, now.tokens, mask)
+                });
+            }
+            filled.map(|allowed| (allowed, false))
+        };
         stacks.rewind(now.mark);
-        let mut allowed = filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
-        let canonical = self.trail.is_some() && allowed > 0;
-        if canonical {
-            allowed = self.keep_canonical(mask)?;
+        let (mut allowed, canonical) =
+            filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
+        if self.trail.is_some() {
+            allowed += self.add_token_edges(mask)?;
         }
         let completed = self.is_completed() && self.may_end_canonically();
         let mut named = Vec::new();
@@ -375,28 +393,21 @@ impl GrammarMatcher {
         Ok(allowed < vocabulary.vocab_size())
     }
 
-    /// Takes out of a mask what the tokenizer would not write; says how many tokens are left.
-    fn keep_canonical(&mut self, mask: &mut [u32]) -> Result<usize, MatcherError> {
-        let Some(trail) = &self.trail else { return Ok(0) };
-        let (encoding, (cursor, before), now) = (trail.encoding.clone(), trail.now(), self.now());
-        let mut edges = Vec::new();
-        if self.compiled.tokens().any() && self.may_end_canonically() {
-            let mut set = vec![0; mask.len()];
-            self.probe(|run| {
-                run.token_edges(now.configuration, &mut set);
-                Ok(())
-            })?;
-            edges = set;
+    /// Adds to a canonical mask the single tokens that the grammar asks for by name, which say nothing of a text; says how
+    /// many they are.
+    fn add_token_edges(&mut self, mask: &mut [u32]) -> Result<usize, MatcherError> {
+        if !self.compiled.tokens().any() || !self.may_end_canonically() {
+            return Ok(0);
         }
-        let stacks = Arc::make_mut(&mut self.stacks);
-        let kept = self.layout.keep_canonical(stacks, now.configuration, &encoding, (&cursor, before), mask);
-        stacks.rewind(now.mark);
-        let mut allowed = kept.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
-        for id in tokenset::iter(&edges) {
-            allowed += usize::from(!tokenset::get(mask, id));
-            tokenset::set(mask, id);
-        }
-        Ok(allowed)
+        let configuration = self.configuration();
+        let mut edges = vec![0; mask.len()];
+        self.probe(|run| {
+            run.token_edges(configuration, &mut edges);
+            Ok(())
+        })?;
+        let added = tokenset::iter(&edges).filter(|&id| !tokenset::get(mask, id)).collect::<Vec<u32>>();
+        added.iter().for_each(|&id| tokenset::set(mask, id));
+        Ok(added.len())
     }
 
     /// Whether a token may come next, without a mask.
@@ -409,8 +420,10 @@ impl GrammarMatcher {
             return Ok(false);
         }
         if self.trail.is_some() {
+            let verdict = self.verdict.clone();
             let accepted = self.accept_token(id)?;
             self.rollback(usize::from(accepted))?;
+            self.verdict = verdict;
             return Ok(accepted);
         }
         if self.has_token_edge(id)? {
@@ -471,6 +484,9 @@ impl GrammarMatcher {
         let accepted = self.num_accepted_tokens();
         if count > accepted {
             return Err(MatcherError::RollbackPastStart { asked: count, accepted });
+        }
+        if count > 0 {
+            self.verdict = None;
         }
         self.history.truncate(self.history.len() - count);
         if let Some(trail) = &mut self.trail {

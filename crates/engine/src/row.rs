@@ -118,6 +118,21 @@ impl Row {
         set
     }
 
+    /// Whether a token is inside the lexeme.
+    pub fn has(&self, token: u32) -> bool {
+        match (&self.inside, &self.listed) {
+            (Some(inside), _) => inside.contains(token),
+            (None, Some(listed)) => listed.contains(&token),
+            (None, None) => false,
+        }
+    }
+
+    /// The exits, where all tokens leave after the same residuals.
+    pub fn only_exits(&self) -> Option<&Exits> {
+        let mut exits = self.exits.iter().flat_map(|exits| exits.iter()).filter(|exits| !exits.is_empty());
+        exits.next().filter(|_| exits.next().is_none())
+    }
+
     /// Makes a mask of the tokens inside the lexeme.
     pub fn write(&self, mask: &mut [u32]) {
         match (&self.inside, &self.listed) {

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use super::Encoding;
 use super::splitter::{DEAD, START};
+use super::{Encoding, Kind};
 
 /// More characters than this are not kept while it is open where pieces end; tokens that go on are refused then.
 const MAX_OPEN: usize = 1_024;
@@ -83,27 +83,15 @@ impl Cursor {
         self.is_whole || self.cuts.iter().any(|cut| !cut.apart) || (self.has_end && !self.open.is_empty())
     }
 
-    /// The cursor behind a boundary after which any text follows: what [`Cursor::reads`] begins with. `apart` says that
-    /// no merge joins what comes next.
-    pub fn probe(&self, apart: bool) -> Cursor {
-        let mut probe = self.clone();
-        probe.cuts.push(Cut { at: probe.open.len() as u16, apart, whole: true });
-        probe
-    }
-
-    /// Reads a character behind a probed boundary. Says whether the boundary surely stands now whatever follows; `None`
-    /// where it cannot.
-    pub fn reads(&mut self, encoding: &Encoding, character: char) -> Option<bool> {
-        let began_whole = self.begins_whole;
-        if !self.feed(encoding, character) {
-            return None;
-        }
-        let is_another = self.begins_whole && !began_whole;
-        Some(match self.cuts[..] {
+    /// Whether a boundary surely stands whatever follows, which was probed before `before`, one character ago: see
+    /// [`Places::reads`](super::places::Places::reads).
+    pub fn stands(&self, before: &Cursor) -> bool {
+        let is_another = self.begins_whole && !before.begins_whole;
+        match self.cuts[..] {
             [] => is_another || self.whole == OFF,
             [Cut { at: 0, apart: true, .. }] => self.has_end && !self.is_whole && self.whole == OFF,
             _ => false,
-        })
+        }
     }
 
     /// Whether a piece that has begun may become one that the tokenizer never makes by merging.
@@ -121,7 +109,12 @@ impl Cursor {
     /// `apart` says that no merge joins the token before and this one.
     pub fn advance(&self, encoding: &Encoding, token: u32, apart: bool) -> Option<Cursor> {
         let bytes = encoding.tokens().token_bytes(token)?;
-        let kind = encoding.kind(token)?;
+        let mut next = self.begin(encoding, encoding.kind(token)?, apart)?;
+        bytes.iter().all(|&byte| next.read(encoding, byte)).then_some(next)
+    }
+
+    /// The cursor before the first byte of one more token.
+    pub(super) fn begin(&self, encoding: &Encoding, kind: Kind, apart: bool) -> Option<Cursor> {
         if !encoding.splits() && !apart && !self.empty {
             return None;
         }
@@ -136,34 +129,32 @@ impl Cursor {
             next.cuts.push(Cut { at: next.open.len() as u16, apart, whole: kind.is_whole });
         }
         next.by_bytes |= kind.is_byte;
-        for &byte in bytes {
-            let (buffer, len) = &mut next.partial;
-            buffer[usize::from(*len)] = byte;
-            *len += 1;
-            let needed = match buffer[0] {
-                0..0x80 => 1,
-                0xC2..0xE0 => 2,
-                0xE0..0xF0 => 3,
-                0xF0..0xF5 => 4,
-                _ => return None,
-            };
-            if *len < needed {
-                continue;
-            }
-            let character = std::str::from_utf8(&buffer[..usize::from(*len)]).ok()?.chars().next()?;
-            next.partial = ([0; 4], 0);
-            if encoding.by_characters() && encoding.is_symbol(character) == next.by_bytes {
-                return None;
-            }
-            next.by_bytes = false;
-            if encoding.splits() && !next.feed(encoding, character) {
-                return None;
-            }
-        }
-        if next.partial.1 == 0 {
-            next.by_bytes = false;
-        }
         Some(next)
+    }
+
+    /// Reads a byte of a token; `false` where the tokenizer would not have written it here.
+    pub fn read(&mut self, encoding: &Encoding, byte: u8) -> bool {
+        let (buffer, len) = &mut self.partial;
+        buffer[usize::from(*len)] = byte;
+        *len += 1;
+        let needed = match buffer[0] {
+            0..0x80 => 1,
+            0xC2..0xE0 => 2,
+            0xE0..0xF0 => 3,
+            0xF0..0xF5 => 4,
+            _ => return false,
+        };
+        if *len < needed {
+            return true;
+        }
+        let character = std::str::from_utf8(&buffer[..usize::from(*len)]).ok().and_then(|text| text.chars().next());
+        let Some(character) = character else { return false };
+        self.partial = ([0; 4], 0);
+        if encoding.by_characters() && encoding.is_symbol(character) == self.by_bytes {
+            return false;
+        }
+        self.by_bytes = false;
+        !encoding.splits() || self.feed(encoding, character)
     }
 
     /// Whether the text may end here.
@@ -208,7 +199,7 @@ impl Cursor {
     }
 
     /// Reads a character; `false` where the tokens do not fit what it settles.
-    fn feed(&mut self, encoding: &Encoding, character: char) -> bool {
+    pub fn feed(&mut self, encoding: &Encoding, character: char) -> bool {
         let splitter = encoding.splitter();
         let mut rest = VecDeque::from([character]);
         while let Some(character) = rest.pop_front() {

@@ -58,10 +58,12 @@ pub(crate) struct Merges {
     /// For every token its children in the tree of left parts, by falling rank, as a range of `children`.
     child_starts: Vec<u32>,
     children: Vec<u32>,
-    /// Tokens whose merges do not come in the order of their ranks.
-    unordered: Vec<u32>,
-    /// For every token the first bytes of all that some part of its right spine merges with.
+    /// Tokens whose merges do not come in the order of their ranks, each with its first byte.
+    unordered: Vec<(u8, u32)>,
+    /// The first bytes of what tokens merge with: of all that some part of the right spine does.
     merging: Vec<ByteSet>,
+    /// By token the number of its own.
+    merging_numbers: Vec<u32>,
 }
 
 fn key(left: u32, right: u32) -> u64 {
@@ -211,7 +213,10 @@ impl Merges {
             }
         }
         let mut merges = Merges {
-            unordered: (0..size as u32).filter(|&token| !made[token as usize].ordered).collect(),
+            unordered: (0..size as u32)
+                .filter(|&token| !made[token as usize].ordered)
+                .filter_map(|token| Some((*tokens.token_bytes(token)?.first()?, token)))
+                .collect(),
             pairs,
             made,
             starts: Vec::new(),
@@ -221,7 +226,8 @@ impl Merges {
             end: vec![0; size],
             child_starts: Vec::new(),
             children: Vec::new(),
-            merging: vec![ByteSet::EMPTY; size],
+            merging: Vec::new(),
+            merging_numbers: Vec::with_capacity(size),
         };
         merges.lay_out_pairs(tokens);
         merges.lay_out_order();
@@ -234,12 +240,13 @@ impl Merges {
         all.extend(self.pairs.merges.iter().map(|(&key, &(rank, _))| ((key >> 32) as u32, key as u32, rank)));
         all.retain(|&(left, right, _)| (left as usize) < size && (right as usize) < size);
         all.sort_unstable();
+        let mut merging = vec![ByteSet::EMPTY; size];
         self.starts = vec![0; size + 1];
         for &(left, right, rank) in &all {
             self.starts[left as usize + 1] += 1;
             self.rights.push((right, rank));
             if let Some(&first) = tokens.token_bytes(right).and_then(|bytes| bytes.first()) {
-                self.merging[left as usize].insert(first);
+                merging[left as usize].insert(first);
             }
         }
         for at in 0..size {
@@ -250,8 +257,16 @@ impl Merges {
             (0..size as u32).filter(|&token| self.made[token as usize].right != NONE).collect();
         by_length.sort_by_key(|&token| tokens.token_bytes(token).map_or(0, <[u8]>::len));
         for token in by_length {
-            let right = self.merging[self.made[token as usize].right as usize];
-            self.merging[token as usize] = self.merging[token as usize].union(&right);
+            let right = merging[self.made[token as usize].right as usize];
+            merging[token as usize] = merging[token as usize].union(&right);
+        }
+        let mut numbers: FxHashMap<ByteSet, u32> = FxHashMap::default();
+        for bytes in merging {
+            let next = numbers.len() as u32;
+            self.merging_numbers.push(*numbers.entry(bytes).or_insert_with(|| {
+                self.merging.push(bytes);
+                next
+            }));
         }
     }
 
@@ -299,7 +314,12 @@ impl Merges {
 
     /// The first bytes of all that may merge with the end of a token.
     pub fn merging(&self, token: u32) -> &ByteSet {
-        &self.merging[token as usize]
+        &self.merging[self.merging_numbers[token as usize] as usize]
+    }
+
+    /// A number that is equal for tokens that merge with the same first bytes.
+    pub fn merging_number(&self, token: u32) -> u32 {
+        self.merging_numbers[token as usize]
     }
 
     /// Whether two tokens stay apart in one piece of text: whether the encoder makes just these two of their text.
@@ -396,8 +416,8 @@ impl Merges {
             }
             (part, gone) = (here.right, here.rank);
         }
-        for &token in &self.unordered {
-            if tokenset::get(set, token) && !self.stay_apart(left, token) {
+        for &(first, token) in &self.unordered {
+            if self.merging(left).contains(first) && tokenset::get(set, token) && !self.stay_apart(left, token) {
                 tokenset::clear(set, token);
             }
         }
@@ -407,7 +427,8 @@ impl Merges {
     pub fn memory_bytes(&self) -> usize {
         self.pairs.merges.len() * 20
             + self.rights.len() * 8
-            + self.made.len() * (size_of::<Made>() + size_of::<ByteSet>() + 24)
+            + self.made.len() * (size_of::<Made>() + 28)
+            + self.merging.len() * size_of::<ByteSet>()
     }
 }
 

@@ -2,29 +2,41 @@
 //!
 //! One idea: a tokenizer cuts a text into pieces and merges each piece, and both are decided where tokens meet. So a cursor
 //! of a few bytes ([`cursor`]) says how far a sequence is settled, and a token may follow when it fits the cursor and no merge
-//! joins it with the one before ([`merges`]). Which tokens fit is a row of bits for each cursor, less a few ranges for each
-//! last token ([`rows`]). Whether the grammar can still go on so is searched behind each token ([`live`]).
+//! joins it with the one before ([`merges`]). Cursors are numbered, and reading a token is a way through an automaton
+//! ([`places`]). Which tokens fit is a row of bits for each cursor, less a few ranges for each last token ([`rows`]).
+//! Whether the grammar can still go on so is searched behind each token ([`search`]): of few tokens one by one ([`few`]), of
+//! many for those that do not surely go on ([`dead_ends`], [`sure`]).
 
+mod blanks;
 mod cursor;
-pub(crate) mod live;
+pub(crate) mod dead_ends;
+mod few;
+mod masks;
 mod merges;
+mod places;
+mod probes;
 mod rows;
+mod search;
 mod source;
 mod splitter;
+mod sure;
 mod trail;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 pub(crate) use self::cursor::Cursor;
 use self::cursor::OFF;
-use self::live::SureRows;
+pub(crate) use self::masks::{CanonicalMasks, CanonicalVerdict};
 use self::merges::{Merges, Pairs};
-use self::rows::{Probes, Rows};
+use self::places::Places;
+use self::probes::{Anywhere, Probes};
+use self::rows::Rows;
 pub use self::source::{Alphabet, EncodingSource};
 use self::splitter::{DEAD, START, Splitter};
+use self::sure::SureRows;
 pub(crate) use self::trail::Trail;
 use crate::tokens::Tokens;
 use crate::trie::Trie;
@@ -47,10 +59,20 @@ pub(crate) struct Encoding {
     /// The texts of tokens that merges never make.
     whole_pieces: Option<Trie>,
     probes: Probes,
-    rows: Mutex<Rows>,
-    sure: Mutex<SureRows>,
+    known: Mutex<Known>,
     /// Tokens of nothing but blanks, ascending.
     blank_tokens: Vec<u32>,
+    /// Tokens that are not read as their text alone: bytes of characters, whole pieces, and what is never written.
+    odd_tokens: Vec<u32>,
+}
+
+/// What was laid out while it was used.
+#[derive(Default)]
+struct Known {
+    places: Places,
+    rows: Rows,
+    sure: SureRows,
+    anywhere: Anywhere,
 }
 
 impl Encoding {
@@ -82,13 +104,27 @@ impl Encoding {
             whole_pieces = Some(Trie::from_sorted(texts.into_iter()));
         }
         let probes = Probes::new(splitter.as_ref());
-        let (rows, sure) = (Mutex::default(), Mutex::default());
         let is_blank = |token: &u32| {
             tokens.token_bytes(*token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
         };
         let blank_tokens = (0..size).filter(is_blank).collect();
         let pattern = source.pattern.clone();
-        Ok(Encoding { tokens, merges, splitter, pattern, whole_pieces, probes, rows, sure, blank_tokens })
+        let (known, odd_tokens) = (Mutex::default(), Vec::new());
+        let mut encoding =
+            Encoding { tokens, merges, splitter, pattern, whole_pieces, probes, known, blank_tokens, odd_tokens };
+        let is_odd = |&token: &u32| encoding.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
+        encoding.odd_tokens = (0..size).filter(is_odd).collect();
+        Ok(encoding)
+    }
+
+    /// What was laid out so far, for one operation.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.places.are_full() {
+            let Known { places, sure, .. } = &mut *known;
+            (*places, *sure) = (Places::default(), SureRows::default());
+        }
+        known
     }
 
     /// The tokens of a text, as the tokenizer writes them where nothing stands before it; `None` where it cannot.
@@ -163,7 +199,9 @@ impl Encoding {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.merges.memory_bytes() + self.rows.lock().map_or(0, |rows| rows.memory_bytes())
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let laid_out = known.places.memory_bytes() + known.rows.memory_bytes();
+        self.merges.memory_bytes() + laid_out + known.sure.memory_bytes() + known.anywhere.memory_bytes()
     }
 
     fn tokens(&self) -> &Tokens {
@@ -237,5 +275,10 @@ impl Encoding {
     /// The first bytes of all that may not follow a token in one piece.
     fn merging(&self, token: u32) -> ByteSet {
         if self.merges.makes(token) { *self.merges.merging(token) } else { ByteSet::ALL }
+    }
+
+    /// A number that is equal for tokens that merge with the same.
+    fn merging_number(&self, token: u32) -> u32 {
+        if self.merges.makes(token) { self.merges.merging_number(token) } else { u32::MAX }
     }
 }

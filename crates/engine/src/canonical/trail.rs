@@ -19,8 +19,8 @@ impl Trail {
     }
 
     /// The cursor, and the token before it.
-    pub fn now(&self) -> (Arc<Cursor>, Option<u32>) {
-        self.steps.last().expect("a trail holds the start").clone()
+    pub fn now(&self) -> &(Arc<Cursor>, Option<u32>) {
+        self.steps.last().expect("a trail holds the start")
     }
 
     /// Whether the text may end here as its tokenizer would write it.
@@ -28,10 +28,12 @@ impl Trail {
         self.now().0.may_end(&self.encoding)
     }
 
-    /// The cursor behind one more token; `None` where the tokenizer would not have written it.
-    pub fn behind(&self, token: u32) -> Option<Cursor> {
+    /// The cursor behind one more token, and whether no merge joins it with the one before; `None` where the tokenizer would
+    /// not have written it.
+    pub fn behind(&self, token: u32) -> Option<(Cursor, bool)> {
         let (cursor, before) = self.now();
-        self.encoding.follow(&cursor, before, token)
+        let apart = self.encoding.stay_apart(*before, token);
+        Some((cursor.advance(&self.encoding, token, apart)?, apart))
     }
 
     /// One more step: a token that spells text, with the cursor behind it.

@@ -1,0 +1,189 @@
+//! Canonical masks of one grammar, kept under what their computation read.
+//!
+//! A mask of few tokens is kept as a list, by cursor and last token. One of many is the plain mask and a row of the
+//! vocabulary, less the dead ends, which do not depend on the last token and are kept by cursor.
+
+use std::sync::{Arc, MutexGuard};
+
+use rustc_hash::FxHashMap;
+
+use super::dead_ends::DeadEnds;
+use super::{Cursor, Encoding};
+use crate::cache::LookCache;
+use crate::compiled::{Layout, PlainMask};
+use crate::error::EngineError;
+use crate::stacks::{SetId, Stacks};
+use crate::tokenset;
+
+/// Masks of more tokens are not listed.
+const FEW_TOKENS: usize = 600;
+/// For so many cursors something is kept, and so many bytes for each.
+const MAX_CURSORS: usize = 4_000;
+const CURSOR_BYTES: usize = 1 << 18;
+
+/// A cursor and the token before it.
+type Before = (Arc<Cursor>, Option<u32>);
+
+/// What is known of the canonical masks of a grammar.
+#[derive(Default)]
+pub(crate) struct CanonicalMasks {
+    few: FxHashMap<Before, LookCache<Box<[u32]>>>,
+    dead_ends: FxHashMap<Arc<Cursor>, LookCache<DeadEnds>>,
+}
+
+impl CanonicalMasks {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let few = self.few.values().map(LookCache::memory_bytes).sum::<usize>();
+        few + self.dead_ends.values().map(LookCache::memory_bytes).sum::<usize>()
+    }
+}
+
+/// Behind which tokens of a canonical mask something leads on.
+#[derive(Clone)]
+pub(crate) enum CanonicalVerdict {
+    /// Only behind these, ascending.
+    Few(Arc<Box<[u32]>>),
+    /// Behind all that the grammar and the tokenizer allow but for these.
+    Many(Arc<DeadEnds>),
+}
+
+impl CanonicalVerdict {
+    /// Whether something leads on behind a token that fits. `apart` says that no merge joins it with the one before.
+    pub fn leads_on(&self, token: u32, apart: bool) -> bool {
+        match self {
+            CanonicalVerdict::Few(tokens) => tokens.binary_search(&token).is_ok(),
+            CanonicalVerdict::Many(dead_ends) => !dead_ends.has(token, apart),
+        }
+    }
+}
+
+/// The cache of a key, which is empty if there was none.
+fn cache_of<K: std::hash::Hash + Eq, T>(
+    caches: &mut FxHashMap<K, LookCache<T>>,
+    key: K,
+    horizon: usize,
+) -> &mut LookCache<T> {
+    if caches.len() >= MAX_CURSORS && !caches.contains_key(&key) {
+        caches.clear();
+    }
+    caches.entry(key).or_insert_with(|| LookCache::new(CURSOR_BYTES, horizon))
+}
+
+impl Layout {
+    /// Writes the canonical mask of a configuration behind a token and its cursor, without stop tokens. Says how many tokens
+    /// are allowed, and behind which something leads on; `None` where the grammar alone allows none.
+    pub(crate) fn fill_canonical_mask(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+        encoding: &Encoding,
+        before: &Before,
+        mask: &mut [u32],
+    ) -> Result<(usize, Option<CanonicalVerdict>), EngineError> {
+        if let Some(known) = self.known_few(stacks, configuration, before)? {
+            mask.fill(0);
+            known.iter().for_each(|&token| tokenset::set(mask, token));
+            return Ok((known.len(), Some(CanonicalVerdict::Few(known))));
+        }
+        let plain = self.fill_mask(stacks, configuration, mask, true)?;
+        match plain.allowed {
+            0 => Ok((0, None)),
+            1..=FEW_TOKENS => {
+                let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
+                mask.fill(0);
+                kept.iter().for_each(|&token| tokenset::set(mask, token));
+                Ok((kept.len(), Some(CanonicalVerdict::Few(kept))))
+            }
+            _ => {
+                let dead_ends = self.dead_ends(stacks, configuration, encoding, before, mask)?;
+                let left = encoding.keep_fitting(&before.0, before.1, mask);
+                let left = left - dead_ends.clear(encoding, before.1, mask);
+                Ok((left, Some(CanonicalVerdict::Many(dead_ends))))
+            }
+        }
+    }
+
+    fn known_few(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+        before: &Before,
+    ) -> Result<Option<Arc<Box<[u32]>>>, EngineError> {
+        let cache = self.canonical();
+        let Some(kept) = cache.few.get(before) else { return Ok(None) };
+        self.with(stacks, |run| {
+            let saturated = run.saturated(configuration)?;
+            let Some(known) = kept.find(run.machine, run.stacks, saturated) else { return Ok(None) };
+            // Which keys an object has seen is not in the description of a configuration.
+            let mut doubtful = Vec::new();
+            run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
+            Ok(doubtful.is_empty().then(|| known.clone()))
+        })
+    }
+
+    fn few(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+        encoding: &Encoding,
+        (cursor, before): &Before,
+        plain: PlainMask,
+        mask: &[u32],
+    ) -> Result<Arc<Box<[u32]>>, EngineError> {
+        let mut cache = self.canonical();
+        self.with(stacks, |run| {
+            let keeps = plain.reads.is_some();
+            let saturated = if keeps { run.saturated(configuration)? } else { configuration };
+            run.recording = run.machine.keeps_text();
+            run.stacks.watch();
+            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), mask);
+            let own_reads = run.stacks.unwatch();
+            let found = Arc::new(found?.into_boxed_slice());
+            if let (Some(mut reads), Some(own)) = (plain.reads.filter(|_| keeps), own_reads) {
+                reads.extend(own.into_iter().filter(|read| !reads.contains(read)).collect::<Vec<_>>());
+                let cache = cache_of(&mut cache.few, (cursor.clone(), *before), self.horizon());
+                cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.len() * 4 + 16);
+            }
+            Ok(found)
+        })
+    }
+
+    fn dead_ends(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+        encoding: &Encoding,
+        (cursor, _): &Before,
+        mask: &[u32],
+    ) -> Result<Arc<DeadEnds>, EngineError> {
+        let mut cache = self.canonical();
+        self.with(stacks, |run| {
+            // What an array has seen is not in the description of a configuration.
+            let keeps = !run.machine.keeps_text();
+            let saturated = if keeps { run.saturated(configuration)? } else { configuration };
+            let known = cache.dead_ends.get(cursor).filter(|_| keeps);
+            if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
+                return Ok(known.clone());
+            }
+            run.recording = !keeps;
+            run.stacks.watch();
+            let found = run.dead_ends(encoding, saturated, cursor, mask);
+            let reads = run.stacks.unwatch();
+            let found = Arc::new(found?);
+            if let Some(reads) = reads.filter(|_| keeps) {
+                let cache = cache_of(&mut cache.dead_ends, cursor.clone(), self.horizon());
+                cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
+            }
+            Ok(found)
+        })
+    }
+
+    fn canonical(&self) -> MutexGuard<'_, CanonicalMasks> {
+        crate::compiled::lock(&self.canonical)
+    }
+
+    fn horizon(&self) -> usize {
+        self.vocabulary.trie().max_depth()
+    }
+}

@@ -1,0 +1,287 @@
+//! Cursors as numbers, with where each leads: the tokenizer's reading of a text as an automaton laid out while it is used.
+//!
+//! The same few cursors come again and again, behind other tokens and in other grammars. With a number for each and a table of
+//! steps, going through a token is a look-up for each character, and what is known of a cursor is kept under its number.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::probes::Shown;
+use super::{Cursor, Encoding};
+
+/// With more cursors than this all are forgotten when the next operation begins.
+const MAX_PLACES: usize = 20_000;
+/// The same with more steps.
+const MAX_STEPS: usize = 500_000;
+
+/// Added to a byte that is read whatever token spells it.
+const FED: u32 = 1 << 24;
+
+/// In place of a place: not known yet.
+const UNKNOWN: u32 = u32::MAX;
+/// In place of a place: nothing fits.
+const NOWHERE: u32 = u32::MAX - 1;
+
+/// The number of a cursor, good as long as its [`Places`] are not emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Place(u32);
+
+/// A place, and the bytes of a character that has begun behind it.
+#[derive(Clone, Copy)]
+pub(super) struct Reading {
+    place: Place,
+    partial: [u8; 4],
+    len: u8,
+}
+
+impl Reading {
+    /// Behind a whole character.
+    pub fn at(place: Place) -> Reading {
+        Reading { place, partial: [0; 4], len: 0 }
+    }
+}
+
+/// The cursors met so far.
+#[derive(Default)]
+pub(super) struct Places {
+    cursors: Vec<Arc<Cursor>>,
+    numbers: FxHashMap<Arc<Cursor>, Place>,
+    /// By place and byte of ASCII, for places that something was read from: [`UNKNOWN`] where it was not read yet.
+    ascii: Vec<Option<Box<[u32; 128]>>>,
+    /// By place and what else is read: another byte, 256 and a character of several bytes, or [`FED`].
+    steps: FxHashMap<(Place, u32), Option<Place>>,
+    /// By place and what begins there: see [`Places::begin`].
+    begun: FxHashMap<(Place, u8), Option<Place>>,
+    may_end: FxHashMap<Place, bool>,
+    /// By place behind a token, and by what merges with the token: see [`Encoding::keeps_end`].
+    pub shown: FxHashMap<(Place, u32), Shown>,
+}
+
+impl Places {
+    /// Whether there are so many that it is time to begin anew.
+    pub fn are_full(&self) -> bool {
+        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.cursors.len() * (size_of::<Cursor>() + 600) + (self.steps.len() + self.begun.len() + self.shown.len()) * 24
+    }
+
+    /// The number of a cursor.
+    pub fn of(&mut self, cursor: &Cursor) -> Place {
+        match self.numbers.get(cursor) {
+            Some(&known) => known,
+            None => self.add(cursor.clone()),
+        }
+    }
+
+    fn add(&mut self, cursor: Cursor) -> Place {
+        if let Some(&known) = self.numbers.get(&cursor) {
+            return known;
+        }
+        let (place, cursor) = (Place(self.cursors.len() as u32), Arc::new(cursor));
+        self.cursors.push(cursor.clone());
+        self.ascii.push(None);
+        self.numbers.insert(cursor, place);
+        place
+    }
+
+    /// The cursor of a number.
+    pub fn cursor(&self, place: Place) -> &Arc<Cursor> {
+        &self.cursors[place.0 as usize]
+    }
+
+    /// The place behind one more token: see [`Cursor::advance`].
+    pub fn advance(&mut self, encoding: &Encoding, place: Place, token: u32, apart: bool) -> Option<Place> {
+        let bytes = encoding.tokens().token_bytes(token)?;
+        let mut at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
+        let mut rest = bytes;
+        while let Some(&first) = rest.first() {
+            let mut len = 1;
+            if first >= 0x80 && !self.cursor(at).within_character() {
+                len = rest.iter().skip(1).take_while(|&&byte| byte & 0xC0 == 0x80).count() + 1;
+            }
+            let (unit, behind) = rest.split_at(len);
+            at = match std::str::from_utf8(unit).ok().and_then(|text| text.chars().next()) {
+                Some(character) if len > 1 && character.len_utf8() == len => {
+                    self.read_character(encoding, at, character)?
+                }
+                _ => unit.iter().try_fold(at, |at, &byte| self.read(encoding, at, byte))?,
+            };
+            rest = behind;
+        }
+        Some(at)
+    }
+
+    /// The place before the first byte of one more token.
+    pub fn begin(&mut self, encoding: &Encoding, place: Place, kind: super::Kind, apart: bool) -> Option<Place> {
+        let what = u8::from(apart) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
+        if let Some(&known) = self.begun.get(&(place, what)) {
+            return known;
+        }
+        let begun = self.cursor(place).begin(encoding, kind, apart);
+        let begun = begun.map(|cursor| self.add(cursor));
+        self.begun.insert((place, what), begun);
+        begun
+    }
+
+    /// The place behind one more byte of a token.
+    pub fn read(&mut self, encoding: &Encoding, place: Place, byte: u8) -> Option<Place> {
+        if byte >= 0x80 {
+            return match self.steps.get(&(place, u32::from(byte))) {
+                Some(&known) => known,
+                None => {
+                    let next = self.step(encoding, place, &[byte]);
+                    self.steps.insert((place, u32::from(byte)), next);
+                    next
+                }
+            };
+        }
+        let row = self.ascii[place.0 as usize].as_ref();
+        match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
+            UNKNOWN => {
+                let next = self.step(encoding, place, &[byte]);
+                let row = self.ascii[place.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
+                row[usize::from(byte)] = next.map_or(NOWHERE, |next| next.0);
+                next
+            }
+            NOWHERE => None,
+            known => Some(Place(known)),
+        }
+    }
+
+    /// The place behind one more character of a token, of several bytes.
+    fn read_character(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
+        let unit = 256 + u32::from(character);
+        match self.steps.get(&(place, unit)) {
+            Some(&known) => known,
+            None => {
+                let next = self.step(encoding, place, character.encode_utf8(&mut [0; 4]).as_bytes());
+                self.steps.insert((place, unit), next);
+                next
+            }
+        }
+    }
+
+    /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no place then,
+    /// so that a walk through a vocabulary makes few.
+    pub fn read_on(&mut self, encoding: &Encoding, from: Reading, byte: u8) -> Option<Reading> {
+        let Reading { place, mut partial, len } = from;
+        if len == 0 && (byte < 0x80 || self.cursor(place).within_character()) {
+            return Some(Reading { place: self.read(encoding, place, byte)?, ..from });
+        }
+        partial[usize::from(len)] = byte;
+        let needed = match partial[0] {
+            0xC2..0xE0 => 2,
+            0xE0..0xF0 => 3,
+            0xF0..0xF5 => 4,
+            _ => return None,
+        };
+        if len + 1 < needed {
+            return Some(Reading { place, partial, len: len + 1 });
+        }
+        let character = std::str::from_utf8(&partial[..usize::from(needed)]).ok()?.chars().next()?;
+        Some(Reading::at(self.read_character(encoding, place, character)?))
+    }
+
+    fn step(&mut self, encoding: &Encoding, place: Place, bytes: &[u8]) -> Option<Place> {
+        let mut cursor = Cursor::clone(self.cursor(place));
+        let read = bytes.iter().all(|&byte| cursor.read(encoding, byte));
+        read.then(|| self.add(cursor))
+    }
+
+    /// Whether the text may end at a place.
+    pub fn may_end(&mut self, encoding: &Encoding, place: Place) -> bool {
+        match self.may_end.get(&place) {
+            Some(&known) => known,
+            None => {
+                let may_end = self.cursor(place).may_end(encoding);
+                self.may_end.insert(place, may_end);
+                may_end
+            }
+        }
+    }
+
+    /// The place behind a boundary after which any text follows. `apart` says that no merge joins what comes next.
+    pub fn probe(&mut self, encoding: &Encoding, place: Place, apart: bool) -> Option<Place> {
+        self.begin(encoding, place, super::Kind { is_byte: false, is_whole: true }, apart)
+    }
+
+    /// Reads a byte of ASCII behind a probed boundary. Gives the next place, and says whether the boundary surely stands
+    /// there whatever follows; `None` where it cannot.
+    pub fn reads(&mut self, encoding: &Encoding, place: Place, byte: u8) -> Option<(Place, bool)> {
+        let unit = FED + u32::from(byte);
+        let next = match self.steps.get(&(place, unit)) {
+            Some(&known) => known,
+            None => {
+                // Whether the character has a token or is spelled in bytes is up to what comes.
+                let mut cursor = Cursor::clone(self.cursor(place));
+                let fed = cursor.feed(encoding, char::from(byte));
+                let next = fed.then(|| self.add(cursor));
+                self.steps.insert((place, unit), next);
+                next
+            }
+        }?;
+        Some((next, self.cursor(next).stands(self.cursor(place))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::EncodingSource;
+    use crate::tokens::Tokens;
+
+    /// Letters, blanks and a few merges; "ba" and "  b" are never made by merging.
+    fn encoding() -> Encoding {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        texts.extend(["ab", "  ", " a", "\n\n", "é", "ba", "  b", "aé"].map(|text| text.as_bytes().to_vec()));
+        let texts: Vec<Option<Vec<u8>>> = texts.into_iter().map(Some).collect();
+        let tokens = Tokens::new(&texts, texts.len(), &[], &[]).expect("ids fit");
+        let merges = [("a", "b", 256), (" ", " ", 257), (" ", "a", 258), ("\n", "\n", 259)];
+        let id = |text: &str| u32::from(text.as_bytes()[0]);
+        let mut merges: Vec<(u32, u32, u32)> =
+            merges.into_iter().map(|(left, right, whole)| (id(left), id(right), whole)).collect();
+        merges.extend([(0xC3, 0xA9, 260), (id("a"), 260, 263)]);
+        let source = EncodingSource {
+            bytes: (0..256).collect(),
+            chars: None,
+            changed: None,
+            merges,
+            whole_pieces: true,
+            pattern: Some(r" ?[a-zé]+|[0-9]{1,3}|\s*\n+|\s+(?!\S)|\s+|[^\sa-z0-9é]".into()),
+        };
+        Encoding::new(&source, Arc::new(tokens)).expect("it can be laid out")
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_cursors(
+            picks in prop::collection::vec((prop::sample::select(vec![
+                32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263,
+            ]), any::<bool>()), 1..12),
+        ) {
+            let encoding = encoding();
+            let mut places = Places::default();
+            // Twice, so that the second time every step is known.
+            for _ in 0..2 {
+                let mut cursor = Cursor::start();
+                let mut place = places.of(&cursor);
+                for &(token, apart) in &picks {
+                    let next = cursor.advance(&encoding, token, apart);
+                    let found = places.advance(&encoding, place, token, apart);
+                    prop_assert_eq!(found.map(|place| Cursor::clone(places.cursor(place))), next.clone());
+                    let (Some(next), Some(found)) = (next, found) else { break };
+                    prop_assert_eq!(places.may_end(&encoding, found), next.may_end(&encoding));
+                    (cursor, place) = (next, found);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Whether a token surely keeps its end: what the next bytes tell of it, without a look at the tokens that come.
+//!
+//! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes do so is
+//! laid out by state of the splitter, and for whole vocabularies by the bytes that may come.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use super::places::{Place, Places};
+use super::splitter::{DEAD, Splitter};
+use super::{Cursor, Encoding};
+use crate::tokenset::TokenSet;
+
+/// So many characters behind a token are looked at, and so many ways to go on.
+const MAX_CHARACTERS: usize = 3;
+const MAX_TRIES: usize = 200;
+/// So many sets of tokens are kept.
+const MAX_ANYWHERE: usize = 100;
+
+/// Bytes behind which it is known beforehand how a text goes on, by what stands before them.
+pub(super) struct Probes {
+    /// By state of the splitter: the bytes that surely begin another piece.
+    apart: Vec<ByteSet>,
+    /// By state: the bytes that either do so or go on with the piece.
+    plain: Vec<ByteSet>,
+    /// The same by class of the character before, for all states that there are behind it.
+    apart_behind: Vec<ByteSet>,
+    plain_behind: Vec<ByteSet>,
+}
+
+/// A text behind a token that shows that it keeps its end.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Shown {
+    bytes: [u8; MAX_CHARACTERS + 1],
+    len: u8,
+}
+
+impl Shown {
+    fn text(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    fn with(mut self, byte: u8) -> Shown {
+        self.bytes[usize::from(self.len)] = byte;
+        self.len += 1;
+        self
+    }
+}
+
+/// By the bytes that may come: the tokens that surely keep their ends before them, wherever they stand.
+#[derive(Default)]
+pub(super) struct Anywhere {
+    sets: FxHashMap<ByteSet, Arc<TokenSet>>,
+    /// One token of each kind: those of a kind have the same sets.
+    examples: Vec<u32>,
+    /// By token the number of its kind.
+    kinds: Vec<u32>,
+}
+
+impl Anywhere {
+    /// Those of some bytes.
+    pub fn before(&mut self, encoding: &Encoding, bytes: &ByteSet) -> Arc<TokenSet> {
+        if let Some(known) = self.sets.get(bytes) {
+            return known.clone();
+        }
+        if self.sets.len() >= MAX_ANYWHERE {
+            self.sets.clear();
+        }
+        let size = encoding.tokens().vocab_size();
+        if self.kinds.is_empty() {
+            self.tell_kinds(encoding, size as u32);
+        }
+        let sure: Vec<bool> =
+            self.examples.iter().map(|&token| encoding.surely_goes_on_anywhere(token, bytes)).collect();
+        let mut tokens = TokenSet::empty(size);
+        for (token, &kind) in self.kinds.iter().enumerate() {
+            if sure[kind as usize] {
+                tokens.insert(token as u32);
+            }
+        }
+        let tokens = Arc::new(tokens);
+        self.sets.insert(*bytes, tokens.clone());
+        tokens
+    }
+
+    fn tell_kinds(&mut self, encoding: &Encoding, size: u32) {
+        let mut numbers = FxHashMap::default();
+        for token in 0..size {
+            let kind = encoding.tokens().token_bytes(token).map(|spelled| {
+                let last = last_character(spelled);
+                (
+                    last.map(|last| encoding.splitter.as_ref().map(|splitter| splitter.class(last))),
+                    encoding.merging_number(token),
+                )
+            });
+            let next = self.examples.len() as u32;
+            self.kinds.push(*numbers.entry(kind).or_insert_with(|| {
+                self.examples.push(token);
+                next
+            }));
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
+        sets.sum::<usize>() + (self.kinds.len() + self.examples.len()) * 4
+    }
+}
+
+impl Probes {
+    pub fn new(splitter: Option<&Splitter>) -> Probes {
+        let mut probes =
+            Probes { apart: Vec::new(), plain: Vec::new(), apart_behind: Vec::new(), plain_behind: Vec::new() };
+        let Some(splitter) = splitter else { return probes };
+        let mut of = |state: u16| {
+            let (mut apart, mut plain) = (ByteSet::EMPTY, ByteSet::EMPTY);
+            for byte in 0..128u8 {
+                if splitter.may_end(state) {
+                    plain.insert(byte);
+                    if splitter.step(state, splitter.class(char::from(byte))).0 == DEAD {
+                        apart.insert(byte);
+                    }
+                }
+            }
+            (apart, plain)
+        };
+        (probes.apart, probes.plain) = (0..splitter.num_states() as u16).map(&mut of).unzip();
+        for states in splitter.states_behind() {
+            let all = |sets: &[ByteSet]| {
+                states.iter().fold(ByteSet::ALL, |all, &state| all.intersect(&sets[usize::from(state)]))
+            };
+            let (apart, plain) = (all(&probes.apart), all(&probes.plain));
+            probes.apart_behind.push(apart);
+            probes.plain_behind.push(plain);
+        }
+        probes
+    }
+}
+
+impl Encoding {
+    /// Those of some bytes behind which a token surely keeps its end, whatever the rest of the text is. `merging` are the
+    /// first bytes of what merges join with the token.
+    pub(super) fn sure_bytes(&self, cursor: &Cursor, merging: &ByteSet, bytes: &ByteSet) -> ByteSet {
+        let free = bytes.intersect(&merging.complement());
+        if cursor.within_character() {
+            // Bytes that spell a character which has a token lead to nothing, so that is searched.
+            let is_open = self.by_characters() || cursor.waits_for_ends() || cursor.may_become_whole();
+            return if is_open { ByteSet::EMPTY } else { free };
+        }
+        if !self.splits() {
+            return free;
+        }
+        let Some(state) = cursor.settled().map(usize::from) else { return ByteSet::EMPTY };
+        let apart = bytes.intersect(&self.probes.apart[state]);
+        if cursor.may_become_whole() {
+            return apart;
+        }
+        apart.union(&free.intersect(&self.probes.plain[state]))
+    }
+
+    /// Whether a token surely keeps its end behind the next few characters of some text. What may come is told by `bytes`
+    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not tell.
+    pub(super) fn keeps_end<S: Copy, E>(
+        &self,
+        places: &mut Places,
+        place: Place,
+        token: u32,
+        start: S,
+        bytes: &mut impl FnMut(S) -> Result<ByteSet, E>,
+        step: &mut impl FnMut(S, u8) -> Result<Option<S>, E>,
+    ) -> Result<Option<bool>, E> {
+        if !self.splits() || places.cursor(place).within_character() {
+            return Ok(None);
+        }
+        // What showed it elsewhere often comes here too.
+        let key = (place, self.merging_number(token));
+        if let Some(&shown) = places.shown.get(&key) {
+            let mut here = Some(start);
+            for &byte in shown.text() {
+                let Some(state) = here else { break };
+                here = if bytes(state)?.contains(byte) { step(state, byte)? } else { None };
+            }
+            if here.is_some() {
+                return Ok(Some(true));
+            }
+        }
+        let merging = self.merging(token);
+        let mut work: Vec<(S, Option<Place>, Shown)> = vec![(start, None, Shown::default())];
+        let (mut tries, mut open) = (0, false);
+        while let Some((state, probe, text)) = work.pop() {
+            // One byte of each class is enough, of each that merges with the token and that does not.
+            let mut tried = [[false; 256]; 2];
+            let may_come = bytes(state)?;
+            open |= may_come.iter().any(|byte| byte >= 128);
+            for byte in may_come.intersect(&ByteSet::range(0, 127)).iter() {
+                let class = self.splitter().class(char::from(byte));
+                let apart = probe.is_some() || !merging.contains(byte);
+                if tried[usize::from(apart)][usize::from(class)] {
+                    continue;
+                }
+                let Some(next) = step(state, byte)? else { continue };
+                tried[usize::from(apart)][usize::from(class)] = true;
+                tries += 1;
+                let mut read = |apart: bool| {
+                    let from = probe.or_else(|| places.probe(self, place, apart))?;
+                    places.reads(self, from, byte)
+                };
+                // A byte that merges with the token may also begin one that does not.
+                open |= !apart && read(true).is_some();
+                match read(apart) {
+                    Some((_, true)) => {
+                        places.shown.insert(key, text.with(byte));
+                        return Ok(Some(true));
+                    }
+                    Some((read, false)) if text.text().len() < MAX_CHARACTERS && tries < MAX_TRIES => {
+                        work.push((next, Some(read), text.with(byte)))
+                    }
+                    Some(_) => open = true,
+                    None => {}
+                }
+            }
+        }
+        Ok((!open).then_some(false))
+    }
+
+    /// Whether behind some of these bytes a token surely keeps its end, wherever it stands.
+    pub(super) fn surely_goes_on_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
+        let Some(spelled) = self.tokens().token_bytes(token) else { return false };
+        let free = bytes.intersect(&self.merging(token).complement());
+        // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
+        let Some(last) = last_character(spelled) else { return !self.by_characters() && !free.is_empty() };
+        if !self.splits() {
+            return !free.is_empty();
+        }
+        let class = usize::from(self.splitter().class(last));
+        !bytes.intersect(&self.probes.apart_behind[class]).is_empty()
+            || !free.intersect(&self.probes.plain_behind[class]).is_empty()
+    }
+}
+
+/// The character that some bytes end with; `None` where they end within one.
+pub(super) fn last_character(bytes: &[u8]) -> Option<char> {
+    let start = bytes.len().saturating_sub(4);
+    let at = (start..bytes.len()).rev().find(|&at| bytes[at] & 0xC0 != 0x80)?;
+    std::str::from_utf8(&bytes[at..]).ok()?.chars().next()
+}

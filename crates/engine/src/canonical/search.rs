@@ -1,0 +1,372 @@
+//! Whether the grammar can go on behind a token as the tokenizer would.
+//!
+//! A token leads on when some text of the grammar that begins with it is written by the tokenizer with a boundary behind it.
+//! Nearly always one look at the next bytes tells: one of them surely begins another piece, or a symbol that nothing merges
+//! with. Where the next text is narrow, as behind the quote of a key, the tokens that may come next are searched, nearest
+//! first and within a limit.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, StateId};
+
+use super::places::{Place, Places};
+use super::rows::Rows;
+use super::{Cursor, Encoding, Known};
+use crate::error::EngineError;
+use crate::fork::IN_BLANKS;
+use crate::machine::ForkId;
+use crate::run::{Run, offers_tokens};
+use crate::stacks::{Entry, SetId};
+use crate::tokenset;
+
+/// So many nodes of the trie are looked at behind one token, and behind all tokens of a mask; where that does not tell, the
+/// token is taken to lead on.
+const MAX_STEPS: usize = 1_000;
+pub(super) const MAX_STEPS_OF_MASK: usize = 10_000;
+/// With more nodes than this that may come, those are looked up that may follow a token; so many are tried one by one.
+const MANY_NODES: usize = 512;
+const FEW_FOLLOWERS: usize = 64;
+/// So many tokens are looked ahead.
+const MAX_DEPTH: usize = 24;
+
+/// What one operation has found so far. Numbers of configurations are good for as long.
+pub(super) struct Search<'e> {
+    encoding: &'e Encoding,
+    pub places: &'e mut Places,
+    rows: &'e mut Rows,
+    /// What was found, and whether beyond the lexeme: `None` while it is looked for.
+    known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
+    /// What the next characters tell of tokens that merge with the same.
+    told: FxHashMap<(SetId, u32, Place), Option<bool>>,
+    next: FxHashMap<SetId, (ByteSet, bool)>,
+    steps: FxHashMap<(SetId, u8), SetId>,
+    /// How many nodes were looked at behind the token in question.
+    looked: usize,
+    /// How many behind all of them.
+    pub looked_in_all: usize,
+    /// Whether an answer hangs on one that is still looked for.
+    circular: bool,
+    /// Whether the search for the token in question was too long.
+    given_up: bool,
+    /// A thread to stay with: whether the search went where something else than its lexeme is read.
+    home: Option<Entry>,
+    pub has_left: bool,
+}
+
+impl<'e> Search<'e> {
+    pub fn new(encoding: &'e Encoding, places: &'e mut Places, rows: &'e mut Rows) -> Search<'e> {
+        Search {
+            encoding,
+            places,
+            rows,
+            known: FxHashMap::default(),
+            told: FxHashMap::default(),
+            next: FxHashMap::default(),
+            steps: FxHashMap::default(),
+            looked: 0,
+            looked_in_all: 0,
+            circular: false,
+            given_up: false,
+            home: None,
+            has_left: false,
+        }
+    }
+
+    /// From now on tells in `has_left` whether a search went beyond the lexeme that a thread reads.
+    pub fn stay_with(&mut self, thread: Entry) {
+        self.home = Some(thread);
+    }
+
+    /// Whether something leads on behind a token, from the configuration and the place behind it; `None` where the search
+    /// was given up.
+    pub fn leads_on(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<Option<bool>, EngineError> {
+        (self.looked, self.circular, self.given_up, self.has_left) = (0, false, false, self.home.is_none());
+        let found = self.search(run, configuration, token, place, 0)?;
+        self.looked_in_all += self.looked;
+        Ok(if self.given_up { None } else { Some(found) })
+    }
+
+    fn search(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        if configuration == SetId::EMPTY {
+            return Ok(false);
+        }
+        if let Some(home) = self.home {
+            let threads = run.stacks.entries(configuration);
+            self.has_left |= threads.iter().any(|thread| Entry { state: home.state, ..*thread } != home);
+        }
+        if let Some(told) = self.told(run, configuration, token, place)? {
+            return Ok(told);
+        }
+        if depth >= MAX_DEPTH || self.looked > MAX_STEPS {
+            self.given_up = true;
+            return Ok(true);
+        }
+        let key = (configuration, token, place);
+        match self.known.get(&key) {
+            Some(&Some((known, left))) => {
+                self.has_left |= left;
+                return Ok(known);
+            }
+            Some(None) => {
+                self.circular = true;
+                return Ok(false);
+            }
+            None => {}
+        }
+        self.known.insert(key, None);
+        let circular = std::mem::replace(&mut self.circular, false);
+        let found = self.some_token_leads_on(run, configuration, token, place, depth)?;
+        if found || !self.circular {
+            self.known.insert(key, Some((found, self.has_left)));
+        } else {
+            self.known.remove(&key);
+        }
+        self.circular |= circular;
+        Ok(found)
+    }
+
+    /// What the next few characters tell.
+    fn told(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<Option<bool>, EngineError> {
+        let key = (configuration, self.encoding.merging_number(token), place);
+        if let Some(&known) = self.told.get(&key) {
+            return Ok(known);
+        }
+        let found = self.ask(run, configuration, token, place)?;
+        self.told.insert(key, found);
+        Ok(found)
+    }
+
+    fn ask(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<Option<bool>, EngineError> {
+        let encoding = self.encoding;
+        let (bytes, may_end) = self.next_bytes(run, configuration)?;
+        if may_end && self.places.may_end(encoding, place) {
+            return Ok(Some(true));
+        }
+        let merging = encoding.merging(token);
+        for byte in encoding.sure_bytes(self.places.cursor(place), &merging, &bytes).iter() {
+            if self.step(run, configuration, byte)? != SetId::EMPTY {
+                return Ok(Some(true));
+            }
+        }
+        let Search { places, next, steps, .. } = self;
+        let run = RefCell::new(run);
+        encoding.keeps_end(
+            places,
+            place,
+            token,
+            configuration,
+            &mut |here| Ok::<_, EngineError>(next_bytes(next, &mut run.borrow_mut(), here)?.0),
+            &mut |here, byte| {
+                let next = step(steps, &mut run.borrow_mut(), here, byte)?;
+                Ok((next != SetId::EMPTY).then_some(next))
+            },
+        )
+    }
+
+    fn some_token_leads_on(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let encoding = self.encoding;
+        let vocabulary = encoding.tokens();
+        let trie = vocabulary.trie();
+        let bytes = self.next_bytes(run, configuration)?.0;
+        let roots: Vec<(usize, usize)> = trie.roots(bytes).collect();
+        if trie.nodes_behind(bytes) > MANY_NODES
+            && let Some(few) = self.few_that_follow((token, place), &roots)
+        {
+            for next in few {
+                let here = self.run(run, configuration, vocabulary.token_bytes(next).unwrap_or_default())?;
+                if here != SetId::EMPTY && self.follows(run, here, (token, place), next, depth)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        // Configurations on the way, each with the bytes that may lead on: what cannot come costs no step.
+        let mut path = vec![(configuration, bytes)];
+        for (first, end) in roots {
+            let mut node = first;
+            while node < end {
+                path.truncate(trie.depth(node));
+                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                if !alive.contains(trie.byte(node)) {
+                    node += trie.size(node);
+                    continue;
+                }
+                self.looked += 1;
+                if self.looked > MAX_STEPS {
+                    self.given_up = true;
+                    return Ok(true);
+                }
+                let here = self.step(run, above, trie.byte(node))?;
+                if here == SetId::EMPTY {
+                    node += trie.size(node);
+                    continue;
+                }
+                if let Some(entry) = trie.entry_at(node) {
+                    for next in std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied()) {
+                        if self.follows(run, here, (token, place), next, depth)? {
+                            return Ok(true);
+                        }
+                    }
+                }
+                let alive = self.next_bytes(run, here)?.0;
+                path.push((here, alive));
+                node += 1;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a token fits behind another one, and something leads on behind it, where the configuration is known.
+    fn follows(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        (token, place): (u32, Place),
+        next: u32,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        match self.encoding.follow(self.places, place, Some(token), next) {
+            Some(behind) => self.search(run, configuration, next, behind, depth + 1),
+            None => Ok(false),
+        }
+    }
+
+    /// The tokens below some roots of the trie that may follow a token, where they are few.
+    fn few_that_follow(&mut self, (token, place): (u32, Place), roots: &[(usize, usize)]) -> Option<Vec<u32>> {
+        let encoding = self.encoding;
+        let vocabulary = encoding.tokens();
+        self.places.cursor(place).settled()?;
+        let cursor = self.places.cursor(place).clone();
+        let row = self.rows.row(encoding, self.places, &cursor, Some(token));
+        let mut found = Vec::new();
+        for entry in
+            roots.iter().flat_map(|&(first, end)| first..end).filter_map(|node| vocabulary.trie().entry_at(node))
+        {
+            let same = std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied());
+            found.extend(same.filter(|&next| tokenset::get(&row, next)));
+            if found.len() > FEW_FOLLOWERS {
+                return None;
+            }
+        }
+        Some(found)
+    }
+
+    /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
+    pub fn next_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
+        next_bytes(&mut self.next, run, configuration)
+    }
+
+    /// The configuration behind a byte.
+    pub fn step(&mut self, run: &mut Run<'_>, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
+        step(&mut self.steps, run, configuration, byte)
+    }
+
+    /// The configuration behind some bytes.
+    pub fn run(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
+        let mut here = configuration;
+        for &byte in bytes {
+            here = self.step(run, here, byte)?;
+            if here == SetId::EMPTY {
+                break;
+            }
+        }
+        Ok(here)
+    }
+}
+
+fn next_bytes(
+    known: &mut FxHashMap<SetId, (ByteSet, bool)>,
+    run: &mut Run<'_>,
+    configuration: SetId,
+) -> Result<(ByteSet, bool), EngineError> {
+    if let Some(&known) = known.get(&configuration) {
+        return Ok(known);
+    }
+    let found = run.next_bytes(configuration)?;
+    known.insert(configuration, found);
+    Ok(found)
+}
+
+fn step(
+    known: &mut FxHashMap<(SetId, u8), SetId>,
+    run: &mut Run<'_>,
+    configuration: SetId,
+    byte: u8,
+) -> Result<SetId, EngineError> {
+    if let Some(&known) = known.get(&(configuration, byte)) {
+        return Ok(known);
+    }
+    let next = run.step(configuration, byte)?;
+    known.insert((configuration, byte), next);
+    Ok(next)
+}
+
+impl Run<'_> {
+    /// Whether something leads on behind a token, from the configuration and the cursor behind it.
+    pub fn goes_on_behind(
+        &mut self,
+        encoding: &Encoding,
+        configuration: SetId,
+        token: u32,
+        cursor: &Cursor,
+    ) -> Result<bool, EngineError> {
+        let mut known = encoding.known();
+        let Known { places, rows, .. } = &mut *known;
+        let place = places.of(cursor);
+        Ok(Search::new(encoding, places, rows).leads_on(self, configuration, token, place)? != Some(false))
+    }
+
+    /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
+    fn next_bytes(&mut self, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
+        let (mut bytes, mut may_end) = (ByteSet::EMPTY, false);
+        for index in 0..self.stacks.entries(configuration).len() {
+            let thread = self.stacks.entries(configuration)[index];
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
+                may_end = true;
+                continue;
+            }
+            let fork = self.machine.fork(ForkId(thread.head)).clone();
+            bytes = bytes.union(&match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
+                Some(blanks) if fork.blanks_left(thread.state) != Some(0) => {
+                    blanks.set.union(&fork.live_bytes(self.lexicon, StateId::START.0)?)
+                }
+                Some(_) => fork.live_bytes(self.lexicon, StateId::START.0)?,
+                None => fork.live_bytes(self.lexicon, thread.state)?,
+            });
+        }
+        Ok((bytes, may_end))
+    }
+}
