@@ -285,6 +285,12 @@ def test_small_ones_are_drawn_state_by_state() -> None:
     assert "doublecircle" in text
 
 
+def test_tokens_that_spell_the_same_are_one_line_of_a_label() -> None:
+    info = TokenizerInfo(["a", "b", "a", "</s>"], stop_token_ids=[3])
+    text = TokenIndex.from_regex("a|b", info).to_dot()
+    assert r'label="a\nb"' in text
+
+
 def test_large_ones_are_summed_up() -> None:
     index = TokenIndex.from_regex("[a-z]{200}", tokenizer_info("tiny"))
     text = index.to_dot()

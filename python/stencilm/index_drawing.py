@@ -77,11 +77,11 @@ def _states(index: TokenIndex) -> list[str]:
 
 
 def _label(tokens: list[bytes]) -> str:
-    """The shortest tokens, each on a line of its own, and how many more there are."""
-    tokens = sorted(tokens, key=lambda token: (len(token), token))
-    shown = [_escape(_written(token)) for token in tokens[:_MAX_LABELS]]
-    if len(tokens) > _MAX_LABELS:
-        shown.append(f"… {len(tokens) - _MAX_LABELS:,} more")
+    """The shortest tokens, each text on a line of its own, and how many more there are."""
+    texts = sorted(set(tokens), key=lambda token: (len(token), token))
+    shown = [_escape(_written(text)) for text in texts[:_MAX_LABELS]]
+    if len(texts) > _MAX_LABELS:
+        shown.append(f"… {len(texts) - _MAX_LABELS:,} more")
     return "\\n".join(shown)
 
 
