@@ -14,7 +14,7 @@ use crate::exits::{Exits, Suffixes};
 use crate::row::Row;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
-use crate::trie::{Trie, groups_within};
+use crate::trie::{Trie, loops};
 
 /// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
 const FEW_ROUNDS: usize = 24;
@@ -136,25 +136,20 @@ impl ClassRuns {
             within.iter().for_each(|&(_, token)| any.insert(token));
             Some(Counted::new(&within))
         } else {
-            let mut same = ByteSet::EMPTY;
-            for byte in 0..=u8::MAX {
-                if characters.next(StateId::START.0, byte)? == StateId::START.0 {
-                    same.insert(byte);
-                }
-            }
-            let same = groups_within(same);
+            let start = StateId::START.0;
+            let same = loops(start, |state, byte| {
+                Ok(Some(characters.next(state, byte)?).filter(|&next| next != StateId::DEAD.0))
+            })?;
             let begins = *characters.automaton.live_bytes(characters.deriver, StateId::START)?;
-            if 2 * trie.nodes_behind(begins) > trie.len() {
+            let wide = 2 * trie.nodes_behind(begins) > trie.len();
+            if wide {
                 any = vocabulary.spelled().clone();
-                let step = |at, byte, node| {
-                    let next = step(&mut characters, at, byte, node)?;
-                    Ok(next.map(|at| (at, if at & STATE == StateId::START.0 { same } else { 0 })))
-                };
-                trie.walk_rest(StateId::START.0, step, any.words_mut())?;
-            } else {
-                let step = |at, byte, node| step(&mut characters, at, byte, node);
-                trie.walk_mask(StateId::START.0, step, any.words_mut())?;
             }
+            let step = |at, byte, node| {
+                let next = step(&mut characters, at, byte, node)?;
+                Ok(next.map(|at| (at, if at & STATE == start { same } else { 0 })))
+            };
+            trie.walk_mask(start, wide, step, any.words_mut())?;
             None
         };
         if !characters.plain {

@@ -12,7 +12,7 @@ use crate::lexicon::{DfaId, Lexicon, RowKey};
 use crate::row::{Row, RowHere};
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
-use crate::trie::{Trie, groups_within};
+use crate::trie::{Trie, loops};
 
 /// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
 /// where something can follow, a direct walk is cheaper than the suffixes are to store.
@@ -23,6 +23,9 @@ const MANY_BELOW_ENDS: usize = 128;
 
 /// A state with fewer bytes that lead on is not asked which of them lead back to it.
 const MANY_LOOPS: usize = 16;
+
+/// A state is asked for its loops when a walk meets it so often: many are met once or twice.
+const MANY_VISITS: u32 = 32;
 
 /// More nodes than this are not looked through for leaving tokens.
 pub(crate) const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
@@ -168,34 +171,28 @@ impl Lexicon {
             Ok((next != StateId::DEAD).then_some(next.0))
         };
         let (inside, walked) = match parts {
-            None if wide => {
-                let mut loops: Vec<Option<u32>> = Vec::new();
-                let mut inside = vocabulary.spelled().clone();
-                let walked = trie.walk_rest(
+            None => {
+                let mut inside =
+                    if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
+                let mut loops: Vec<Loops> = Vec::new();
+                let walked = trie.walk_mask(
                     from.state.0,
+                    wide,
                     |state, byte, node| {
                         let Some(next) = step(automaton, deriver, state, byte, node)? else { return Ok(None) };
                         let place = next as usize;
                         if place >= loops.len() {
-                            loops.resize(place + 1, None);
+                            loops.resize(place + 1, Loops::default());
                         }
-                        let same = match loops[place] {
-                            Some(same) => same,
-                            None => {
-                                let same = loops_of(automaton, deriver, StateId(next)).map_err(Stopped::Limit)?;
-                                *loops[place].insert(same)
-                            }
-                        };
-                        Ok(Some((next, same)))
+                        let known = &mut loops[place];
+                        known.visits += 1;
+                        if known.visits == MANY_VISITS {
+                            known.groups = loops_of(automaton, deriver, next).map_err(Stopped::Limit)?;
+                        }
+                        Ok(Some((next, known.groups)))
                     },
                     inside.words_mut(),
                 );
-                (Inside::Set(inside), walked)
-            }
-            None => {
-                let mut inside = TokenSet::empty(vocabulary.vocab_size());
-                let step = |state, byte, node| step(automaton, deriver, state, byte, node);
-                let walked = trie.walk_mask(from.state.0, step, inside.words_mut());
                 (Inside::Set(inside), walked)
             }
             Some((parts, mut tokens)) => {
@@ -266,19 +263,23 @@ impl Lexicon {
     }
 }
 
-/// The groups of bytes that lead from a state to itself, where nothing has matched.
-fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: StateId) -> Result<u32, LimitExceeded> {
-    let live = *automaton.live_bytes(deriver, state)?;
+/// How often a walk has met a state, and the groups of characters that lead back to it, when they have been asked for.
+#[derive(Clone, Copy, Default)]
+struct Loops {
+    visits: u32,
+    groups: u32,
+}
+
+/// The groups of characters that lead from a state back to it while nothing has matched.
+fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32) -> Result<u32, LimitExceeded> {
+    let live = *automaton.live_bytes(deriver, StateId(state))?;
     if live.len() < MANY_LOOPS {
         return Ok(0);
     }
-    let mut same = ByteSet::EMPTY;
-    for byte in live.iter() {
-        if automaton.step(deriver, state, byte)? == (state, false) {
-            same.insert(byte);
-        }
-    }
-    Ok(groups_within(same))
+    loops(state, |state, byte| {
+        let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+        Ok((next != StateId::DEAD && !accepts).then_some(next.0))
+    })
 }
 
 /// The byte that leads into all these nodes.

@@ -24,7 +24,7 @@ pub struct Trie {
     nodes: Vec<Node>,
     /// How many bytes the longest string below each node has beyond it, 255 for more.
     heights: Vec<u8>,
-    /// The groups of the bytes below each node.
+    /// The groups of the characters below each node, as bits.
     below: Vec<u32>,
     /// By first byte its node.
     roots: Vec<Option<u32>>,
@@ -77,21 +77,7 @@ impl Trie {
             }
             path.push(index);
         }
-        let mut below = vec![0u32; nodes.len()];
-        let mut path: Vec<usize> = Vec::new();
-        let mut gather = |path: &mut Vec<usize>, depth: usize| {
-            while path.len() > depth {
-                let child = path.pop().expect("the loop runs only while the path is longer than depth");
-                if let Some(&parent) = path.last() {
-                    below[parent] |= below[child] | 1 << group_of(nodes[child].byte_and_depth as u8);
-                }
-            }
-        };
-        for (index, node) in nodes.iter().enumerate() {
-            gather(&mut path, (node.byte_and_depth >> 8) as usize - 1);
-            path.push(index);
-        }
-        gather(&mut path, 0);
+        let below = groups_below(&nodes);
         let mut roots = if nodes.is_empty() { Vec::new() } else { vec![None; 256] };
         let mut node = 0;
         while node < nodes.len() {
@@ -196,40 +182,17 @@ impl Trie {
     /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
     /// token, in no order that a branch predictor could learn, so this one has no branch there.
     ///
+    /// `step` also gives the groups of characters that lead from the next state back to it, by [`loops`]; where there are
+    /// no others below a node, all entries there are reached, and no step is taken. `wide` is for automata that read nearly
+    /// everything: all bits of the trie's entries are set in `mask`, and those that are not reached are cleared.
+    ///
     /// # Panics
     /// When `mask` has too few words for the entries.
     #[inline(always)]
     pub fn walk_mask<S: Copy, E>(
         &self,
         start: S,
-        mut step: impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
-        mask: &mut [u32],
-    ) -> Result<(), E> {
-        let mut states = vec![start; self.max_depth + 1];
-        let mut index = 0;
-        while let Some(node) = self.nodes.get(index) {
-            let depth = (node.byte_and_depth >> 8) as usize;
-            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
-                index += node.size as usize;
-                continue;
-            };
-            states[depth] = state;
-            mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
-            index += 1;
-        }
-        Ok(())
-    }
-
-    /// As [`Trie::walk_mask`], for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and
-    /// those that are not read are cleared. `step` also gives the groups of bytes that lead nowhere else from the next
-    /// state; where there are no others below a node, nothing there is looked at.
-    ///
-    /// # Panics
-    /// When `mask` has too few words for the entries.
-    #[inline(always)]
-    pub fn walk_rest<S: Copy, E>(
-        &self,
-        start: S,
+        wide: bool,
         mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
@@ -239,15 +202,26 @@ impl Trie {
             let depth = (node.byte_and_depth >> 8) as usize;
             let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                 let end = index + node.size as usize;
-                for node in &self.nodes[index..end] {
-                    mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
+                if wide {
+                    for node in &self.nodes[index..end] {
+                        mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
+                    }
                 }
                 index = end;
                 continue;
             };
-            if self.below[index] & !same == 0 {
-                index += node.size as usize;
+            if same != 0 && self.below[index] & !same == 0 {
+                let end = index + node.size as usize;
+                if !wide {
+                    for node in &self.nodes[index..end] {
+                        mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+                    }
+                }
+                index = end;
                 continue;
+            }
+            if !wide {
+                mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
             }
             states[depth] = state;
             index += 1;
@@ -315,7 +289,78 @@ impl Trie {
     }
 }
 
-/// The group of a byte: the kind of a letter, or of what else tokens and patterns treat alike; 0 to 31.
+/// The groups of the characters that begin behind each node, as bits, and `ILL_FORMED` where something is none; all bits
+/// within a character.
+fn groups_below(nodes: &[Node]) -> Vec<u32> {
+    let mut below = vec![0u32; nodes.len()];
+    let mut path: Vec<(usize, Option<Rest>, u32)> = Vec::new();
+    let gather = |below: &mut Vec<u32>, path: &mut Vec<(usize, Option<Rest>, u32)>, depth: usize| {
+        while path.len() > depth {
+            let (child, rest, group) = path.pop().expect("the loop runs only while the path is longer than depth");
+            if let Some(&(parent, ..)) = path.last() {
+                below[parent] |= below[child] | group;
+            }
+            if rest.is_some() {
+                below[child] = u32::MAX;
+            }
+        }
+    };
+    for (index, node) in nodes.iter().enumerate() {
+        gather(&mut below, &mut path, (node.byte_and_depth >> 8) as usize - 1);
+        let byte = node.byte_and_depth as u8;
+        let (rest, group) = match path.last().and_then(|&(_, rest, _)| rest) {
+            Some(rest) if rest.bytes().contains(&byte) => (rest.behind(), 0),
+            Some(_) => (Rest::behind_first(byte), 1 << ILL_FORMED | 1 << group_of(byte)),
+            None => (Rest::behind_first(byte), 1 << group_of(byte)),
+        };
+        path.push((index, rest, group));
+    }
+    gather(&mut below, &mut path, 0);
+    below
+}
+
+/// What must come within a character of several bytes: a byte of a range, then so many from 80 to BF.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rest {
+    low: u8,
+    high: u8,
+    more: u8,
+}
+
+impl Rest {
+    /// Behind the first byte of a character; `None` where it has no other, or is none (Unicode 16, table 3-7).
+    fn behind_first(byte: u8) -> Option<Rest> {
+        let (low, high, more) = match byte {
+            0xC2..=0xDF => (0x80, 0xBF, 0),
+            0xE0 => (0xA0, 0xBF, 1),
+            0xED => (0x80, 0x9F, 1),
+            0xE1..=0xEF => (0x80, 0xBF, 1),
+            0xF0 => (0x90, 0xBF, 2),
+            0xF1..=0xF3 => (0x80, 0xBF, 2),
+            0xF4 => (0x80, 0x8F, 2),
+            _ => return None,
+        };
+        Some(Rest { low, high, more })
+    }
+
+    fn bytes(self) -> std::ops::RangeInclusive<u8> {
+        self.low..=self.high
+    }
+
+    fn behind(self) -> Option<Rest> {
+        (self.more > 0).then(|| Rest { low: 0x80, high: 0xBF, more: self.more - 1 })
+    }
+}
+
+/// The group of characters of several bytes of which some are blanks to a regular expression, by their first byte.
+const WITH_BLANKS: u32 = 6;
+/// That of the others.
+const WITHOUT_BLANKS: u32 = 28;
+/// That of bytes which begin no character.
+const ILL_FORMED: u32 = 30;
+
+/// The group of a character by its first byte: the kind of a letter, or of what else tokens and patterns treat alike;
+/// 0 to 31.
 const fn group_of(byte: u8) -> u32 {
     match byte {
         b'a'..=b'z' => 0,
@@ -324,7 +369,9 @@ const fn group_of(byte: u8) -> u32 {
         b' ' => 3,
         b'\t' | b'\n' | b'\r' => 4,
         0x00..=0x1F | 0x7F => 5,
-        0x80.. => 6,
+        0xC2 | 0xE1 | 0xE2 | 0xE3 | 0xEF => WITH_BLANKS,
+        0xC3..=0xF4 => WITHOUT_BLANKS,
+        0x80.. => ILL_FORMED,
         b'"' => 7,
         b'\\' => 8,
         b'/' => 9,
@@ -343,19 +390,69 @@ const fn group_of(byte: u8) -> u32 {
         b'\'' => 22,
         b'*' => 23,
         b';' => 24,
-        b'(' | b')' => 25,
+        b'(' | b')' | b'[' | b']' => 25,
         b'<' | b'>' => 26,
         b'{' | b'}' => 27,
-        b'[' | b']' => 28,
-        b'!' => 29,
-        b'$' => 30,
+        b'!' | b'$' => 29,
         b'^' | b'`' | b'|' | b'~' => 31,
     }
 }
 
-/// The groups of which all bytes are in a set, as bits.
-pub fn groups_within(bytes: ByteSet) -> u32 {
-    (0..=u8::MAX).filter(|&byte| !bytes.contains(byte)).fold(u32::MAX, |groups, byte| groups & !(1 << group_of(byte)))
+/// The groups of which every character leads from a state back to it, as bits, for [`Trie::walk_mask`]. `next` gives the
+/// state behind a byte, or `None` where the automaton is dead, or something has matched.
+pub fn loops<E>(state: u32, mut next: impl FnMut(u32, u8) -> Result<Option<u32>, E>) -> Result<u32, E> {
+    let mut groups = u32::MAX;
+    let mut of_one_byte = u32::MAX;
+    let mut known: Vec<(u32, Rest)> = Vec::new();
+    for first in 0..=u8::MAX {
+        let group = 1 << group_of(first);
+        if groups & group == 0 {
+            continue;
+        }
+        let behind = next(state, first)?;
+        if behind != Some(state) {
+            of_one_byte &= !group;
+        }
+        let mut work: Vec<(u32, Option<Rest>)> = Vec::new();
+        match behind {
+            Some(behind) => work.push((behind, Rest::behind_first(first))),
+            None => groups &= !group,
+        }
+        while let Some((from, rest)) = work.pop() {
+            let Some(rest) = rest else {
+                if from != state {
+                    groups &= !group;
+                    break;
+                }
+                continue;
+            };
+            if known.contains(&(from, rest)) {
+                continue;
+            }
+            // Known to lead back, or the group is out and `known` with it.
+            known.push((from, rest));
+            for byte in rest.bytes() {
+                match next(from, byte)? {
+                    Some(behind) if rest.behind().is_some() || behind != state => work.push((behind, rest.behind())),
+                    Some(_) => {}
+                    None => {
+                        groups &= !group;
+                        work.clear();
+                        break;
+                    }
+                }
+            }
+        }
+        if groups & group == 0 {
+            known.clear();
+        }
+    }
+    // Bytes that begin no character may be anywhere, also between those of one.
+    let many = 1 << WITH_BLANKS | 1 << WITHOUT_BLANKS | 1 << ILL_FORMED;
+    if of_one_byte & many != many {
+        groups &= !(1 << ILL_FORMED);
+    }
+    Ok(groups)
 }
 
 #[cfg(test)]
@@ -383,6 +480,89 @@ mod tests {
         );
         assert_eq!(found, [(0, 1), (3, 1), (4, 2)]);
         assert_eq!(steps, 6, "a skipped subtree costs no step");
+    }
+
+    proptest::proptest! {
+        /// Whatever an automaton does with the bytes of characters, whole ones and pieces.
+        #[test]
+        fn a_walk_that_skips_loops_reaches_what_any_walk_reaches(
+            table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.85, 0u32..4), 9), 4),
+            loops_of_first in proptest::collection::vec(proptest::bool::weighted(0.7), 9),
+            middle in proptest::bool::weighted(0.7),
+        ) {
+            let pieces: [&[u8]; 10] =
+                [b"a", b" ", b"\"", "é".as_bytes(), "\u{a0}".as_bytes(), "日".as_bytes(), b"\xE4\xB8", b"\xA5", b"\xFF", b"\xF0\x90"];
+            let mut strings: Vec<Vec<u8>> = vec![Vec::new()];
+            for _ in 0..3 {
+                let longer = strings.iter().flat_map(|string| pieces.map(|piece| [string, piece].concat()));
+                strings = longer.chain(strings.clone()).collect();
+                strings.sort_unstable();
+                strings.dedup();
+            }
+            strings.retain(|string| !string.is_empty());
+            let trie = Trie::from_sorted(strings.iter().enumerate().map(|(i, s)| (s.as_slice(), i as u32)));
+            let class = |byte: u8| match byte {
+                b'a'..=b'z' => 0,
+                b' ' => 1,
+                0..0x80 => 2,
+                0x80..=0xBF => 3,
+                0xC2 => 4,
+                0xC0..=0xDF => 5,
+                0xE0..=0xEF => 6,
+                0xF0..=0xF4 => 7,
+                0xF5.. => 8,
+            };
+            let next = |state: u32, byte: u8| -> Result<Option<u32>, Infallible> {
+                let class = class(byte);
+                Ok(match state {
+                    0 if loops_of_first[class] && !(middle && class > 3) => Some(0),
+                    // As characters of two and three bytes are read.
+                    0 if middle && (class == 4 || class == 5) => Some(1),
+                    0 if middle && class == 6 => Some(2),
+                    1 if middle => (class == 3).then_some(0),
+                    2 if middle => (class == 3).then_some(1),
+                    _ => table[state as usize][class],
+                })
+            };
+            let mut reached = vec![0u32; strings.len().div_ceil(32)];
+            let set = |entry: u32, _| reached[entry as usize / 32] |= 1 << (entry % 32);
+            let Ok(()) = trie.walk(0, |state, byte, _| next(state, byte), set);
+            for wide in [false, true] {
+                let mut mask = vec![0u32; reached.len()];
+                if wide {
+                    (0..strings.len()).for_each(|entry| mask[entry / 32] |= 1 << (entry % 32));
+                }
+                let step = |state, byte, _| -> Result<Option<(u32, u32)>, Infallible> {
+                    let Some(behind) = next(state, byte)? else { return Ok(None) };
+                    Ok(Some((behind, loops(behind, next)?)))
+                };
+                let Ok(()) = trie.walk_mask(0, wide, step, &mut mask);
+                proptest::prop_assert_eq!(&mask, &reached);
+            }
+        }
+    }
+
+    #[test]
+    fn blanks_beyond_ascii_keep_no_other_character_from_being_skipped() {
+        let blank = |byte| if byte == 0xC2 { None } else { Some(byte) };
+        let next = |state: u32, byte: u8| -> Result<Option<u32>, Infallible> {
+            let rest = if state == 0 { Rest::behind_first(byte) } else { None };
+            Ok(match (state, byte) {
+                (0, 0..0x80) => Some(0),
+                (0, _) => rest.and(blank(byte)).map(u32::from),
+                (0xC3..=0xDF | 0x100, 0x80..=0xBF) => Some(0),
+                (0xE0..=0xEF, byte) => {
+                    Rest::behind_first(state as u8).filter(|rest| rest.bytes().contains(&byte)).map(|_| 0x100)
+                }
+                (0xF0..=0xF4, byte) => {
+                    Rest::behind_first(state as u8).filter(|rest| rest.bytes().contains(&byte)).map(|_| 0x101)
+                }
+                (0x101, 0x80..=0xBF) => Some(0x100),
+                _ => None,
+            })
+        };
+        let Ok(groups) = loops(0, next);
+        assert_eq!(groups, u32::MAX & !(1 << WITH_BLANKS) & !(1 << ILL_FORMED));
     }
 
     #[test]
