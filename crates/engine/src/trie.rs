@@ -359,6 +359,9 @@ const WITHOUT_BLANKS: u32 = 28;
 /// That of bytes which begin no character.
 const ILL_FORMED: u32 = 30;
 
+/// The groups of all bytes beyond ASCII.
+const OF_MANY_BYTES: u32 = 1 << WITH_BLANKS | 1 << WITHOUT_BLANKS | 1 << ILL_FORMED;
+
 /// The group of a character by its first byte: the kind of a letter, or of what else tokens and patterns treat alike;
 /// 0 to 31.
 const fn group_of(byte: u8) -> u32 {
@@ -396,6 +399,13 @@ const fn group_of(byte: u8) -> u32 {
         b'!' | b'$' => 29,
         b'^' | b'`' | b'|' | b'~' => 31,
     }
+}
+
+/// The groups of which every byte is in a set, as bits, for [`Trie::walk_mask`] where it matters what may come within a
+/// character, too.
+pub fn groups_within(bytes: ByteSet) -> u32 {
+    let missing = (0..=u8::MAX).filter(|&byte| !bytes.contains(byte));
+    missing.fold(u32::MAX, |groups, byte| groups & !if byte < 0x80 { 1 << group_of(byte) } else { OF_MANY_BYTES })
 }
 
 /// The groups of which every character leads from a state back to it, as bits, for [`Trie::walk_mask`]. `next` gives the
@@ -448,8 +458,7 @@ pub fn loops<E>(state: u32, mut next: impl FnMut(u32, u8) -> Result<Option<u32>,
         }
     }
     // Bytes that begin no character may be anywhere, also between those of one.
-    let many = 1 << WITH_BLANKS | 1 << WITHOUT_BLANKS | 1 << ILL_FORMED;
-    if of_one_byte & many != many {
+    if of_one_byte & OF_MANY_BYTES != OF_MANY_BYTES {
         groups &= !(1 << ILL_FORMED);
     }
     Ok(groups)
@@ -562,6 +571,9 @@ mod tests {
             })
         };
         let Ok(groups) = loops(0, next);
+        let ascii = ByteSet::range(0, 0x7F);
+        assert_eq!(groups_within(ascii), groups & !(1 << WITHOUT_BLANKS));
+        assert_eq!(groups_within(ByteSet::EMPTY.complement()), u32::MAX);
         assert_eq!(groups, u32::MAX & !(1 << WITH_BLANKS) & !(1 << ILL_FORMED));
     }
 

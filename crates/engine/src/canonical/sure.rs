@@ -304,8 +304,9 @@ fn sure_row(
         anywhere = TokenSet::clone(&known.before(encoding, &common));
         // By state: whether other bytes may come there, and the groups of bytes that lead back.
         let mut states: Vec<Option<(Option<ByteSet>, u32)>> = Vec::new();
-        trie.walk_rest(
+        trie.walk_mask(
             state,
+            true,
             |state, byte, node| {
                 let next = fork.step(lexicon, state, byte)?.0;
                 if next == StateId::DEAD.0 {
