@@ -246,6 +246,24 @@ def test_one_matcher_in_two_threads_is_refused_or_served(matcher: GrammarMatcher
             "",
             '"' + "a" * 15 + '"',
         ),
+        (  # elements that count for nothing look shorter, however many there are
+            {"type": "array", "items": {"type": "integer"}, "contains": {"minimum": 100}},
+            "",
+            "[100]",
+        ),
+        (
+            {
+                "oneOf": [
+                    {"items": {"items": {"contains": {"minimum": 100}, "type": "array"}}},
+                    {"contains": {"items": {"type": "integer"}, "type": "array", "maxItems": 2}},
+                ],
+                "items": {"type": "array", "items": {"type": "array"}, "minItems": 1},
+                "type": "array",
+                "minItems": 1,
+            },
+            "",
+            '[[[""]]]',
+        ),
     ],
 )
 def test_shortest_completion(schema: Any, text: str, completion: str) -> None:

@@ -1,11 +1,14 @@
 //! A short text that completes the grammar from where a matcher stands.
 //!
-//! One lexeme after the other, always the one with which the rest takes the fewest bytes (`costs.rs`). What is chosen is
-//! then read for real, so that the result is right whatever the estimate.
+//! One lexeme after the other, first the one with which the rest takes the fewest bytes (`costs.rs`). What is chosen is then
+//! read for real, so that the result is right whatever the estimate; where a way comes out longer than it looked, the next
+//! best one is tried.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry::Vacant;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ExprId, LimitExceeded, Shortest};
 
 use crate::costs::{Costs, NEVER};
@@ -51,34 +54,93 @@ impl GrammarMatcher {
     }
 }
 
+/// A place that the search for a completion has reached.
+struct Reached {
+    configuration: SetId,
+    /// How many bytes lead there.
+    bytes: u64,
+    /// The last lexeme's text.
+    text: Vec<u8>,
+    /// The place before it; the first one's is itself.
+    before: u32,
+    /// Best first, with the bytes that the rest takes with each.
+    ways: Vec<(u64, ExprId)>,
+}
+
+/// A lexeme to go on with: the one that makes the shortest text comes first, then the one furthest on.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    /// Of the whole text, at least.
+    bytes: u64,
+    /// The greatest ones first.
+    left: u64,
+    place: u32,
+    way: u32,
+    /// Whether its shortest text has been tried in vain, as that of a key which the object has already.
+    tried: bool,
+}
+
 impl Run<'_> {
+    /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack tells too little where the elements of an array
+    /// count, so the way that looks shortest need not lead to an end.
     fn complete(&mut self, mut costs: Costs, start: SetId, max_bytes: u64) -> Result<Completion, EngineError> {
-        let mut text = Vec::new();
         let mut lexemes: FxHashMap<ExprId, Option<Vec<u8>>> = FxHashMap::default();
-        let mut configuration = start;
-        while !self.stacks.has_bottom(configuration) {
-            let (least, ways) = self.ways(&mut costs, &mut lexemes, configuration)?;
-            if least == NEVER {
-                return Ok(Completion::Never);
+        let mut places: Vec<Reached> = Vec::new();
+        let mut seen: FxHashSet<SetId> = FxHashSet::default();
+        let mut queue: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
+        let mut reached = Some((start, Vec::new(), 0));
+        loop {
+            if let Some((configuration, text, before)) = reached.take() {
+                let place = places.len() as u32;
+                let bytes = places.get(before as usize).map_or(0, |place| place.bytes) + text.len() as u64;
+                let ways = match self.stacks.has_bottom(configuration) {
+                    true => Vec::new(),
+                    false => self.ways(&mut costs, &mut lexemes, configuration)?,
+                };
+                places.push(Reached { configuration, bytes, text, before, ways });
+                if self.stacks.has_bottom(configuration) {
+                    return Ok(Completion::Text(text_of(&places, place)));
+                }
+                let ways = (0..).zip(&places[place as usize].ways);
+                queue.extend(ways.map(|(way, &(cost, _))| {
+                    let (bytes, left) = (bytes.saturating_add(cost), u64::MAX - bytes);
+                    Reverse(Next { bytes, left, place, way, tried: false })
+                }));
             }
-            let least = least.saturating_add(text.len() as u64);
-            if least > max_bytes {
-                return Ok(Completion::TooLong(least));
+            let Some(Reverse(next)) = queue.pop() else { return Ok(Completion::Never) };
+            if next.bytes > max_bytes {
+                return Ok(Completion::TooLong(next.bytes));
             }
-            let Some((lexeme, next)) = self.take(&ways, &lexemes, configuration)? else { return Ok(Completion::Never) };
-            text.extend(lexeme);
-            configuration = next;
+            if places.len() > MAX_STEPS {
+                return Err(EngineError::CompletionTooCostly(MAX_STEPS));
+            }
+            let place = &places[next.place as usize];
+            let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);
+            let found = match next.tried {
+                true => self.other_text(configuration, lexeme)?,
+                false => match &lexemes[&lexeme] {
+                    None => None,
+                    Some(text) => match self.run(configuration, text)? {
+                        SetId::EMPTY => {
+                            queue.push(Reverse(Next { bytes: next.bytes + 1, tried: true, ..next }));
+                            None
+                        }
+                        behind => Some((behind, text.clone())),
+                    },
+                },
+            };
+            let found = found.filter(|&(behind, _)| seen.insert(behind));
+            reached = found.map(|(behind, text)| (behind, text, next.place));
         }
-        Ok(Completion::Text(text))
     }
 
-    /// The lexemes with which the text may go on, best first, and the bytes that the rest takes with the best.
+    /// The lexemes with which the text may go on, best first, and the bytes that the rest takes with each, at least.
     fn ways(
         &mut self,
         costs: &mut Costs,
         lexemes: &mut FxHashMap<ExprId, Option<Vec<u8>>>,
         configuration: SetId,
-    ) -> Result<(u64, Vec<ExprId>), EngineError> {
+    ) -> Result<Vec<(u64, ExprId)>, EngineError> {
         let mut best: FxHashMap<ExprId, u64> = FxHashMap::default();
         // Only what waits is looked at: which keys an object has shows when the text is read.
         self.recording = false;
@@ -114,44 +176,38 @@ impl Run<'_> {
             .map(|(&lexeme, &cost)| (cost, lexemes[&lexeme].as_deref().unwrap_or_default(), lexeme))
             .collect();
         ways.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
-        ways.retain(|&(cost, ..)| cost != NEVER);
-        let least = ways.first().map_or(NEVER, |&(cost, ..)| cost);
-        Ok((least, ways.into_iter().map(|(_, _, lexeme)| lexeme).collect()))
+        Ok(ways.into_iter().filter(|&(cost, ..)| cost != NEVER).map(|(cost, _, lexeme)| (cost, lexeme)).collect())
     }
 
-    /// The first text of these lexemes that can really be read, and the configuration behind it.
-    fn take(
-        &mut self,
-        ways: &[ExprId],
-        lexemes: &FxHashMap<ExprId, Option<Vec<u8>>>,
-        configuration: SetId,
-    ) -> Result<Option<(Vec<u8>, SetId)>, EngineError> {
-        for lexeme in ways {
-            if let Some(Some(text)) = lexemes.get(lexeme) {
-                let next = self.run(configuration, text)?;
-                if next != SetId::EMPTY {
-                    return Ok(Some((text.clone(), next)));
-                }
-            }
-        }
-        // A key that the object has already: others are found by going through equal places more often.
+    /// A text of a lexeme that can really be read, and the configuration behind it, where the shortest one cannot: the key is
+    /// one that the object has already. Others are found by going through equal places more often.
+    fn other_text(&mut self, configuration: SetId, lexeme: ExprId) -> Result<Option<(SetId, Vec<u8>)>, EngineError> {
         let mut visits = 2;
         while visits <= MAX_TEXTS {
-            for &lexeme in ways {
-                let mut texts = Shortest::new(self.lexicon.deriver(), lexeme, visits, MAX_STEPS);
-                for _ in 0..visits {
-                    let text = match texts.next(self.lexicon.deriver()) {
-                        Err(LimitExceeded::Search(_)) | Ok(None) => break,
-                        text => text?.unwrap_or_default(),
-                    };
-                    let next = self.run(configuration, &text)?;
-                    if next != SetId::EMPTY {
-                        return Ok(Some((text, next)));
-                    }
+            let mut texts = Shortest::new(self.lexicon.deriver(), lexeme, visits, MAX_STEPS);
+            for _ in 0..visits {
+                let text = match texts.next(self.lexicon.deriver()) {
+                    Err(LimitExceeded::Search(_)) | Ok(None) => break,
+                    text => text?.unwrap_or_default(),
+                };
+                let next = self.run(configuration, &text)?;
+                if next != SetId::EMPTY {
+                    return Ok(Some((next, text)));
                 }
             }
             visits *= 4;
         }
         Ok(None)
     }
+}
+
+/// The text that leads to a place.
+fn text_of(places: &[Reached], mut at: u32) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    while at != 0 {
+        parts.push(&places[at as usize].text);
+        at = places[at as usize].before;
+    }
+    parts.reverse();
+    parts.concat()
 }

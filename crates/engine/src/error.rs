@@ -73,6 +73,12 @@ pub enum EngineError {
     /// Finding the captures takes too long.
     #[error("finding the captures of this text took more than {0} steps; capture less, or a smaller part")]
     CapturesTooCostly(usize),
+    /// Finding a completion takes too long.
+    #[error(
+        "finding the shortest completion of this text took more than {0} steps; write more of the text, or require fewer \
+         elements"
+    )]
+    CompletionTooCostly(usize),
     /// One operation of a matcher takes too long.
     #[error(
         "one step looked at more than {0} entries of stacks; the grammar is too ambiguous for this text, so write what can \

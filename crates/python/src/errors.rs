@@ -52,6 +52,7 @@ pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
             | EngineError::StacksFull(_)
             | EngineError::StacksTooCostly(_)
             | EngineError::CapturesTooCostly(_)
+            | EngineError::CompletionTooCostly(_)
             | EngineError::UniqueTooCostly(_)
             | EngineError::KeysTooCostly(_)
             | EngineError::TooManyWays(_),
