@@ -10,7 +10,7 @@ from engine_api import CompileError, TokenizerBundle
 from engine_api import Engine as Base
 
 import stencilm
-from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 
 class Engine(Base):
@@ -32,7 +32,7 @@ class Engine(Base):
 
     def compile(self, schema: str) -> None:
         try:
-            self._compiled = self._compiler.compile(Grammar.from_json_schema(schema))
+            self._compiled = self._compiler.compile_json_schema(schema)
         except stencilm.StencilError as error:
             raise CompileError(str(error)) from error
 

@@ -158,6 +158,19 @@ def test_regex_masks_equal_the_naive_ones(tokenizer: str, pattern: str, draw: An
 
 
 @pytest.mark.parametrize("tokenizer", FOLDERS)
+@pytest.mark.parametrize("pattern", [r"\S+( \S+){0,9}", r"[^x]+y?", r"(a|[^a]b)*", r"[^日é]*日?"])
+def test_texts_that_may_end_nearly_everywhere(tokenizer: str, pattern: str) -> None:
+    info = tokenizer_info(tokenizer)
+    matcher = GrammarMatcher(GrammarCompiler(info).compile(Grammar.from_regex(pattern)))
+    for text in ("", "zb", "bb"):
+        assert matcher.accept_string(text)
+        mask = _mask(matcher, info)
+        assert np.array_equal(mask, _naive(matcher, info)), text
+        assert len(_allowed(mask)) > 20
+        COMPARED[tokenizer] += info.vocab_size
+
+
+@pytest.mark.parametrize("tokenizer", FOLDERS)
 @pytest.mark.parametrize("schema", SCHEMAS, ids=range(len(SCHEMAS)))
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(draw=st.randoms(use_true_random=False))

@@ -27,6 +27,9 @@ const MANY_LOOPS: usize = 16;
 /// A state is asked for its loops when a walk meets it so often: many are met once or twice.
 const MANY_VISITS: u32 = 32;
 
+/// So often it is looked whether more of its ends would be listed.
+const SOME_VISITS: u32 = 512;
+
 /// More nodes than this are not looked through for leaving tokens.
 pub(crate) const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
 
@@ -159,7 +162,7 @@ impl Lexicon {
         // Where most tokens begin as the lexeme may go on, those are told that leave it.
         let wide = 2 * trie.nodes_behind(*automaton.live_bytes(deriver, from.state)?) > trie.len();
         let mut left = enough;
-        let mut step = |automaton: &mut Dfa, deriver: &mut Deriver, state, byte, node| {
+        let mut step = |ends: &mut Ends, automaton: &mut Dfa, deriver: &mut Deriver, state, byte, node| {
             if left == 0 {
                 return Err(Stopped::Enough);
             }
@@ -179,15 +182,18 @@ impl Lexicon {
                     from.state.0,
                     wide,
                     |state, byte, node| {
-                        let Some(next) = step(automaton, deriver, state, byte, node)? else { return Ok(None) };
+                        let next = step(&mut ends, automaton, deriver, state, byte, node)?;
+                        let Some(next) = next else { return Ok(None) };
                         let place = next as usize;
                         if place >= loops.len() {
                             loops.resize(place + 1, Loops::default());
                         }
                         let known = &mut loops[place];
                         known.visits += 1;
-                        if known.visits == MANY_VISITS {
-                            known.groups = loops_of(automaton, deriver, next).map_err(Stopped::Limit)?;
+                        let full = known.visits % SOME_VISITS == 0 && !known.full && ends.is_full(next);
+                        if known.visits == MANY_VISITS || full {
+                            known.full = full;
+                            known.groups = loops_of(automaton, deriver, next, full).map_err(Stopped::Limit)?;
                         }
                         Ok(Some((next, known.groups)))
                     },
@@ -198,7 +204,7 @@ impl Lexicon {
             Some((parts, mut tokens)) => {
                 let mut states = vec![0; trie.max_depth() + 1];
                 let walked = parts.into_iter().try_for_each(|(nodes, depth)| {
-                    let step = |state, byte, node, _| step(automaton, deriver, state, byte, node);
+                    let step = |state, byte, node, _| step(&mut ends, automaton, deriver, state, byte, node);
                     trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token))
                 });
                 (Inside::Listed(tokens), walked)
@@ -268,17 +274,20 @@ impl Lexicon {
 struct Loops {
     visits: u32,
     groups: u32,
+    /// Whether those are among them with which something matches.
+    full: bool,
 }
 
-/// The groups of characters that lead from a state back to it while nothing has matched.
-fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32) -> Result<u32, LimitExceeded> {
+/// The groups of characters that lead from a state back to it while nothing has matched; where it is `full`, something may
+/// match there.
+fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32, full: bool) -> Result<u32, LimitExceeded> {
     let live = *automaton.live_bytes(deriver, StateId(state))?;
     if live.len() < MANY_LOOPS {
         return Ok(0);
     }
-    loops(state, |state, byte| {
-        let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
-        Ok((next != StateId::DEAD && !accepts).then_some(next.0))
+    loops(state, |from, byte| {
+        let (next, accepts) = automaton.step(deriver, StateId(from), byte)?;
+        Ok((next != StateId::DEAD && (!accepts || (full && next.0 == state))).then_some(next.0))
     })
 }
 
@@ -319,6 +328,11 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
+    /// Whether so much lies below the ends in a state that no more of them are listed.
+    fn is_full(&self, state: u32) -> bool {
+        self.below.get(state as usize).is_some_and(|below| below.is_some_and(|below| below > MAX_BELOW_ENDS))
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, vocabulary: &Tokens, node: usize, state: StateId) {
         let index = state.0 as usize;
