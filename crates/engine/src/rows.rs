@@ -190,7 +190,7 @@ impl Lexicon {
                         }
                         let known = &mut loops[place];
                         known.visits += 1;
-                        let full = known.visits % SOME_VISITS == 0 && !known.full && ends.is_full(next);
+                        let full = known.visits.is_multiple_of(SOME_VISITS) && !known.full && ends.is_full(next);
                         if known.visits == MANY_VISITS || full {
                             known.full = full;
                             known.groups = loops_of(automaton, deriver, next, full).map_err(Stopped::Limit)?;
