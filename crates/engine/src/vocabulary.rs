@@ -82,9 +82,15 @@ impl Vocabulary {
         let known = lexicons.iter().position(|(known, _)| *known == limits).map(|position| lexicons.remove(position).1);
         let fits =
             |lexicon: &Arc<Mutex<Lexicon>>| lexicon.try_lock().map_or(true, |mut one| !one.has_outgrown(limits.bytes));
-        let lexicon = known.filter(fits).unwrap_or_else(|| self.new_lexicon(limits));
+        let (lexicon, outgrown) = match known {
+            Some(known) if fits(&known) => (known, None),
+            outgrown => (self.new_lexicon(limits), outgrown),
+        };
         lexicons.insert(0, (limits, lexicon.clone()));
-        lexicons.truncate(MAX_LEXICONS);
+        let kept = lexicons.len().min(MAX_LEXICONS);
+        let unused = lexicons.split_off(kept);
+        drop(lexicons);
+        unused.into_iter().map(|(_, lexicon)| lexicon).chain(outgrown).for_each(let_go);
         lexicon
     }
 
@@ -124,5 +130,13 @@ impl Deref for Vocabulary {
 
     fn deref(&self) -> &Tokens {
         &self.tokens
+    }
+}
+
+/// Drops a lexicon. To take a full one apart takes up to half a second, which no compilation should wait for.
+fn let_go(lexicon: Arc<Mutex<Lexicon>>) {
+    if Arc::strong_count(&lexicon) == 1 {
+        // Where no thread can be had, it is dropped with the closure.
+        let _ = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(move || drop(lexicon));
     }
 }
