@@ -37,6 +37,7 @@ TEXT = st.one_of(
 @example(before=b"", data=b"\n\n0", after=b"", cut=2)
 @example(before=b"", data=b"  the", after=b"", cut=2)
 @example(before=b"", data=b'  ":', after=b"", cut=2)
+@example(before=b"  ", data=b"he", after=b"", cut=2)
 def test_the_whole_text_begins_with_the_tokens(
     name: str, before: bytes, data: bytes, after: bytes, cut: int
 ) -> None:

@@ -118,6 +118,11 @@ class JointTokenizer:
                         seen.add(earlier)
                         places.append((earlier, None))
                 continue
+            if start == 0 and shared and spanning is not None:
+                # Behind blanks that are what they are only because something else follows, too.
+                if behind.can_go_on(0, [], spanning):
+                    shared = []
+                continue
             for found in behind.cases(start):
                 if shared is None:
                     shared = found
