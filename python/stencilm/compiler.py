@@ -244,9 +244,9 @@ class GrammarCompiler:
 
     def _compile_source(self, source: Source) -> CompiledGrammar:
         if self._cache is None:
-            return self._compiled(Grammar(source, source.build(self._limits)))
+            return self._compiled(Grammar.from_source(source, self._limits))
         return self._cache.get(
-            source, lambda: self._compiled(Grammar(source, source.build(self._limits)))
+            source, lambda: self._compiled(Grammar.from_source(source, self._limits))
         )
 
     def _compiled(self, grammar: Grammar) -> CompiledGrammar:

@@ -72,7 +72,7 @@ struct Reached {
 struct Next {
     /// Of the whole text, at least.
     bytes: u64,
-    /// The greatest ones first.
+    /// The less the further on its place is: `u64::MAX` without the bytes that lead there.
     left: u64,
     place: u32,
     way: u32,

@@ -118,12 +118,9 @@ class JointTokenizer:
                         seen.add(earlier)
                         places.append((earlier, None))
                 continue
-            if start == 0 and shared and spanning is not None:
-                # Behind blanks that are what they are only because something else follows, too.
-                if behind.can_go_on(0, [], spanning):
-                    shared = []
-                continue
-            for found in behind.cases(start):
+            # Before the first byte stands nothing, also behind blanks that are tokens of their own
+            # only because something follows.
+            for found in behind.cases(start) or ([[]] if start == 0 and shared else []):
                 if shared is None:
                     shared = found
                 common = _common(shared, found)
