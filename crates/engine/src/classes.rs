@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
-use crate::exits::{Exits, Suffixes};
+use crate::exits::{Exits, Leaving, Suffixes};
 use crate::row::Row;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
@@ -249,7 +249,7 @@ impl ClassRuns {
             tokenset::set(inside.words_mut(), token);
         }
         let exits = Exits::through(&[0], ending.suffixes.clone(), ends.iter().copied());
-        Row::of_set(inside, Some(Arc::new(vec![exits])), Box::default()).with_ends(ends)
+        Row::of_set(inside, Some(Arc::new(vec![Leaving::by_ways(exits)])), Box::default()).with_ends(ends)
     }
 
     /// Bytes of memory held, about.

@@ -3,9 +3,14 @@
 //! A **way** is a place within a token, as a node of the trie, and the token: it leaves with what it spells behind that
 //! place. Nearly all lexemes that many tokens leave end with the same byte, the quote of a JSON string. So the ways
 //! behind a byte are sorted once for a vocabulary, and the exits of a row are a set of them.
+//!
+//! Other lexemes, as a number, end nearly anywhere, and what comes behind them begins with few bytes, with which few
+//! tokens go on, often none. So only the places are kept of them, until the ways are asked for.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use stencilm_regex::ByteSet;
 
 use crate::json_text;
 use crate::tokens::Tokens;
@@ -40,10 +45,7 @@ impl Suffixes {
             starting.push((node, leaving.len() as u32));
             let depth = trie.depth(node as usize);
             let mut below = trie.entries_below(node as usize);
-            let way = &spelled(below.clone().next().expect("every node leads to a token"))[..depth];
-            if way.contains(&b'\\') {
-                escaped.push((node, json_text::value_of(&[b"\"", way].concat()).into()));
-            }
+            escaped.extend(self::escaped(vocabulary, node));
             if trie.entry_at(node as usize).is_some() {
                 below.next();
             }
@@ -90,6 +92,103 @@ impl Suffixes {
     pub fn memory_bytes(&self) -> usize {
         let numbers = self.starts.len() * 4 + (self.ways.len() + self.nodes.len()) * 8;
         self.trie.memory_bytes() + numbers + self.escaped.len() * 48
+    }
+}
+
+/// A node with the value of what a JSON string gains on the way there; `None` where no backslash is on it.
+fn escaped(vocabulary: &Tokens, node: u32) -> Option<EscapedEnd> {
+    let trie = vocabulary.trie();
+    let example = trie.entries_below(node as usize).next().expect("every node leads to a token");
+    let spelled = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
+    let way = &spelled[..trie.depth(node as usize)];
+    way.contains(&b'\\').then(|| (node, json_text::value_of(&[b"\"", way].concat()).into()))
+}
+
+/// The exits of a row where the same residuals have matched: the places at first, and the ways when they are asked for.
+#[derive(Clone)]
+pub struct Leaving {
+    /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
+    pub residuals: Box<[u32]>,
+    /// The nodes at which they matched, ascending; none where the ways are known.
+    nodes: Box<[u32]>,
+    /// The bytes with which tokens go on behind those nodes.
+    first: ByteSet,
+    exits: OnceLock<Exits>,
+}
+
+impl Leaving {
+    /// The exits through these nodes, which come ascending.
+    pub fn through(vocabulary: &Tokens, residuals: &[u32], nodes: impl Iterator<Item = u32>) -> Leaving {
+        let trie = vocabulary.trie();
+        let nodes: Box<[u32]> = nodes.collect();
+        let mut first = ByteSet::EMPTY;
+        for &node in &nodes {
+            trie.child_nodes(node as usize).for_each(|child| first.insert(trie.byte(child)));
+        }
+        Leaving { residuals: residuals.into(), nodes, first, exits: OnceLock::new() }
+    }
+
+    /// Those whose ways are known.
+    pub fn by_ways(exits: Exits) -> Leaving {
+        Leaving {
+            residuals: exits.residuals.clone(),
+            nodes: Box::default(),
+            first: ByteSet::ALL,
+            exits: OnceLock::from(exits),
+        }
+    }
+
+    /// The exits but for those through some nodes, which are sorted.
+    pub fn without(&self, nodes: &[u32]) -> Leaving {
+        match self.exits.get() {
+            Some(exits) => Leaving::by_ways(exits.without(nodes)),
+            None => Leaving {
+                nodes: self.nodes.iter().copied().filter(|node| nodes.binary_search(node).is_err()).collect(),
+                ..self.clone()
+            },
+        }
+    }
+
+    /// Whether no token leaves here.
+    pub fn is_empty(&self) -> bool {
+        self.exits.get().map_or(self.first.is_empty(), Exits::is_empty)
+    }
+
+    /// The nodes with which tokens go on that leave with one of these bytes; `None` where they are more than `most`, or
+    /// the ways are known.
+    pub fn next_nodes(&self, trie: &Trie, bytes: ByteSet, most: usize) -> Option<Vec<u32>> {
+        if self.exits.get().is_some() {
+            return None;
+        }
+        if self.first.intersect(&bytes).is_empty() {
+            return Some(Vec::new());
+        }
+        let next = self.nodes.iter().flat_map(|&node| trie.child_nodes(node as usize));
+        let next = next.filter(|&child| bytes.contains(trie.byte(child))).map(|child| child as u32);
+        let found: Vec<u32> = next.take(most + 1).collect();
+        (found.len() <= most).then_some(found)
+    }
+
+    /// The ways, found when they are first asked for.
+    pub fn exits(&self, vocabulary: &Tokens) -> &Exits {
+        self.exits.get_or_init(|| {
+            let suffixes = Suffixes::behind(vocabulary, self.nodes.iter().copied());
+            Exits::through_all(&self.residuals, suffixes)
+        })
+    }
+
+    /// Those of the ends of a row, which are sorted, before which a backslash is.
+    pub fn escaped(&self, vocabulary: &Tokens, ends: &[u32]) -> Vec<EscapedEnd> {
+        let here = |node: &u32| ends.binary_search(node).is_ok();
+        match self.exits.get() {
+            Some(exits) => exits.suffixes.escaped.iter().filter(|(node, _)| here(node)).cloned().collect(),
+            None => self.nodes.iter().filter(|node| here(node)).filter_map(|&node| escaped(vocabulary, node)).collect(),
+        }
+    }
+
+    /// Bytes of memory held, about, without what is shared.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Leaving>() + self.nodes.len() * 4 + self.exits.get().map_or(0, Exits::memory_bytes)
     }
 }
 
@@ -161,11 +260,6 @@ impl Exits {
     /// The tokens that leave with a suffix.
     pub fn tokens(&self, suffix: u32) -> impl Iterator<Item = u32> + '_ {
         self.all_ways(suffix).iter().filter(|&&(way, _)| self.has_way(way)).map(|&(_, token)| token)
-    }
-
-    /// Those of some ends, which are sorted, before which a backslash is.
-    pub fn escaped<'e>(&'e self, ends: &'e [u32]) -> impl Iterator<Item = EscapedEnd> + 'e {
-        self.suffixes.escaped.iter().filter(|(node, _)| ends.binary_search(node).is_ok()).cloned()
     }
 
     /// Bytes of memory held, about, without what is shared.

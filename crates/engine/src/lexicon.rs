@@ -46,7 +46,7 @@ pub struct Lexicon {
     pub(crate) relaxation: Relaxation,
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
     /// The ways behind a byte, where they are not too many.
-    ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
+    pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
     measured: (usize, usize),
     limits: Limits,

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::StateId;
+use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
@@ -24,6 +24,9 @@ use crate::stacks::{Entry, NIL, SetId};
 use crate::tokens::Tokens;
 use crate::tokenset;
 use crate::walk::Walk;
+
+/// With so many places at which tokens leave a lexeme they are read one by one, with more by their suffixes.
+const FEW_NEXT_NODES: usize = 256;
 
 /// How a mask was made: a row, and the tokens in which it differs.
 pub(crate) struct Finished {
@@ -247,16 +250,44 @@ impl Run<'_> {
             }
             // Of the key that ends here more is known elsewhere.
             let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
-            Walk::new(self).over(exits.suffixes(), &threads, doubt, |suffix, doubt| {
-                for token in exits.tokens(suffix) {
-                    if !taken.contains(&token) {
-                        draft.allow(token);
-                        draft.note(token, doubt, false);
-                    }
+            let vocabulary = draft.vocabulary;
+            let mut leaves = |token, doubt| {
+                if !taken.contains(&token) {
+                    draft.allow(token);
+                    draft.note(token, doubt, false);
                 }
+            };
+            let mut first = ByteSet::EMPTY;
+            for &thread in &threads {
+                first = first.union(&self.first_bytes(thread)?);
+            }
+            let trie = vocabulary.trie();
+            if let Some(nodes) = exits.next_nodes(trie, first, FEW_NEXT_NODES)
+                && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
+            {
+                continue;
+            }
+            let before = exits.memory_bytes();
+            let known = exits.exits(vocabulary);
+            self.lexicon.rows_bytes += exits.memory_bytes() - before;
+            Walk::new(self).over(known.suffixes(), &threads, doubt, |suffix, doubt| {
+                known.tokens(suffix).for_each(|token| leaves(token, doubt));
             })?;
         }
         Ok(())
+    }
+
+    /// The bytes with which a thread goes on, perhaps some more.
+    fn first_bytes(&mut self, thread: Entry) -> Result<ByteSet, EngineError> {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
+            return Ok(ByteSet::EMPTY);
+        }
+        let fork = self.machine.fork(ForkId(thread.head));
+        if thread.state & IN_BLANKS == 0 {
+            return Ok(fork.live_bytes(self.lexicon, thread.state)?);
+        }
+        let behind = fork.live_bytes(self.lexicon, StateId::START.0)?;
+        Ok(fork.blanks.map_or(behind, |blanks| behind.union(&blanks.set)))
     }
 
     /// Adds the tokens of one narrow thread that reads a free key.
@@ -389,7 +420,7 @@ impl Run<'_> {
                 }
                 continue;
             };
-            for (node, gained) in &row.escaped_ends {
+            for (node, gained) in row.escaped_ends(vocabulary) {
                 if repeats(&[body, gained].concat()) {
                     tokens.extend(trie.entries_below(*node as usize).map(Doubtful::begun_key));
                 }

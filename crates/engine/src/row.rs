@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use stencilm_regex::Tag;
 
-use crate::exits::{EscapedEnd, Exits};
+use crate::exits::{EscapedEnd, Exits, Leaving};
+use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
 
 /// The tokens of a row are listed where they are no more than these.
@@ -27,14 +28,14 @@ pub struct Row {
     pub listed: Option<Box<[u32]>>,
     /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
     /// keep, whatever has matched.
-    pub exits: Option<Arc<Vec<Exits>>>,
+    pub exits: Option<Arc<Vec<Leaving>>>,
     /// The sets of residuals that match together somewhere and whose exits are too many to keep.
     pub unkept: Box<[Box<[u32]>]>,
     /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
     /// exits are not kept.
     pub ends: Vec<u32>,
-    /// Those of them before which a backslash is.
-    pub escaped_ends: Vec<EscapedEnd>,
+    /// See [`Row::escaped_ends`].
+    escaped: OnceLock<Box<[EscapedEnd]>>,
     /// See [`crate::patch::NamedRows`].
     pub number: OnceLock<u32>,
 }
@@ -49,14 +50,14 @@ pub struct RowHere {
 
 impl Row {
     pub fn memory_bytes(&self) -> usize {
-        let exits: usize = self.exits.iter().flat_map(|exits| exits.iter()).map(Exits::memory_bytes).sum();
-        let ends = self.ends.len() * 4 + self.escaped_ends.len() * 24;
+        let exits: usize = self.exits.iter().flat_map(|exits| exits.iter()).map(Leaving::memory_bytes).sum();
+        let ends = self.ends.len() * 4;
         let inside = self.inside.as_ref().map_or(0, |inside| inside.words().len() * 4);
         inside + self.listed.as_ref().map_or(0, |listed| listed.len() * 4) + exits + ends
     }
 
     /// A row of a set of tokens, without its ends.
-    pub fn of_set(inside: TokenSet, exits: Option<Arc<Vec<Exits>>>, unkept: Box<[Box<[u32]>]>) -> Row {
+    pub fn of_set(inside: TokenSet, exits: Option<Arc<Vec<Leaving>>>, unkept: Box<[Box<[u32]>]>) -> Row {
         let count = inside.len();
         let listed = (count <= MAX_LISTED).then(|| inside.iter().collect());
         let inside = Some(inside);
@@ -67,7 +68,7 @@ impl Row {
             exits,
             unkept,
             ends: Vec::new(),
-            escaped_ends: Vec::new(),
+            escaped: OnceLock::new(),
             number: OnceLock::new(),
         }
     }
@@ -76,7 +77,7 @@ impl Row {
     pub fn of_tokens(
         vocab_size: usize,
         tokens: Vec<u32>,
-        exits: Option<Arc<Vec<Exits>>>,
+        exits: Option<Arc<Vec<Leaving>>>,
         unkept: Box<[Box<[u32]>]>,
     ) -> Row {
         let count = tokens.len();
@@ -93,7 +94,7 @@ impl Row {
             exits,
             unkept,
             ends: Vec::new(),
-            escaped_ends: Vec::new(),
+            escaped: OnceLock::new(),
             number: OnceLock::new(),
         }
     }
@@ -105,11 +106,18 @@ impl Row {
 
     /// The row with these ends, which are sorted.
     pub fn with_ends(self, ends: Vec<u32>) -> Row {
-        let exits = self.exits.iter().flat_map(|exits| exits.iter());
-        let mut escaped_ends: Vec<EscapedEnd> = exits.flat_map(|exits| exits.escaped(&ends)).collect();
-        escaped_ends.sort_unstable_by_key(|&(node, _)| node);
-        escaped_ends.dedup_by_key(|&mut (node, _)| node);
-        Row { ends, escaped_ends, ..self }
+        Row { ends, ..self }
+    }
+
+    /// The ends before which a backslash is.
+    pub fn escaped_ends(&self, vocabulary: &Tokens) -> &[EscapedEnd] {
+        self.escaped.get_or_init(|| {
+            let exits = self.exits.iter().flat_map(|exits| exits.iter());
+            let mut escaped: Vec<EscapedEnd> = exits.flat_map(|exits| exits.escaped(vocabulary, &self.ends)).collect();
+            escaped.sort_unstable_by_key(|&(node, _)| node);
+            escaped.dedup_by_key(|&mut (node, _)| node);
+            escaped.into()
+        })
     }
 
     pub fn to_set(&self, vocab_size: usize) -> TokenSet {
@@ -128,9 +136,10 @@ impl Row {
     }
 
     /// The exits, where all tokens leave after the same residuals.
-    pub fn only_exits(&self) -> Option<&Exits> {
+    pub fn only_exits(&self, vocabulary: &Tokens) -> Option<&Exits> {
         let mut exits = self.exits.iter().flat_map(|exits| exits.iter()).filter(|exits| !exits.is_empty());
-        exits.next().filter(|_| exits.next().is_none())
+        let only = exits.next().filter(|_| exits.next().is_none())?;
+        Some(only.exits(vocabulary))
     }
 
     /// Makes a mask of the tokens inside the lexeme.

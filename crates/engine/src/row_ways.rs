@@ -20,9 +20,8 @@ impl Lexicon {
     /// with a greatest count nearly the same without.
     pub(crate) fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
         let exprs = &mut self.deriver.exprs;
-        let relaxed = self.relaxation.apply(exprs, residual);
-        if relaxed != residual {
-            return Some(relaxed);
+        if (MIN_AGREEMENT..u32::MAX).contains(&exprs.agreement(residual)) {
+            return Some(self.relaxation.apply(exprs, residual));
         }
         let Expr::And(parts) = exprs.get(residual) else { return None };
         let kept: Vec<ExprId> =
@@ -166,18 +165,13 @@ impl Lexicon {
     }
 
     /// The row of a residual from that of a larger language: both are walked together, and no further than they may
-    /// differ. `None` where the larger one keeps no exits, or nothing is gained.
+    /// differ. `None` where the larger one matches nothing.
     pub(crate) fn row_near(
         &mut self,
         vocabulary: &Tokens,
-        residual: ExprId,
         from: Start,
         base: ExprId,
     ) -> Result<Option<Row>, LimitExceeded> {
-        let agreement = self.relaxation.agreement(&self.deriver.exprs, residual);
-        if agreement < MIN_AGREEMENT && self.relaxation.apply(&mut self.deriver.exprs, residual) == base {
-            return Ok(None);
-        }
         let (own, whole) = (from.dfa, self.dfa(&[base])?);
         if self.dfas[whole.0 as usize].is_dead_at_start() {
             return Ok(None);
@@ -246,7 +240,7 @@ impl Lexicon {
             return u32::MAX;
         }
         match self.relaxation.apply(&mut self.deriver.exprs, residual) == larger {
-            true => self.relaxation.agreement(&self.deriver.exprs, residual),
+            true => self.deriver.exprs.agreement(residual),
             false => 0,
         }
     }

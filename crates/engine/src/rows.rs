@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, Deriver, Dfa, ExprId, LimitExceeded, StateId, Tag};
 
-use crate::exits::{Exits, Suffixes};
+use crate::exits::{Exits, Leaving};
 use crate::lexicon::{DfaId, Lexicon, RowKey};
 use crate::row::{Row, RowHere};
 use crate::tokens::Tokens;
@@ -18,8 +18,11 @@ use crate::trie::{Trie, loops};
 /// where something can follow, a direct walk is cheaper than the suffixes are to store.
 pub(crate) const MAX_EXITS: usize = 40_000;
 
-/// With so many nodes below its ends a row looks for the ways that all rows share.
-const MANY_BELOW_ENDS: usize = 128;
+/// With so many nodes below its ends a row takes the ways that all rows share, where they are known.
+const SOME_BELOW_ENDS: usize = 128;
+
+/// With so many it has them found: sorting the ways behind a byte takes as long as some hundred small rows.
+const MANY_BELOW_ENDS: usize = 4_096;
 
 /// A state with fewer bytes that lead on is not asked which of them lead back to it.
 const MANY_LOOPS: usize = 16;
@@ -72,7 +75,7 @@ impl Lexicon {
             return Ok(row);
         }
         if let Some(base) = base
-            && let Some(row) = self.row_near(vocabulary, residual, from, base)?
+            && let Some(row) = self.row_near(vocabulary, from, base)?
         {
             return Ok(row);
         }
@@ -222,7 +225,9 @@ impl Lexicon {
         let Ends { nodes: mut ends, below } = ends;
         ends.sort_unstable_by_key(|&(node, _)| node);
         let total: usize = below.iter().flatten().sum();
-        let byte = only_byte_before(vocabulary.trie(), &ends).filter(|_| total >= MANY_BELOW_ENDS);
+        let byte = only_byte_before(vocabulary.trie(), &ends);
+        let byte =
+            byte.filter(|byte| total >= MANY_BELOW_ENDS || (total >= SOME_BELOW_ENDS && self.ways.contains_key(byte)));
         let shared = byte.and_then(|byte| self.ways_behind(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
@@ -255,8 +260,8 @@ impl Lexicon {
             }
             let nodes = nodes[group].iter().copied();
             kept.push(match &shared {
-                Some(shared) => Exits::through(&residuals, shared.clone(), nodes),
-                None => Exits::through_all(&residuals, Suffixes::behind(vocabulary, nodes)),
+                Some(shared) => Leaving::by_ways(Exits::through(&residuals, shared.clone(), nodes)),
+                None => Leaving::through(vocabulary, &residuals, nodes),
             });
         }
         let all = unkept.is_empty();

@@ -272,6 +272,13 @@ impl Trie {
         (node + 1, node + self.nodes[node].size as usize)
     }
 
+    /// The children of a node, ascending.
+    pub fn child_nodes(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let (first, end) = self.children(node);
+        let child = move |node: usize| (node < end).then_some(node);
+        std::iter::successors(child(first), move |&node| child(node + self.size(node)))
+    }
+
     /// How many nodes lie below this node, itself included.
     #[inline]
     pub fn size(&self, node: usize) -> usize {

@@ -134,6 +134,29 @@ impl<'r, 'a> Walk<'r, 'a> {
         if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, doubt, reached) }
     }
 
+    /// As [`Walk::over`], of the strings behind the nodes above some nodes; their entries are told. Whether it was done: not
+    /// where the ways are too many.
+    pub fn below(
+        &mut self,
+        trie: &Trie,
+        nodes: &[u32],
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        for &thread in threads {
+            if nodes.is_empty() || thread == Entry::BOTTOM || offers_tokens(thread) {
+                continue;
+            }
+            let spot = self.spot(thread, doubt);
+            self.jobs.extend(nodes.iter().map(|&node| {
+                let node = node as usize;
+                Job { nodes: (node, node + trie.size(node)), depth: trie.depth(node) - 1, spot }
+            }));
+        }
+        self.apart(trie, &mut reached)
+    }
+
     /// As [`Walk::over`] the tokens of a vocabulary, but for those that are nothing but blanks before a lexeme.
     pub fn over_tokens(
         &mut self,

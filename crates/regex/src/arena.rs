@@ -18,6 +18,10 @@ pub(crate) struct Facts {
     pub(crate) nullable: bool,
     pub(crate) has_boolean: bool,
     pub(crate) shortest: u32,
+    /// See [`crate::ExprSet::greatest_count`].
+    pub(crate) greatest_count: u32,
+    /// See [`crate::ExprSet::agreement`].
+    pub(crate) agreement: u32,
 }
 
 #[derive(Clone, Default)]
@@ -204,6 +208,24 @@ impl Arena {
             Expr::Repeat { body, min, .. } => facts(body).shortest.saturating_mul(*min),
             Expr::Number(number) => number.shortest(),
         };
-        Facts { nullable, has_boolean, shortest }
+        let greatest_count = match expr {
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => 0,
+            Expr::Concat { head, tail } => facts(head).greatest_count.max(facts(tail).greatest_count),
+            Expr::Or(parts) => parts.iter().map(|part| facts(part).greatest_count).max().unwrap_or(0),
+            Expr::Repeat { body, min, max } => facts(body).greatest_count.max(*min).max(max.unwrap_or(0)),
+        };
+        let agreement = match expr {
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => u32::MAX,
+            Expr::Concat { head, tail } => {
+                let (head, tail) = (facts(head), facts(tail));
+                head.agreement.min(tail.agreement.saturating_add(head.shortest))
+            }
+            Expr::Or(parts) => parts.iter().map(|part| facts(part).agreement).min().unwrap_or(u32::MAX),
+            Expr::Repeat { body, max: None | Some(0 | 1), .. } => facts(body).agreement,
+            Expr::Repeat { body, max: Some(max), .. } => {
+                facts(body).agreement.min(facts(body).shortest.saturating_mul(*max))
+            }
+        };
+        Facts { nullable, has_boolean, shortest, greatest_count, agreement }
     }
 }

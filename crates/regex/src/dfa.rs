@@ -304,12 +304,16 @@ fn byte_classes(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
     let mut class_of = [0u8; 256];
     let mut count: u16 = 1;
     let mut seen_sets: rustc_hash::FxHashSet<ByteSet> = rustc_hash::FxHashSet::default();
-    let mut seen = rustc_hash::FxHashSet::default();
+    // Parts have smaller numbers than the whole: a bit for each is less than a set of those that are met.
+    let most = roots.iter().map(|root| root.index()).max().unwrap_or(0);
+    let mut seen = vec![0u64; most / 64 + 1];
     let mut work = roots.to_vec();
     while let Some(id) = work.pop() {
-        if !seen.insert(id) {
+        let (word, bit) = (&mut seen[id.index() / 64], 1 << (id.index() % 64));
+        if *word & bit != 0 {
             continue;
         }
+        *word |= bit;
         exprs.for_each_child(id, |child| work.push(child));
         let mut split = |set: &ByteSet| {
             if count == 256 || !seen_sets.insert(*set) {

@@ -106,6 +106,17 @@ impl ExprSet {
         self.arena.facts(id).shortest
     }
 
+    /// The greatest count of any repetition, but for those below an intersection or complement.
+    pub fn greatest_count(&self, id: ExprId) -> u32 {
+        self.arena.facts(id).greatest_count
+    }
+
+    /// So many bytes, at least, an expression and its [relaxed](crate::Relaxation) form read alike: for every string of at
+    /// most that length, both can go on or neither, and both match or neither. `u32::MAX` where they are the same.
+    pub fn agreement(&self, id: ExprId) -> u32 {
+        self.arena.facts(id).agreement
+    }
+
     /// How many expressions the set holds.
     pub fn len(&self) -> usize {
         self.arena.len()

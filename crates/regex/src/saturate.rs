@@ -25,125 +25,78 @@ impl Saturation {
     /// An expression that every string of at most `horizon` bytes, and whether such a string can be completed, cannot
     /// tell from `root`.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
-        let mut work = vec![root];
-        while let Some(&id) = work.last() {
-            if self.done.contains_key(&id) {
-                work.pop();
-                continue;
-            }
-            let before = work.len();
-            if !matches!(exprs.get(id), Expr::And(_) | Expr::Not(_)) {
-                exprs.for_each_child(id, |child| {
-                    if !self.done.contains_key(&child) {
-                        work.push(child);
-                    }
-                });
-            }
-            if work.len() > before {
-                continue;
-            }
-            work.pop();
-            let result = self.rebuild(exprs, id);
-            self.done.insert(id, result);
-        }
-        self.done[&root]
-    }
-
-    fn rebuild(&self, exprs: &mut ExprSet, id: ExprId) -> ExprId {
-        match exprs.get(id).clone() {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => id,
-            Expr::Concat { head, tail } => exprs.concat(self.done[&head], self.done[&tail]),
-            Expr::Or(parts) => {
-                let parts: Vec<ExprId> = parts.iter().map(|part| self.done[part]).collect();
-                exprs.or(&parts)
-            }
-            Expr::Repeat { body, min, max } => {
-                let min = min.min(self.horizon + 1);
-                let max = max.filter(|&max| max <= self.horizon);
-                exprs.repeat(self.done[&body], min, max)
-            }
-        }
+        let horizon = self.horizon;
+        let is_changed = |exprs: &ExprSet, id| exprs.greatest_count(id) > horizon;
+        apply(&mut self.done, exprs, root, is_changed, |exprs, body, min, max, _| {
+            exprs.repeat(body, min.min(horizon + 1), max.filter(|&max| max <= horizon))
+        })
     }
 }
 
-/// Expressions without their greatest counts, and for how many bytes nobody can tell.
+/// Expressions without their greatest counts.
 #[derive(Clone, Default)]
 pub struct Relaxation {
     done: FxHashMap<ExprId, ExprId>,
-    agreement: FxHashMap<ExprId, u32>,
 }
 
 impl Relaxation {
-    /// The expression in which no repetition has a greatest count, except below an intersection or complement.
+    /// The expression in which no repetition has a greatest count, except below an intersection or complement. For how
+    /// many bytes nobody can tell is said by [`ExprSet::agreement`].
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
-        if let Some(&known) = self.done.get(&root) {
-            return known;
-        }
-        for id in unknown_parts(exprs, root, &self.done) {
-            let relaxed = match exprs.get(id).clone() {
-                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => id,
-                Expr::Concat { head, tail } => exprs.concat(self.done[&head], self.done[&tail]),
-                Expr::Or(parts) => {
-                    let parts: Vec<ExprId> = parts.iter().map(|part| self.done[part]).collect();
-                    exprs.or(&parts)
-                }
-                Expr::Repeat { body, max: Some(0 | 1), .. } => {
-                    let optional = exprs.optional(self.done[&body]);
-                    if exprs.is_nullable(id) { optional } else { self.done[&body] }
-                }
-                Expr::Repeat { body, min, .. } => exprs.repeat(self.done[&body], min, None),
-            };
-            self.done.insert(id, relaxed);
-        }
-        self.done[&root]
-    }
-
-    /// So many bytes, at least, an expression and its relaxed form read alike: for every string of at most that length,
-    /// both can go on or neither, and both match or neither. `u32::MAX` where they are the same.
-    pub fn agreement(&mut self, exprs: &ExprSet, root: ExprId) -> u32 {
-        if let Some(&known) = self.agreement.get(&root) {
-            return known;
-        }
-        for id in unknown_parts(exprs, root, &self.agreement) {
-            let agreement = match exprs.get(id) {
-                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => {
-                    u32::MAX
-                }
-                Expr::Concat { head, tail } => {
-                    let behind = self.agreement[tail].saturating_add(exprs.shortest_at_least(*head));
-                    self.agreement[head].min(behind)
-                }
-                Expr::Or(parts) => parts.iter().map(|part| self.agreement[part]).min().unwrap_or(u32::MAX),
-                Expr::Repeat { body, max, .. } => match max {
-                    None | Some(0 | 1) => self.agreement[body],
-                    Some(max) => self.agreement[body].min(exprs.shortest_at_least(*body).saturating_mul(*max)),
-                },
-            };
-            self.agreement.insert(id, agreement);
-        }
-        self.agreement[&root]
+        let is_changed = |exprs: &ExprSet, id| exprs.agreement(id) != u32::MAX;
+        apply(&mut self.done, exprs, root, is_changed, |exprs, body, min, max, nullable| match max {
+            Some(0 | 1) if nullable => exprs.optional(body),
+            Some(0 | 1) => body,
+            _ => exprs.repeat(body, min, None),
+        })
     }
 }
 
-/// The parts of an expression that are not known yet, inner ones first; not those below an intersection or complement.
-fn unknown_parts<T>(exprs: &ExprSet, root: ExprId, known: &FxHashMap<ExprId, T>) -> Vec<ExprId> {
-    let mut found = Vec::new();
-    let mut seen = rustc_hash::FxHashSet::default();
-    let mut work = vec![(root, false)];
-    while let Some((id, finished)) = work.pop() {
-        if finished {
-            found.push(id);
-            continue;
-        }
-        if known.contains_key(&id) || !seen.insert(id) {
-            continue;
-        }
-        work.push((id, true));
-        if !matches!(exprs.get(id), Expr::And(_) | Expr::Not(_)) {
-            exprs.for_each_child(id, |child| work.push((child, false)));
-        }
+/// Rewrites the repetitions of an expression outside of intersections and complements. `is_changed` tells in which parts
+/// there may be something to rewrite; `repeat` gets the body, rewritten, the counts, and whether the repetition may be
+/// empty. What was rewritten is looked up in `done`.
+fn apply(
+    done: &mut FxHashMap<ExprId, ExprId>,
+    exprs: &mut ExprSet,
+    root: ExprId,
+    is_changed: impl Fn(&ExprSet, ExprId) -> bool,
+    repeat: impl Fn(&mut ExprSet, ExprId, u32, Option<u32>, bool) -> ExprId,
+) -> ExprId {
+    if !is_changed(exprs, root) {
+        return root;
     }
-    found
+    let mut work = vec![root];
+    while let Some(&id) = work.last() {
+        if done.contains_key(&id) {
+            work.pop();
+            continue;
+        }
+        let before = work.len();
+        exprs.for_each_child(id, |child| {
+            if is_changed(exprs, child) && !done.contains_key(&child) {
+                work.push(child);
+            }
+        });
+        if work.len() > before {
+            continue;
+        }
+        work.pop();
+        let known = |id: ExprId| done.get(&id).copied().unwrap_or(id);
+        let result = match exprs.get(id).clone() {
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => id,
+            Expr::Concat { head, tail } => exprs.concat(known(head), known(tail)),
+            Expr::Or(parts) => {
+                let parts: Vec<ExprId> = parts.iter().map(|&part| known(part)).collect();
+                exprs.or(&parts)
+            }
+            Expr::Repeat { body, min, max } => {
+                let nullable = exprs.is_nullable(id);
+                repeat(exprs, known(body), min, max, nullable)
+            }
+        };
+        done.insert(id, result);
+    }
+    done[&root]
 }
 
 #[cfg(test)]

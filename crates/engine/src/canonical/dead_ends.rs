@@ -103,7 +103,7 @@ impl Run<'_> {
         let mut within = Vec::new();
         // Where a single thread is read, tokens that leave its lexeme alike are one question.
         let exits = match (&threads[..], &rows[..]) {
-            ([thread], [(row, _)]) if !self.remembers(*thread) => row.only_exits().map(|exits| (row, exits)),
+            ([thread], [(row, _)]) if !self.remembers(*thread) => row.only_exits(vocabulary).map(|exits| (row, exits)),
             _ => None,
         };
         let leaving = exits.map(|(row, exits)| (row, exits, sure.leaving(encoding, places, (row, exits), place)));

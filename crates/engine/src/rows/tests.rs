@@ -22,9 +22,10 @@ fn vocabulary() -> Tokens {
 }
 
 /// A row as what it says: the tokens inside, and those that leave, each with its suffix.
-fn said(row: &Row, vocab_size: usize) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
+fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
     let mut leaving = BTreeSet::new();
     for exits in row.exits.iter().flat_map(|exits| exits.iter()) {
+        let exits = exits.exits(vocabulary);
         let suffixes = exits.suffixes().clone();
         let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
         let Ok(()) = suffixes.walk::<usize, Infallible>(
@@ -47,7 +48,7 @@ fn said(row: &Row, vocab_size: usize) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
             leaving.extend(exits.tokens(suffix).map(|token| (bytes.clone(), token)));
         }
     }
-    (row.to_set(vocab_size), leaving)
+    (row.to_set(vocabulary.vocab_size()), leaving)
 }
 
 fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
@@ -60,7 +61,6 @@ fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
 #[test]
 fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
     let vocabulary = vocabulary();
-    let size = vocabulary.vocab_size();
     let open = [
         r#""pattern": "a1""#,
         r#""pattern": "\\d{4}-a""#,
@@ -98,11 +98,11 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
                 assert!(run.is_some() || open_run.is_some(), "{keywords}: no walk is needed");
             }
             let near = match lexicon.base_of(residual) {
-                Some(base) => lexicon.row_near(&vocabulary, residual, from, base).unwrap(),
+                Some(base) => lexicon.row_near(&vocabulary, from, base).unwrap(),
                 None => None,
             };
             for row in [run, open_run, near].into_iter().flatten() {
-                assert!(said(&row, size) == said(&walked, size), "{keywords} behind {text}");
+                assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
                 let ends = |row: &Row| !row.unkept.is_empty() || row.exits.iter().any(|exits| !exits.is_empty());
                 assert_eq!(ends(&row), ends(&walked), "{keywords} behind {text}");
             }
