@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -129,12 +128,13 @@ class JsonSchemaSource:
             formats,
             on_unsupported,
         )
-        options: JsonSchemaOptions | None = None
-        with suppress(TypeError):  # of an option that is wrong, or that has no hash
+        try:
             options = _known_options(*given)
+        except TypeError:  # of an option that is wrong, or that has no hash
+            options = JsonSchemaOptions(*given)
         return JsonSchemaSource(
             _schema_text(schema, "schema"),
-            options or JsonSchemaOptions(*given),
+            options,
             _document_texts(documents) if documents is not None else (),
         )
 

@@ -11,7 +11,13 @@ mod matcher;
 mod vocabulary;
 mod watch;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+/// Compiling a grammar allocates some thousand small things that live together: an allocator that lays them side by side
+/// costs fewer cache misses.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The Rust core of stencilm. Use the classes of the package `stencilm`, which wrap these.
 #[pymodule]
