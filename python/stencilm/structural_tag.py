@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -349,15 +350,21 @@ class StructuralTag(_Value):
 def _plain(value: Any) -> Any:
     """A value as JSON-ready data; fields that have their default are left out, but `type`."""
     if isinstance(value, BaseModel):
-        fields = type(value).model_fields
+        defaults = _defaults(type(value))
+        # Read past pydantic's descriptors: a tag has thousands of values.
         return {
-            name: _plain(getattr(value, name))
-            for name, field in fields.items()
-            if name == "type" or getattr(value, name) != field.default
+            name: _plain(field)
+            for name, field in value.__dict__.items()
+            if name == "type" or field != defaults[name]
         }
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+@cache
+def _defaults(kind: type[BaseModel]) -> dict[str, Any]:
+    return {name: field.default for name, field in kind.model_fields.items()}
 
 
 def _with_types(value: Any) -> Any:

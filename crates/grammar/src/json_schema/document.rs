@@ -107,6 +107,8 @@ pub(crate) struct Slot<'t> {
     pub(crate) value: Json<'t>,
     /// Where the value starts in the text.
     pub(crate) offset: u32,
+    /// Where it ends.
+    pub(crate) end: u32,
     /// The first id of the values inside; the last is the id itself.
     pub(crate) first: u32,
     /// The container, and which of its entries this is.
@@ -175,6 +177,12 @@ impl<'t> Document<'t> {
         (self.text_of(id), self.slots[id.0 as usize].offset)
     }
 
+    /// The value as it stands in the text that was read.
+    pub(crate) fn spelled<'s>(&self, text: &'s str, id: JsonId) -> &'s str {
+        let slot = &self.slots[id.0 as usize];
+        &text[slot.offset as usize..slot.end as usize]
+    }
+
     /// The ids of everything inside the value, itself last: children before parents.
     pub(crate) fn inside(&self, id: JsonId) -> impl Iterator<Item = JsonId> + use<> {
         (self.slots[id.0 as usize].first..=id.0).map(JsonId)
@@ -194,21 +202,26 @@ impl<'t> Document<'t> {
     /// The same at the end of a text.
     pub(crate) fn write_pointer(&self, id: JsonId, text: &mut String) {
         let start = text.len();
-        let mut steps = Vec::with_capacity(16);
-        let mut at = id;
+        // Most values are no deeper than this.
+        let mut near = [(id, 0); 12];
+        let mut far = Vec::new();
+        let (mut at, mut depth) = (id, 0);
         while let Some(step) = self.slots[at.0 as usize].parent {
-            steps.push(step);
-            at = step.0;
+            match near.get_mut(depth) {
+                Some(place) => *place = step,
+                None => far.push(step),
+            }
+            (at, depth) = (step.0, depth + 1);
         }
-        text.reserve(12 * steps.len() + 1);
+        text.reserve(12 * depth + 1);
         text.push_str(self.roots[self.text_of(id)].1);
         text.push('#');
-        for &(parent, index) in steps.iter().rev() {
+        for &(parent, index) in far.iter().rev().chain(near[..depth.min(near.len())].iter().rev()) {
             text.push('/');
             match self.get(parent) {
                 Json::Object(entries) => {
                     let (key, _) = &entries.list[index as usize];
-                    if key.bytes().any(|byte| byte == b'~' || byte == b'/') {
+                    if key.as_bytes().contains(&b'~') || key.as_bytes().contains(&b'/') {
                         text.push_str(&key.replace('~', "~0").replace('/', "~1"));
                     } else {
                         text.push_str(key);
@@ -252,5 +265,22 @@ fn shorten(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+
+    #[test]
+    fn values_end_where_they_end() {
+        for value in [r#"{"a": ["}", "\"}\\"]}"#, "true", "-1.5e3", r#""x\\""#, "[]", "{}", "[[1], {}]", "[ ]"] {
+            for (before, behind) in [("", ""), ("[", "]"), (" [ ", " ,1]"), ("{\"k\": ", "\n}"), ("[0, {}, ", "]")] {
+                let text = format!("{before}{value}{behind}");
+                let document = parse::parse(&text, &[], text.len()).expect("JSON");
+                let mut spelled = document.inside(document.root()).map(|id| document.spelled(&text, id));
+                assert!(spelled.any(|spelled| spelled == value), "{text}");
+            }
+        }
     }
 }

@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             Json::Object(entries) => entries.values().enumerate().for_each(adopt),
             _ => {}
         }
-        self.slots.push(Slot { value, offset: offset as u32, first, parent: None });
+        self.slots.push(Slot { value, offset: offset as u32, end: self.at as u32, first, parent: None });
         Ok(id)
     }
 

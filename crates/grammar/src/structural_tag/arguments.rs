@@ -277,7 +277,7 @@ impl<'a> Lowering<'a> {
         marked: &'static Marked,
         options: &JsonSchemaOptions,
     ) -> Result<Ways, GrammarError> {
-        let text = schema.map_or("true", |at| super::value_text(self.text, self.document.position(at).1));
+        let text = schema.map_or("true", |at| self.document.spelled(self.text, at));
         let refers = text.contains("\"$ref\"") || text.contains("\"$dynamicRef\"");
         let key = (text, Style::Marked(marked), flags(options), options.max_whitespace);
         if !refers && let Some(known) = self.arguments.get(&key) {
@@ -415,7 +415,7 @@ impl<'a> Lowering<'a> {
         let root: Option<&Entries<'_>> = self.document.entries(value.root);
         for keyword in ["$schema", "$defs", "definitions"] {
             if let Some(&at) = root.and_then(|root| root.get(keyword)) {
-                let text = super::value_text(self.text, self.document.position(at).1);
+                let text = self.document.spelled(self.text, at);
                 schema += &format!(", \"{keyword}\": {text}");
             }
         }

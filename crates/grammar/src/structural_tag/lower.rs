@@ -537,7 +537,7 @@ impl<'a> Lowering<'a> {
         let mut alike: IndexMap<([bool; 3], Option<u32>), Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
             if let Format::Schema { schema, style: Style::Json, options } = &slot.format {
-                let text = super::value_text(self.text, self.document.position(*schema).1);
+                let text = self.document.spelled(self.text, *schema);
                 if !text.contains("\"$") {
                     let key = (text, Style::Json, flags(options), options.max_whitespace);
                     let group = alike.entry((key.2, key.3)).or_default();
@@ -562,7 +562,7 @@ impl<'a> Lowering<'a> {
         if let Some(&known) = self.plain.get(&at) {
             return Ok(known);
         }
-        let text = super::value_text(self.text, self.document.position(at).1);
+        let text = self.document.spelled(self.text, at);
         let key = (text, style, flags(options), options.max_whitespace);
         if let Some(&known) = self.schemas.get(&key) {
             return Ok(known);

@@ -189,7 +189,7 @@ impl<'a> Lowering<'a> {
         if has("array") && says("items") {
             ways.push(self.elements(nested, at, entries)?);
         }
-        let text = super::value_text(self.text, self.document.position(at).1);
+        let text = self.document.spelled(self.text, at);
         let refers = text.contains("\"$ref\"") || text.contains("\"$dynamicRef\"");
         let value = Value { schema: Some(at), text, refers, root: nested.root };
         let is_plain = entries.keys().all(|keyword| ANNOTATIONS.contains(&keyword));
