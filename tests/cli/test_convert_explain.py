@@ -97,6 +97,11 @@ class TestConvert:
         _, ebnf, _ = run("convert", name)
         assert str(Grammar.from_structural_tag(tag)) == str(Grammar.from_ebnf(ebnf))
 
+    def test_a_type_is_a_structural_tag_too(self, run: Run) -> None:
+        code, out, err = run("convert", "--type", "named_types:A", "--to", "structural-tag")
+        assert (code, err) == (0, "")
+        assert str(Grammar.from_structural_tag(out)) == str(Grammar.from_regex("x|y"))
+
     def test_as_json(self, run: Run) -> None:
         code, out, _ = run("convert", "n.regex", "--json")
         assert code == 0
@@ -118,7 +123,6 @@ class TestConvert:
             (["n.json", "--regex", "a"], 2),
             ([], 2),
             (["none.json"], 1),
-            (["--type", "named_types:A", "--to", "structural-tag"], 1),
         ],
     )
     def test_wrong_calls(self, run: Run, arguments: list[str], code: int) -> None:

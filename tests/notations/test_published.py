@@ -134,6 +134,21 @@ def test_python(compiler: GrammarCompiler) -> None:
             reader.parse(outside)
 
 
+def test_masks_of_python(compiler: GrammarCompiler) -> None:
+    """So many threads are alive that masks follow them together."""
+    text = published("python.lark")
+    compiled = compiler.compile_lark(text, start="file_input", grammars=MARKS)
+    info = compiler.tokenizer_info
+    mask = stencilm.allocate_token_bitmask(1, info.vocab_size)
+    for start in ("", "x", "x = (1", "def f(a, *b,", "return a # s"):
+        matcher = GrammarMatcher(compiled)
+        assert matcher.accept_string(start), start
+        matcher.fill_next_token_bitmask(mask)
+        for token in range(info.vocab_size):
+            is_set = bool(int(mask[0][token // 32]) >> token % 32 & 1)
+            assert is_set == matcher.is_allowed(token), (start, info.decoded_vocab[token])
+
+
 def test_what_python_declares_must_be_given() -> None:
     with pytest.raises(stencilm.UnsupportedFeature, match="`_INDENT` is declared"):
         Grammar.from_lark(published("python.lark"), start="file_input")

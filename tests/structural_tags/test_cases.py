@@ -10,13 +10,19 @@ import pytest
 
 import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, StructuralTag, TokenizerInfo
-from stencilm.errors import GrammarSyntaxError, Unsatisfiable, UnsupportedFeature
+from stencilm.errors import (
+    GrammarSyntaxError,
+    LimitExceeded,
+    Unsatisfiable,
+    UnsupportedFeature,
+)
 
 TABLE = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 KINDS = {
     "syntax": GrammarSyntaxError,
     "unsupported": UnsupportedFeature,
     "unsatisfiable": Unsatisfiable,
+    "limit": LimitExceeded,
 }
 SPECIAL = {"<|tool|>": 256, "<|end|>": 257, "<stop>": 258}
 

@@ -195,6 +195,7 @@ impl Layout {
             doubt: Doubt::default(),
             tokens: 0,
             spent_at: None,
+            known: None,
         };
         Watch::new(self.milliseconds, None).over(|| operation(&mut run))
     }

@@ -20,10 +20,10 @@ use crate::names::Filter;
 const MAX_PUSHES: usize = 4_000_000;
 
 /// So many ways are looked at for each place on them before they are read from the left corner.
-const MAX_WAYS_PER_PLACE: usize = 8;
+const MAX_WAYS_PER_PLACE: usize = 3;
 
 /// As many ways are fine however few the places are.
-const FEW_WAYS: usize = 1_000;
+const FEW_WAYS: usize = 300;
 
 /// A continuation longer than this is read from the left corner, one step at a time.
 const MAX_CONTINUATION: usize = 100;

@@ -122,7 +122,7 @@ impl Run<'_> {
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<Finished, EngineError> {
-        self.recording = false;
+        (self.recording, self.known) = (false, None);
         let mut draft = Draft::new(vocabulary, mask);
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
         let mut blanks: Vec<Arc<Row>> = Vec::new();
@@ -172,7 +172,7 @@ impl Run<'_> {
         for node in single {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
-        self.recording = true;
+        (self.recording, self.known) = (true, None);
         let Draft { row, flipped, joined, cleared, doubtful, .. } = draft;
         Ok(Finished { row, flipped, joined, cleared, doubtful })
     }

@@ -78,6 +78,17 @@ pub(crate) struct Run<'a> {
     pub tokens: u32,
     /// While a part with a spent budget cannot end yet: how many tokens were accepted before this operation.
     pub spent_at: Option<u32>,
+    /// What a mask has found out, once it follows all threads of a very ambiguous grammar together.
+    pub known: Option<Box<Known>>,
+}
+
+/// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
+/// places of a vocabulary.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// The configuration behind a byte, and what was doubtful on the way.
+    steps: FxHashMap<(SetId, u8), (SetId, Doubt)>,
+    starts: FxHashMap<SetId, Rc<[Entry]>>,
 }
 
 /// Whether a thread stands for the single tokens that may come at its fork.
@@ -115,9 +126,19 @@ impl Run<'_> {
 
     /// Adds the threads that start at a stack: its frames, and what lies below those that may match nothing.
     fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
-        let Some(below) = self.walk_down(stack, threads)? else { return Ok(()) };
+        if let Some(started) = self.known.as_ref().and_then(|known| known.starts.get(&stack)) {
+            threads.extend_from_slice(started);
+            return Ok(());
+        }
+        let before = threads.len();
+        let below = self.walk_down(stack, threads)?;
+        if let Some(known) = self.known.as_mut().filter(|_| !self.machine.keeps_text()) {
+            known.starts.insert(stack, threads[before..].into());
+        }
         // The next stacks will be others on top of the same, which then need not be walked again.
-        if self.stacks.starts(below).is_none() {
+        if let Some(below) = below
+            && self.stacks.starts(below).is_none()
+        {
             self.walk_down(below, &mut Vec::new())?;
         }
         Ok(())
@@ -270,6 +291,19 @@ impl Run<'_> {
     /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
     pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
         self.run(configuration, &[byte])
+    }
+
+    /// As [`Run::step`] within a mask, with what is doubtful of it. What was found is remembered to the end of the mask.
+    pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Doubt), EngineError> {
+        debug_assert!(!self.recording, "only a mask takes every key for a new one");
+        let known = &mut self.known.get_or_insert_default().steps;
+        if let Some(&found) = known.get(&(configuration, byte)) {
+            return Ok(found);
+        }
+        self.doubt = Doubt::default();
+        let found = (self.step(configuration, byte)?, self.doubt);
+        self.known.get_or_insert_default().steps.insert((configuration, byte), found);
+        Ok(found)
     }
 
     /// Whether anything can follow these bytes.

@@ -24,6 +24,9 @@ use crate::trie::Trie;
 /// A walk with more contexts than this goes over to sets.
 const MAX_CONTEXTS: usize = 400;
 
+/// So does one that has gone on behind so many ends of lexemes.
+const MAX_JOBS: usize = 20_000;
+
 /// Where a walk is, as numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Spot {
@@ -195,8 +198,13 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(())
     }
 
-    /// Does all jobs, every alternative on its own; gives up, saying so, where they are too many.
+    /// Does all jobs, every alternative on its own; gives up, saying so, where they are too many. Where they were once in
+    /// this mask, they mostly are again.
     fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Doubt)) -> Result<bool, EngineError> {
+        if self.run.known.is_some() {
+            self.jobs.clear();
+            return Ok(false);
+        }
         self.states.resize(self.states.len().max(trie.max_depth() + 1), 0);
         self.done.clear();
         let mut ends: Vec<(u32, u32)> = Vec::new();
@@ -253,7 +261,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 }
                 for index in start..end {
                     let spot = self.followers[index as usize];
-                    if self.contexts.len() > MAX_CONTEXTS {
+                    if self.contexts.len() > MAX_CONTEXTS || self.done.len() > MAX_JOBS {
                         self.jobs.clear();
                         return Ok(false);
                     }
@@ -280,9 +288,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         trie.walk(
             (start, doubt),
             |(set, doubt), byte, _| {
-                run.doubt = Doubt::default();
-                let next = run.step(set, byte)?;
-                let Doubt { seen, taken, element, uneven, .. } = run.doubt;
+                let (next, Doubt { seen, taken, element, uneven, .. }) = run.known_step(set, byte)?;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
                 let whole = doubt.whole || seen || taken;
                 let doubt = Doubt {

@@ -39,6 +39,8 @@ struct Pass<'a> {
     left: BTreeMap<(NodeId, ExprId), Vec<ExprId>>,
     /// Lexemes by what they leave.
     groups: FxHashMap<(ExprId, ExprId), Vec<(ExprId, ExprId)>>,
+    /// What was derived on the way; while it derives, it has the expressions of the builder.
+    deriver: Deriver,
     made: FxHashMap<(NodeId, ExprId, ExprId), NodeId>,
     rules: FxHashMap<(RuleId, ExprId, ExprId), RuleId>,
     /// How many nodes deep a part is being looked at that was new.
@@ -53,7 +55,8 @@ pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Cond
     let Some(place) = conditions.values().map(|&(_, place)| place).min() else { return Ok(root) };
     let (left, groups, made, rules) = Default::default();
     let setting = setting(builder, conditions);
-    let mut pass = Pass { builder, conditions, place, setting, left, groups, made, rules, depth: 0 };
+    let deriver = Deriver::new(Limits::default());
+    let mut pass = Pass { builder, conditions, place, setting, left, groups, deriver, made, rules, depth: 0 };
     pass.find(root)?;
     let ends: Vec<ExprId> = pass.left[&(root, NONE)].clone();
     let keys: Vec<(NodeId, ExprId)> = pass.left.keys().copied().collect();
@@ -239,8 +242,10 @@ impl Pass<'_> {
         if let Some(known) = self.groups.get(&(expr, before)) {
             return Ok(known.clone());
         }
-        let mut deriver = Deriver::over(std::mem::take(&mut self.builder.exprs), Limits::default());
-        let groups = split(&mut deriver, expr, &[before]);
+        let deriver = &mut self.deriver;
+        std::mem::swap(&mut deriver.exprs, &mut self.builder.exprs);
+        deriver.begin();
+        let groups = split(deriver, expr, &[before]);
         let mut kept = Vec::new();
         let mut live = Ok(());
         for (group, left) in groups.iter().flatten() {
@@ -251,7 +256,7 @@ impl Pass<'_> {
                 Err(limit) => live = Err(limit),
             }
         }
-        self.builder.exprs = std::mem::take(&mut deriver.exprs);
+        std::mem::swap(&mut deriver.exprs, &mut self.builder.exprs);
         if let Err(limit) = groups.map(|_| ()).and(live) {
             let message = format!("this condition on what follows is too hard: {limit}");
             return Err(SyntaxError::limit(self.place, message));

@@ -3,7 +3,7 @@
 //! The observed expressions are run side by side as one automaton, and the texts that lead to each of its states are found
 //! by elimination (Kleene 1956). The automata of conditions that people write are tiny.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
@@ -12,6 +12,9 @@ use crate::limits::LimitExceeded;
 
 /// Most states of the observed expressions together.
 const MAX_STATES: usize = 128;
+
+/// After so many pairs of a rest of the texts and a state, groups are looked at one by one.
+const MAX_PAIRS: usize = 4_096;
 
 /// The texts that leave the same of every observed expression, and what that is.
 pub type Group = (ExprId, Vec<ExprId>);
@@ -29,17 +32,27 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
     if texts == ExprId::EMPTY || observed.iter().all(settled) {
         return Ok(vec![(texts, observed.to_vec())]);
     }
-    let Automaton { states, mut ways } = automaton(deriver, observed)?;
+    let Automaton { states, moves } = automaton(deriver, observed)?;
+    let reached = reached(deriver, texts, &moves)?;
+    let mut ways = vec![vec![ExprId::NOTHING; states.len()]; states.len()];
+    for (from, row) in moves.into_iter().enumerate() {
+        for (to, set) in row {
+            ways[from][to] = deriver.exprs.bytes(set);
+        }
+    }
     eliminate(deriver, &mut ways);
     let mut groups = Vec::new();
     for (index, state) in states.into_iter().enumerate() {
+        if reached[index] == Some(false) {
+            continue;
+        }
         let exprs = &mut deriver.exprs;
         let mut leading = ways[0][index];
         if index == 0 {
             leading = exprs.or(&[ExprId::EMPTY, leading]);
         }
         let group = exprs.and(&[texts, leading]);
-        if deriver.is_live(group)? {
+        if reached[index] == Some(true) || deriver.is_live(group)? {
             groups.push((group, state));
         }
     }
@@ -54,8 +67,36 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
 struct Automaton {
     /// What is left of each in every state; the first state is the beginning.
     states: Vec<Vec<ExprId>>,
-    /// The texts that lead from each state to each.
-    ways: Vec<Vec<ExprId>>,
+    /// From every state the others that a byte leads to.
+    moves: Vec<Vec<(usize, ByteSet)>>,
+}
+
+/// For every state whether one of the texts leads to it, `None` where that was not found out: what is left of the texts is
+/// run beside the states. The expressions of the groups say the same, but are much larger than either.
+fn reached(
+    deriver: &mut Deriver,
+    texts: ExprId,
+    moves: &[Vec<(usize, ByteSet)>],
+) -> Result<Vec<Option<bool>>, LimitExceeded> {
+    let mut reached = vec![None; moves.len()];
+    let mut seen: FxHashSet<(ExprId, usize)> = FxHashSet::from_iter([(texts, 0)]);
+    let mut work = vec![(texts, 0)];
+    while let Some((rest, state)) = work.pop() {
+        if deriver.exprs.is_nullable(rest) {
+            reached[state] = Some(true);
+        }
+        for &(bytes, left) in deriver.derivatives(rest)?.iter() {
+            for (to, set) in &moves[state] {
+                if left != ExprId::NOTHING && !bytes.intersect(set).is_empty() && seen.insert((left, *to)) {
+                    work.push((left, *to));
+                }
+            }
+        }
+        if seen.len() > MAX_PAIRS {
+            return Ok(reached);
+        }
+    }
+    Ok(reached.into_iter().map(|found| found.or(Some(false))).collect())
 }
 
 /// The automaton with the bytes that lead from each state to each.
@@ -102,13 +143,7 @@ fn automaton(deriver: &mut Deriver, observed: &[ExprId]) -> Result<Automaton, Li
         }
         moves.push(row);
     }
-    let mut ways = vec![vec![ExprId::NOTHING; states.len()]; states.len()];
-    for (from, row) in moves.into_iter().enumerate() {
-        for (to, set) in row {
-            ways[from][to] = deriver.exprs.bytes(set);
-        }
-    }
-    Ok(Automaton { states, ways })
+    Ok(Automaton { states, moves })
 }
 
 /// From steps to all texts of at least one byte between states.
@@ -165,6 +200,22 @@ mod tests {
             }
             text = text.iter().flat_map(|start| b"abc".iter().map(|&c| [&start[..], &[c]].concat())).collect();
         }
+    }
+
+    #[test]
+    fn texts_of_many_lengths_are_told_apart_too() {
+        let mut deriver = Deriver::new(Limits::default());
+        let mut read = |pattern: &str| {
+            parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).expect(pattern)
+        };
+        // More rests than pairs are looked at; no text leads to what follows a `c`.
+        let (texts, observed) = (read("[ab]{0,100000}"), read("[ab]*(c|b)"));
+        let groups = split(&mut deriver, texts, &[observed]).expect("large, but simple");
+        let mut left: Vec<ExprId> = groups.iter().flat_map(|(_, left)| left.clone()).collect();
+        left.sort();
+        let mut expected = vec![observed, deriver.after(observed, b'b').expect("small")];
+        expected.sort();
+        assert_eq!(left, expected);
     }
 
     proptest! {

@@ -10,7 +10,7 @@ import typer
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.notations import grammar_of, read_notation
 from stencilm.cli.options import GrammarFile, Notation, Pattern, TypeName
-from stencilm.errors import StencilError, UnsupportedFeature
+from stencilm.errors import StencilError
 
 
 def convert(
@@ -25,7 +25,7 @@ def convert(
         bool, typer.Option("--json", help="Print a JSON object with the text.")
     ] = False,
 ) -> int:
-    """Print a grammar in another notation: any as EBNF, most as a structural tag.
+    """Print a grammar in another notation: as EBNF, or as a structural tag.
 
     Exits with 1 when the grammar is refused, or cannot be said in that notation.
     """
@@ -66,6 +66,5 @@ def _structural_tag(notation: str, given: Any, grammar: Any) -> str:
         return StructuralTag(format=RegexFormat(pattern=given.removesuffix("\n"))).to_json()
     if notation == "ebnf":
         return StructuralTag(format=GrammarFormat(grammar=given)).to_json()
-    if notation == "lark":
-        return StructuralTag(format=GrammarFormat(grammar=str(grammar))).to_json()
-    raise UnsupportedFeature("a Python type has no structural tag: convert it to ebnf")
+    # What is no format of its own is one as EBNF.
+    return StructuralTag(format=GrammarFormat(grammar=str(grammar))).to_json()

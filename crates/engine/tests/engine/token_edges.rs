@@ -96,6 +96,26 @@ fn what_is_left_out_never_means_holes_or_stop_tokens() {
 }
 
 #[test]
+fn what_ebnf_leaves_out() {
+    for (text, expected) in [
+        ("root ::= !<[7]>", &[0, 1, 2, 3, 4, 5][..]),
+        ("root ::= !<[0-2,5]>", &[3, 4, 7]),
+        ("root ::= !<tool>", &[0, 1, 2, 3, 5, 7]),
+        ("root ::= <[^0-3]>", &[4, 5, 7]),
+        // The text of the one that is left out comes by other tokens.
+        ("root ::= !<[0]> | \"ba\"", &[1, 2, 3, 4, 5, 7]),
+        ("root ::= \"\" | !<[7]> \"a\"", &[0, 1, 2, 3, 4, 5, 6]),
+    ] {
+        let grammar = Grammar::from_ebnf(text, "root").unwrap();
+        assert_eq!(allowed(&mut matcher(grammar, vocabulary())), expected, "{text}");
+    }
+    let mut live = matcher(Grammar::from_ebnf("root ::= !<[7]> \"b\"", "root").unwrap(), vocabulary());
+    assert!(!live.accept_token(7).unwrap());
+    assert!(live.accept_token(4).unwrap());
+    assert_eq!(allowed(&mut live), [1]);
+}
+
+#[test]
 fn names_and_ids_that_the_vocabulary_does_not_have_are_refused_with_a_way_out() {
     let refused = |node: fn(&mut GrammarBuilder) -> NodeId| {
         CompiledGrammar::new(Arc::new(grammar(node)), vocabulary()).err().expect("no such token").to_string()
