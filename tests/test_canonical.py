@@ -151,13 +151,39 @@ def test_random_walks_write_what_the_tokenizer_would(name: str) -> None:
         assert set(json.loads(text)) >= {"name", "tags", "age"}
 
 
+ORDER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"order": {"type": "string"}},
+    "required": ["order"],
+}
+# Lexemes of one class of characters with bounds and patterns, numbers, and what follows them.
+CODES: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "codes": {"type": "array", "items": {"type": "integer"}},
+        "id": {"type": "string", "pattern": "^[0-9]{6}$"},
+        "note": {"type": "string", "pattern": "b", "maxLength": 90},
+    },
+    "required": ["codes"],
+    "additionalProperties": False,
+}
+
+
 @pytest.mark.parametrize("name", FOLDERS)
-def test_what_is_accepted_does_not_depend_on_whether_a_mask_was_asked_for(name: str) -> None:
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        (ORDER, '{"order": "two cups, é"'),
+        (CODES, '{"codes": [12, 345], "id": "120034", "note": "ab'),
+    ],
+)
+def test_what_is_accepted_does_not_depend_on_whether_a_mask_was_asked_for(
+    name: str, schema: dict[str, Any], text: str
+) -> None:
     info = tokenizer_info(name)
-    schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
     compiled = GrammarCompiler(info).compile_json_schema(schema)
     matcher = GrammarMatcher(compiled, canonical=True)
-    for token_id in own_tokens(info, '{"order": "two cups, é"'):
+    for token_id in own_tokens(info, text):
         unasked = matcher.fork()
         allowed = allowed_tokens(matcher, info)
         for other in [

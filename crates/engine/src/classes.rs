@@ -61,6 +61,8 @@ struct Ending {
 
 /// The tokens of a vocabulary by their characters of one class.
 pub struct ClassRuns {
+    /// The character, at an address of its own.
+    pub character: Arc<ExprId>,
     /// Those that read characters only, the last perhaps not to its end.
     any: TokenSet,
     counted: Option<Counted>,
@@ -108,6 +110,7 @@ impl ClassRuns {
     /// [`LimitExceeded`] when the automaton grows too large.
     pub fn find(
         vocabulary: &Tokens,
+        character: Arc<ExprId>,
         automaton: &mut Dfa,
         deriver: &mut Deriver,
         stops: ByteSet,
@@ -164,7 +167,7 @@ impl ClassRuns {
             });
             by_byte[place].nodes.push((node, rounds));
         }
-        Ok(Some(ClassRuns { any, counted, stops: by_byte, known: stops, endings: FxHashMap::default() }))
+        Ok(Some(ClassRuns { character, any, counted, stops: by_byte, known: stops, endings: FxHashMap::default() }))
     }
 
     /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.

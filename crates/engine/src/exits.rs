@@ -246,6 +246,16 @@ impl Exits {
         &self.suffixes.trie
     }
 
+    /// How many suffixes there are, which are numbered from 0.
+    pub fn num_suffixes(&self) -> usize {
+        self.suffixes.starts.len() - 1
+    }
+
+    /// The nodes behind which tokens leave, perhaps some more.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.suffixes.nodes.iter().map(|&(node, _)| node)
+    }
+
     /// The ways by which tokens may leave with a suffix, this lexeme or another one that ends with the same byte.
     pub fn all_ways(&self, suffix: u32) -> &[(u32, u32)] {
         let (first, end) = (self.suffixes.starts[suffix as usize], self.suffixes.starts[suffix as usize + 1]);

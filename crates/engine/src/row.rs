@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use stencilm_regex::Tag;
+use stencilm_regex::{ExprId, Tag};
 
-use crate::exits::{EscapedEnd, Exits, Leaving};
+use crate::exits::{EscapedEnd, Leaving};
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
 
@@ -16,6 +16,18 @@ pub const MAX_LISTED: usize = 512;
 
 /// A row of no more tokens than these is written from its list.
 const FEW_TOKENS: usize = 100;
+
+/// So many characters are looked at behind a token, to see how its tokenizer goes on.
+pub const CHARACTERS_BEHIND: u32 = 4;
+
+/// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
+#[derive(Clone)]
+pub struct RunsInside {
+    /// The character, at an address of its own for each lexicon: expressions are numbered there.
+    pub character: Arc<ExprId>,
+    /// How many may come.
+    pub max: Option<u32>,
+}
 
 /// Tokens from one wide lexeme state.
 pub struct Row {
@@ -36,6 +48,8 @@ pub struct Row {
     pub ends: Vec<u32>,
     /// See [`Row::escaped_ends`].
     escaped: OnceLock<Box<[EscapedEnd]>>,
+    /// Where the row was found by its runs of characters.
+    pub runs: Option<RunsInside>,
     /// See [`crate::patch::NamedRows`].
     pub number: OnceLock<u32>,
 }
@@ -69,6 +83,7 @@ impl Row {
             unkept,
             ends: Vec::new(),
             escaped: OnceLock::new(),
+            runs: None,
             number: OnceLock::new(),
         }
     }
@@ -95,6 +110,7 @@ impl Row {
             unkept,
             ends: Vec::new(),
             escaped: OnceLock::new(),
+            runs: None,
             number: OnceLock::new(),
         }
     }
@@ -120,26 +136,21 @@ impl Row {
         })
     }
 
+    /// The row of a lexeme that reads these runs.
+    pub fn with_runs(self, character: Arc<ExprId>, max: Option<u32>) -> Row {
+        Row { runs: Some(RunsInside { character, max }), ..self }
+    }
+
     pub fn to_set(&self, vocab_size: usize) -> TokenSet {
         let mut set = TokenSet::empty(vocab_size);
         self.write(set.words_mut());
         set
     }
 
-    /// Whether a token is inside the lexeme.
-    pub fn has(&self, token: u32) -> bool {
-        match (&self.inside, &self.listed) {
-            (Some(inside), _) => inside.contains(token),
-            (None, Some(listed)) => listed.contains(&token),
-            (None, None) => false,
-        }
-    }
-
     /// The exits, where all tokens leave after the same residuals.
-    pub fn only_exits(&self, vocabulary: &Tokens) -> Option<&Exits> {
+    pub fn only_leaving(&self) -> Option<&Leaving> {
         let mut exits = self.exits.iter().flat_map(|exits| exits.iter()).filter(|exits| !exits.is_empty());
-        let only = exits.next().filter(|_| exits.next().is_none())?;
-        Some(only.exits(vocabulary))
+        exits.next().filter(|_| exits.next().is_none())
     }
 
     /// Makes a mask of the tokens inside the lexeme.

@@ -7,13 +7,16 @@ use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId};
 use crate::classes::{ClassRuns, Run};
 use crate::lexicon::{DfaId, Lexicon};
 use crate::open_runs::{Open, RunsOf, open_run};
-use crate::row::{Row, RowHere};
+use crate::row::{CHARACTERS_BEHIND, Row, RowHere};
 use crate::rows::{Ends, Inside, MAX_BELOW_ENDS, Start};
 use crate::tokens::Tokens;
 use crate::tokenset;
 
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
+
+/// So many bytes may come behind the longest token, for those who look on behind tokens.
+const BYTES_BEHIND: usize = 4 * CHARACTERS_BEHIND as usize;
 
 impl Lexicon {
     /// A larger language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a repetition
@@ -44,10 +47,11 @@ impl Lexicon {
             // Nearly all strings end with a quote.
             let stops = before.map_or(ByteSet::of(b'"'), |runs| *runs.known_stops()).union(&stops);
             let counted = counted || before.is_some_and(ClassRuns::is_counted);
+            let name = before.map_or_else(|| Arc::new(character), |runs| runs.character.clone());
             self.rows_bytes -= before.map_or(0, ClassRuns::memory_bytes);
             let dfa = self.dfa(&[character])?;
             let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
-            let runs = ClassRuns::find(vocabulary, automaton, deriver, stops, counted)?;
+            let runs = ClassRuns::find(vocabulary, name, automaton, deriver, stops, counted)?;
             self.rows_bytes += runs.as_ref().map_or(0, ClassRuns::memory_bytes);
             self.classes.insert(character, runs);
         }
@@ -69,7 +73,7 @@ impl Lexicon {
         let trie = vocabulary.trie();
         let known = first.single().filter(|_| one_byte);
         let known = known.and_then(|byte| self.ways_behind(vocabulary, byte));
-        let max = max.filter(|&max| (max as usize) < trie.max_depth());
+        let (most, max) = (max, max.filter(|&max| (max as usize) < trie.max_depth()));
         let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };
         let counts = (min, max.unwrap_or(u32::MAX));
         let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte)).flat_map(|stops| &stops.nodes);
@@ -77,13 +81,14 @@ impl Lexicon {
             stops.filter(|(_, rounds)| (counts.0..=counts.1).contains(rounds)).map(|&(node, _)| node).collect();
         if one_byte && stops.iter().map(|&node| trie.size(node as usize)).sum::<usize>() <= MAX_BELOW_ENDS {
             let before = runs.memory_bytes();
-            let row = runs.row(vocabulary, min, max, first, known);
+            let row = runs.row(vocabulary, min, max, first, known).with_runs(runs.character.clone(), most);
             let grown = runs.memory_bytes() - before;
             self.rows_bytes += grown;
             return Ok(Some(row));
         }
         stops.sort_unstable();
         let mut inside = runs.within(max);
+        let name = runs.character.clone();
         let mut ends = Ends::default();
         let (automaton, deriver) = (&mut self.dfas[behind.0 as usize], &mut self.deriver);
         let mut states = vec![0; trie.max_depth() + 1];
@@ -105,7 +110,8 @@ impl Lexicon {
             )?;
         }
         let from = Start { dfa: behind, state: StateId::START, one: true };
-        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+        let row = self.row_with(vocabulary, from, Inside::Set(inside), ends);
+        Ok(Some(if one_byte { row.with_runs(name, most) } else { row }))
     }
 
     /// The row of a text of characters before a byte that begins none, which can always still become one: a text with
@@ -116,7 +122,7 @@ impl Lexicon {
         residual: ExprId,
         from: Start,
     ) -> Result<Option<Row>, LimitExceeded> {
-        let horizon = vocabulary.trie().max_depth();
+        let horizon = vocabulary.trie().max_depth() + BYTES_BEHIND;
         let Some(Open { character, counted }) = open_run(&self.deriver.exprs, residual, horizon) else {
             return Ok(None);
         };
@@ -133,6 +139,7 @@ impl Lexicon {
         let trie = vocabulary.trie();
         let Some(runs) = self.runs(vocabulary, character, end, false)? else { return Ok(None) };
         let mut inside = runs.within(None);
+        let name = runs.character.clone();
         let mut ends = Ends::default();
         let before = runs.memory_bytes();
         let groups: Vec<usize> = (0..runs.stops().len()).filter(|&at| end.contains(runs.stops()[at].byte)).collect();
@@ -161,7 +168,9 @@ impl Lexicon {
                 }
             }
         }
-        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+        // At least so many, for no token has more characters than bytes.
+        let most = trie.max_depth() as u32 + CHARACTERS_BEHIND;
+        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends).with_runs(name, Some(most))))
     }
 
     /// The row of a residual from that of a larger language: both are walked together, and no further than they may

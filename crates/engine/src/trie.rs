@@ -105,6 +105,11 @@ impl Trie {
         roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
     }
 
+    /// Whether some string begins with a byte.
+    pub fn begins_with(&self, byte: u8) -> bool {
+        self.roots.get(usize::from(byte)).is_some_and(Option::is_some)
+    }
+
     /// The length of the longest string, in bytes.
     pub fn max_depth(&self) -> usize {
         self.max_depth

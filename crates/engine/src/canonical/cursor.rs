@@ -94,6 +94,21 @@ impl Cursor {
         }
     }
 
+    /// Whether all characters of one class lead to the same, but for characters that stay open.
+    pub fn reads_by_class(&self, encoding: &Encoding, character: char) -> bool {
+        let begins_whole_pieces = || encoding.whole_firsts.contains(character.encode_utf8(&mut [0; 4]).as_bytes()[0]);
+        encoding.splits()
+            && !encoding.by_characters()
+            && !self.within_character()
+            && matches!(self.whole, OFF | 0)
+            && !begins_whole_pieces()
+    }
+
+    /// Whether some characters are kept because it is open where the piece ends.
+    pub fn has_open_characters(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Whether a piece that has begun may become one that the tokenizer never makes by merging.
     pub fn may_become_whole(&self) -> bool {
         self.whole != OFF && self.whole != 0
@@ -200,6 +215,16 @@ impl Cursor {
 
     /// Reads a character; `false` where the tokens do not fit what it settles.
     pub fn feed(&mut self, encoding: &Encoding, character: char) -> bool {
+        self.feed_on(encoding, character, false)
+    }
+
+    /// Reads a character behind a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
+    /// not read, for it may be any tokens.
+    pub fn feed_probe(&mut self, encoding: &Encoding, character: char) -> bool {
+        self.feed_on(encoding, character, true)
+    }
+
+    fn feed_on(&mut self, encoding: &Encoding, character: char, probing: bool) -> bool {
         let splitter = encoding.splitter();
         let mut rest = VecDeque::from([character]);
         while let Some(character) = rest.pop_front() {
@@ -209,6 +234,10 @@ impl Cursor {
             }
             if next == DEAD {
                 let Some(open) = self.end_piece() else { return false };
+                if probing && self.cuts.is_empty() {
+                    self.whole = OFF;
+                    return true;
+                }
                 rest.push_front(character);
                 open.into_iter().rev().for_each(|character| rest.push_front(character));
                 continue;

@@ -1,13 +1,18 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
+use std::sync::Arc;
+
+use super::alike::Alike;
 use super::blanks::{BeforeBlanks, BlankAnswers};
 use super::places::Place;
 use super::probes::last_character;
 use super::search::{MAX_STEPS_OF_MASK, Search};
-use super::sure::SureTokens;
+use super::sure::{SureRows, SureTokens};
 use super::{Cursor, Encoding, Known};
 use crate::error::EngineError;
+use crate::fork::Fork;
 use crate::machine::ForkId;
+use crate::row::{Row, RowHere};
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 use crate::tokenset;
@@ -80,16 +85,16 @@ impl Run<'_> {
         let mut known = encoding.known();
         let place = known.places.of(cursor);
         let mut doubtful: Vec<u32> = mask.to_vec();
-        let mut rows = Vec::new();
+        let mut rows: Vec<(Entry, SureTokens)> = Vec::new();
         let threads = self.stacks.entries(configuration).to_vec();
         for &thread in &threads {
-            if let Some(SureTokens { row, known }) = self.sure_tokens(encoding, &mut known, thread, place)? {
-                doubtful.iter_mut().zip(known.sure.words()).for_each(|(word, sure)| *word &= !sure);
-                rows.push((row, known));
+            if let Some(sure) = self.sure_tokens(encoding, &mut known, thread, place)? {
+                doubtful.iter_mut().zip(sure.known.sure.words()).for_each(|(word, sure)| *word &= !sure);
+                rows.push((thread, sure));
             }
         }
         let mut found = DeadEnds::default();
-        for (_, known) in &rows {
+        for (_, SureTokens { known, .. }) in &rows {
             match threads[..] {
                 [_] => found = known.dead.within(mask),
                 // Another thread may lead on where this one does not.
@@ -101,39 +106,46 @@ impl Run<'_> {
         let Known { places, rows: fitting, sure, .. } = &mut *known;
         let blanks = self.before_blanks(configuration)?;
         let mut within = Vec::new();
-        // Where a single thread is read, tokens that leave its lexeme alike are one question.
-        let exits = match (&threads[..], &rows[..]) {
-            ([thread], [(row, _)]) if !self.remembers(*thread) => row.only_exits(vocabulary).map(|exits| (row, exits)),
-            _ => None,
-        };
-        let leaving = exits.map(|(row, exits)| (row, exits, sure.leaving(encoding, places, (row, exits), place)));
         let mut search = Search::new(encoding, places, fitting);
-        if let [thread] = threads[..] {
-            search.stay_with(thread);
-        }
-        let mut questions = Questions { run: self, encoding, search, blanks: None, configuration, place };
-        if let Some((row, exits, leaving)) = leaving {
-            for alike in leaving.iter() {
-                let asked = |&&(way, token): &&(u32, u32)| {
-                    tokenset::get(&doubtful, token) && exits.has_way(way) && !row.has(token)
-                };
-                let tokens: Vec<u32> = alike.ways.iter().filter(asked).map(|&(_, token)| token).collect();
-                let Some(&one) = tokens.first() else { continue };
-                let answer = questions.ask(one)?;
-                for token in tokens {
-                    tokenset::clear(&mut doubtful, token);
-                    found.add(token, &answer);
+        for &thread in &threads {
+            let Some(before) = self.thread_before_blanks(thread)? else { continue };
+            let next = before.next_bytes(self, &mut search)?;
+            let at = (&mut *search.places, &mut *search.rows);
+            for blank in sure.sure_blanks(encoding, at, next, place).iter() {
+                if blank.leads_on(before.left) {
+                    tokenset::clear(&mut doubtful, blank.token);
+                } else if let Some(dead) = blank.is_dead(before.left).filter(|_| threads.len() == 1)
+                    && tokenset::get(&doubtful, blank.token)
+                {
+                    let leads_on = dead.map(|dead| dead.map(|dead| !dead));
+                    found.add(blank.token, &Answer { leads_on, ..Answer::default() });
+                    tokenset::clear(&mut doubtful, blank.token);
                 }
             }
         }
+        let mut questions =
+            Questions { run: self, encoding, search, blanks: None, configuration, place, path: Path::default() };
+        for (thread, here) in rows.iter().filter(|(thread, _)| !questions.run.remembers(*thread)).collect::<Vec<_>>() {
+            questions.ask_alike(*thread, here, sure, &mut doubtful)?;
+        }
+        if threads.len() > 1 {
+            for (thread, SureTokens { here, .. }) in &rows {
+                questions.ask_within(*thread, &here.row, sure, &mut doubtful)?;
+            }
+        }
+        questions.search.stay_with(threads.first().copied().filter(|_| threads.len() == 1));
         if let Some(before) = blanks {
             let answers = BlankAnswers::new(questions.run, &mut questions.search, sure, before)?;
             questions.blanks = Some((before, answers));
         }
-        // Tokens that end within a character ask for the longest searches, so they come last.
-        let spelled = |token: u32| Some((token, last_character(vocabulary.token_bytes(token)?).is_none()));
-        let mut asked: Vec<(u32, bool)> = tokenset::iter(&doubtful).filter_map(spelled).collect();
-        asked.sort_by_key(|&(_, is_within)| is_within);
+        // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
+        let spelled = |token: u32| {
+            let is_within = last_character(vocabulary.token_bytes(token)?).is_none();
+            Some((token, u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within)))
+        };
+        let mut asked: Vec<(u32, u8)> = tokenset::iter(&doubtful).filter_map(spelled).collect();
+        // Those that begin alike come together, so that the grammar reads what they have in common once.
+        asked.sort_by_key(|&(token, how_long)| (how_long, vocabulary.token_bytes(token)));
         for (token, _) in asked {
             let answer = questions.ask(token)?;
             found.add(token, &answer);
@@ -141,8 +153,8 @@ impl Run<'_> {
                 within.push((token, answer));
             }
         }
-        if let ([(row, _)], [_]) = (&rows[..], &threads[..]) {
-            within.iter().for_each(|(token, answer)| sure.add(row, place, *token, answer));
+        if let ([(_, SureTokens { here, .. })], [_]) = (&rows[..], &threads[..]) {
+            within.iter().for_each(|(token, answer)| sure.add(&here.row, place, *token, answer));
         }
         found.apart.sort_unstable();
         found.joined.sort_unstable();
@@ -151,10 +163,36 @@ impl Run<'_> {
 
     /// Whether it makes a difference to what follows a lexeme which of its texts was read.
     fn remembers(&self, thread: Entry) -> bool {
-        self.machine.keeps_text()
-            || thread == Entry::BOTTOM
-            || offers_tokens(thread)
-            || self.machine.fork(ForkId(thread.head)).free
+        self.machine.keeps_text() || thread == Entry::BOTTOM || offers_tokens(thread)
+    }
+
+    /// The configuration behind a lexeme that a thread reads, where it has come to a state.
+    fn behind_state(&mut self, thread: Entry, fork: &Fork, state: u32) -> Result<SetId, EngineError> {
+        let here = Entry { state, ..thread };
+        let tags = fork.accepts(self.lexicon, state).to_vec();
+        let mut threads = Vec::new();
+        if tags.is_empty() || fork.goes_on(self.lexicon, state)? {
+            threads.push(here);
+        }
+        for tag in tags {
+            self.follow(fork, tag, here, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
+    }
+
+    /// The configuration behind a lexeme that a thread reads, where these residuals of its row have matched.
+    fn behind_lexeme(
+        &mut self,
+        thread: Entry,
+        fork: &Fork,
+        here: &RowHere,
+        residuals: &[u32],
+    ) -> Result<SetId, EngineError> {
+        let mut threads = Vec::new();
+        for &tag in residuals.iter().flat_map(|&residual| &here.tags[residual as usize]) {
+            self.follow(fork, tag, thread, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
     }
 }
 
@@ -168,6 +206,13 @@ pub(super) struct Answer {
     is_up_to_the_lexeme: bool,
 }
 
+impl Answer {
+    /// Whether something leads on however it comes.
+    pub fn is_yes(&self) -> bool {
+        self.leads_on.iter().all(|&leads_on| leads_on != Some(false))
+    }
+}
+
 /// The questions that one mask asks.
 struct Questions<'q, 'r> {
     run: &'q mut Run<'r>,
@@ -176,9 +221,154 @@ struct Questions<'q, 'r> {
     blanks: Option<(BeforeBlanks, BlankAnswers<'q>)>,
     configuration: SetId,
     place: Place,
+    path: Path,
+}
+
+/// The text that was read last, with the configurations on the way.
+#[derive(Default)]
+struct Path {
+    start: Option<SetId>,
+    /// Each byte with the configuration behind it.
+    steps: Vec<(u8, SetId)>,
+}
+
+impl Path {
+    /// The configuration behind some bytes; what they have in common with those before is not read again.
+    fn run(
+        &mut self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        start: SetId,
+        bytes: &[u8],
+    ) -> Result<SetId, EngineError> {
+        if self.start.replace(start) != Some(start) {
+            self.steps.clear();
+        }
+        let common = self.steps.iter().zip(bytes).take_while(|((known, _), byte)| known == *byte).count();
+        self.steps.truncate(common);
+        let mut here = self.steps.last().map_or(start, |&(_, here)| here);
+        for &byte in &bytes[common..] {
+            here = search.step(run, here, byte)?;
+            self.steps.push((byte, here));
+        }
+        Ok(here)
+    }
 }
 
 impl Questions<'_, '_> {
+    /// Takes out of a set the tokens of a row that lead on within its lexeme, and keeps what is found.
+    fn ask_within(
+        &mut self,
+        thread: Entry,
+        row: &Arc<Row>,
+        sure: &mut SureRows,
+        doubtful: &mut [u32],
+    ) -> Result<(), EngineError> {
+        let alone = self.run.stacks.configuration(&mut vec![thread])?;
+        let whole = std::mem::replace(&mut self.configuration, alone);
+        self.search.stay_with(Some(thread));
+        let asked: Vec<u32> = tokenset::iter(doubtful).filter(|&token| sure.keeps(row, token)).collect();
+        for token in asked {
+            let answer = self.ask(token)?;
+            if answer.is_up_to_the_lexeme {
+                sure.add(row, self.place, token, &answer);
+            }
+            if answer.is_yes() {
+                tokenset::clear(doubtful, token);
+            }
+        }
+        self.configuration = whole;
+        Ok(())
+    }
+
+    /// Takes out of a set the tokens of a row that lead on by what follows its lexeme. Tokens behind which the grammar
+    /// stands at the same place are one question.
+    fn ask_alike(
+        &mut self,
+        thread: Entry,
+        SureTokens { here, known, ending }: &SureTokens,
+        sure: &mut SureRows,
+        doubtful: &mut [u32],
+    ) -> Result<(), EngineError> {
+        let fork = self.run.machine.fork(ForkId(thread.head)).clone();
+        for alike in known.inside.iter() {
+            let Some(&(_, one)) = alike.groups.first().and_then(|group| group.tokens.first()) else { continue };
+            let mut state = thread.state;
+            for &byte in self.encoding.tokens().token_bytes(one).unwrap_or_default() {
+                state = fork.step(self.run.lexicon, state, byte)?.0;
+            }
+            let behind = self.run.behind_state(thread, &fork, state)?;
+            self.clear_alike(behind, alike, |_, _| true, doubtful)?;
+        }
+        let row = &here.row;
+        let Some(leaving) = row.only_leaving() else { return Ok(()) };
+        let start = self.run.behind_lexeme(thread, &fork, here, &leaving.residuals)?;
+        let alive = self.search.next_bytes(self.run, start)?.0;
+        let vocabulary = self.encoding.tokens();
+        if ending.is_none() && leaving.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+            return Ok(());
+        }
+        let exits = leaving.exits(vocabulary);
+        if let Some(ending) = ending {
+            let alike = sure.leaving(self.encoding, self.search.places, (row, exits), self.place, None);
+            self.clear_alike(start, &alike, |_, token| ending.contains(token), doubtful)?;
+        }
+        let suffixes = exits.suffixes();
+        let mut path = vec![(start, alive)];
+        for (mut node, end) in suffixes.roots(alive) {
+            while node < end {
+                path.truncate(suffixes.depth(node));
+                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                let behind = match alive.contains(suffixes.byte(node)) {
+                    true => self.search.step(self.run, above, suffixes.byte(node))?,
+                    false => SetId::EMPTY,
+                };
+                if behind == SetId::EMPTY {
+                    node += suffixes.size(node);
+                    continue;
+                }
+                if let Some(suffix) = suffixes.entry_at(node) {
+                    let at = (row, exits);
+                    let alike = sure.leaving(self.encoding, self.search.places, at, self.place, Some(suffix));
+                    self.clear_alike(behind, &alike, |way, _| exits.has_way(way), doubtful)?;
+                }
+                path.push((behind, self.search.next_bytes(self.run, behind)?.0));
+                node += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out of a set those of alike tokens, as far as they are here, that the next characters tell to lead on from a
+    /// configuration.
+    fn clear_alike(
+        &mut self,
+        behind: SetId,
+        alike: &Alike,
+        is_here: impl Fn(u32, u32) -> bool,
+        doubtful: &mut [u32],
+    ) -> Result<(), EngineError> {
+        let Questions { run, search, .. } = self;
+        let all = search.may_come(run, behind, &alike.sure)?;
+        for group in &alike.groups {
+            let Some(&(_, one)) = group.tokens.first() else { continue };
+            let mut leads_on = all || search.may_come(run, behind, &group.sure)?;
+            if !leads_on
+                && group.tokens.iter().any(|&(way, token)| tokenset::get(doubtful, token) && is_here(way, token))
+            {
+                leads_on = true;
+                for &place in group.behind.iter().flatten() {
+                    leads_on &= search.told(run, behind, one, place)? == Some(true);
+                }
+            }
+            if leads_on {
+                let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token));
+                here.for_each(|&(_, token)| tokenset::clear(doubtful, token));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether something leads on behind a token.
     fn ask(&mut self, token: u32) -> Result<Answer, EngineError> {
         let Questions { run, encoding, search, .. } = self;
@@ -196,7 +386,7 @@ impl Questions<'_, '_> {
                 answer.leads_on[way] = Some(answers.leads_on(run, encoding, search, token, place)?);
             }
         } else {
-            let reached = search.run(run, self.configuration, bytes)?;
+            let reached = self.path.run(run, search, self.configuration, bytes)?;
             for (way, &place) in behind.iter().enumerate() {
                 let Some(place) = place else { continue };
                 if way == 1 && behind[0] == behind[1] {

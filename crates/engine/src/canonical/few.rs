@@ -23,11 +23,20 @@ impl Run<'_> {
         let blanks = self.before_blanks(configuration)?;
         let fitting = blanks.map(|_| sure.fitting_blanks(encoding, places, place, before));
         let mut search = Search::new(encoding, places, rows);
-        let mut kept = Vec::new();
+        let (mut kept, mut told) = (Vec::new(), Vec::new());
         if let (Some(blanks), Some(fitting)) = (blanks, &fitting) {
+            let next = blanks.next_bytes(self, &mut search)?;
+            let known = sure.sure_blanks(encoding, (&mut *search.places, &mut *search.rows), next, place);
             let mut answers = BlankAnswers::new(self, &mut search, sure, blanks)?;
             let far = |blank: &&FittingBlank| blanks.are_far(blank.len);
-            for blank in fitting.iter().filter(far).filter(|blank| tokenset::get(mask, blank.token)) {
+            for blank in fitting.iter().filter(|blank| tokenset::get(mask, blank.token)) {
+                if known[blank.number].leads_on(blanks.left) {
+                    kept.push(blank.token);
+                    told.push(blank.token);
+                }
+            }
+            let is_open = |blank: &&FittingBlank| !known[blank.number].leads_on(blanks.left);
+            for blank in fitting.iter().filter(far).filter(is_open).filter(|blank| tokenset::get(mask, blank.token)) {
                 if answers.leads_on(self, encoding, &mut search, blank.token, blank.behind)? {
                     kept.push(blank.token);
                 }
@@ -35,7 +44,8 @@ impl Run<'_> {
         }
         for token in tokenset::iter(mask) {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
-            if encoding.is_blank(token) && blanks.is_some_and(|blanks| blanks.are_far(bytes.len())) {
+            let is_far = blanks.is_some_and(|blanks| blanks.are_far(bytes.len()));
+            if encoding.is_blank(token) && (is_far || told.binary_search(&token).is_ok()) {
                 continue;
             }
             let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };

@@ -7,10 +7,13 @@
 //! Whether the grammar can still go on so is searched behind each token ([`search`]): of few tokens one by one ([`few`]), of
 //! many for those that do not surely go on ([`dead_ends`], [`sure`]).
 
+mod alike;
 mod blanks;
 mod cursor;
 pub(crate) mod dead_ends;
 mod few;
+mod followers;
+mod leaving;
 mod masks;
 mod merges;
 mod places;
@@ -21,6 +24,7 @@ mod source;
 mod splitter;
 mod sure;
 mod trail;
+mod within;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,6 +45,10 @@ pub(crate) use self::trail::Trail;
 use crate::tokens::Tokens;
 use crate::trie::Trie;
 
+/// One of so many tokens is looked at to find common cursors, which at least so many tokens leave behind.
+const SAMPLED: usize = 8;
+const COMMON: usize = 200;
+
 /// What a token is to the encoder.
 #[derive(Clone, Copy)]
 struct Kind {
@@ -58,10 +66,14 @@ pub(crate) struct Encoding {
     pattern: Option<String>,
     /// The texts of tokens that merges never make.
     whole_pieces: Option<Trie>,
+    /// The bytes that they begin with.
+    whole_firsts: ByteSet,
     probes: Probes,
     known: Mutex<Known>,
     /// Tokens of nothing but blanks, ascending.
     blank_tokens: Vec<u32>,
+    /// The others, with the blanks that they begin with and the byte behind those.
+    beyond_blanks: Vec<(u8, u8, u32)>,
     /// Tokens that are not read as their text alone: bytes of characters, whole pieces, and what is never written.
     odd_tokens: Vec<u32>,
 }
@@ -103,18 +115,54 @@ impl Encoding {
             texts.dedup_by_key(|(text, _)| *text);
             whole_pieces = Some(Trie::from_sorted(texts.into_iter()));
         }
+        let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
+        let whole_firsts = firsts.fold(ByteSet::EMPTY, |firsts, byte| firsts.union(&ByteSet::of(byte)));
         let probes = Probes::new(splitter.as_ref());
-        let is_blank = |token: &u32| {
-            tokens.token_bytes(*token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
-        };
-        let blank_tokens = (0..size).filter(is_blank).collect();
+        let (mut blank_tokens, mut beyond_blanks) = (Vec::new(), Vec::new());
+        for token in 0..size {
+            let Some(bytes) = tokens.token_bytes(token) else { continue };
+            match bytes.iter().position(|byte| !b" \t\n\r".contains(byte)) {
+                Some(blanks) => beyond_blanks.push((u8::try_from(blanks).unwrap_or(u8::MAX), bytes[blanks], token)),
+                None => blank_tokens.push(token),
+            }
+        }
         let pattern = source.pattern.clone();
         let (known, odd_tokens) = (Mutex::default(), Vec::new());
-        let mut encoding =
-            Encoding { tokens, merges, splitter, pattern, whole_pieces, probes, known, blank_tokens, odd_tokens };
+        let mut encoding = Encoding {
+            tokens,
+            merges,
+            splitter,
+            pattern,
+            whole_pieces,
+            whole_firsts,
+            probes,
+            known,
+            blank_tokens,
+            beyond_blanks,
+            odd_tokens,
+        };
         let is_odd = |&token: &u32| encoding.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
         encoding.odd_tokens = (0..size).filter(is_odd).collect();
+        encoding.lay_out_common();
         Ok(encoding)
+    }
+
+    /// Lays out what every text asks for: the rows of the cursors that many tokens leave behind.
+    fn lay_out_common(&self) {
+        let mut known = self.known();
+        let Known { places, rows, anywhere, .. } = &mut *known;
+        let start = places.of(&Cursor::start());
+        let mut counts: FxHashMap<Cursor, usize> = FxHashMap::default();
+        for token in (0..self.tokens.vocab_size() as u32).step_by(SAMPLED) {
+            if let Some(behind) = places.advance(self, start, token, true) {
+                *counts.entry(places.cursor(behind).for_row()).or_default() += 1;
+            }
+        }
+        let mut common: Vec<(usize, Cursor)> = counts.into_iter().map(|(cursor, count)| (count, cursor)).collect();
+        common.retain(|&(count, _)| count * SAMPLED >= COMMON);
+        common.push((0, Cursor::start()));
+        common.iter().for_each(|(_, cursor)| rows.lay_out(self, places, cursor));
+        anywhere.lay_out(self);
     }
 
     /// What was laid out so far, for one operation.

@@ -6,9 +6,11 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
 
 use super::probes::Shown;
 use super::{Cursor, Encoding};
+use crate::trie::groups_within;
 
 /// With more cursors than this all are forgotten when the next operation begins.
 const MAX_PLACES: usize = 20_000;
@@ -17,6 +19,12 @@ const MAX_STEPS: usize = 500_000;
 
 /// Added to a byte that is read whatever token spells it.
 const FED: u32 = 1 << 24;
+
+/// Added to a class of characters of several bytes.
+const CLASS: u32 = 1 << 25;
+
+/// A place is asked for its loops when it is met so often.
+const MANY_VISITS: u32 = 64;
 
 /// In place of a place: not known yet.
 const UNKNOWN: u32 = u32::MAX;
@@ -36,11 +44,19 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// The place, if it is behind a whole character.
+    pub fn place(self) -> Option<Place> {
+        (self.len == 0).then_some(self.place)
+    }
+
     /// Behind a whole character.
     pub fn at(place: Place) -> Reading {
         Reading { place, partial: [0; 4], len: 0 }
     }
 }
+
+/// The tokens that may follow, where they are few.
+type Followers = FxHashMap<(Place, u32, ByteSet), Option<Arc<[u32]>>>;
 
 /// The cursors met so far.
 #[derive(Default)]
@@ -54,8 +70,12 @@ pub(super) struct Places {
     /// By place and what begins there: see [`Places::begin`].
     begun: FxHashMap<(Place, u8), Option<Place>>,
     may_end: FxHashMap<Place, bool>,
+    /// By place: how often it was asked for its loops, and what they are.
+    loops: Vec<(u32, u32)>,
     /// By place behind a token, and by what merges with the token: see [`Encoding::keeps_end`].
     pub shown: FxHashMap<(Place, u32), Shown>,
+    /// By place behind a token, the token, and the bytes that may come.
+    pub followers: Followers,
 }
 
 impl Places {
@@ -66,7 +86,10 @@ impl Places {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.cursors.len() * (size_of::<Cursor>() + 600) + (self.steps.len() + self.begun.len() + self.shown.len()) * 24
+        let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 4));
+        followers.sum::<usize>()
+            + self.cursors.len() * (size_of::<Cursor>() + 600)
+            + (self.steps.len() + self.begun.len() + self.shown.len()) * 24
     }
 
     /// The number of a cursor.
@@ -154,15 +177,18 @@ impl Places {
 
     /// The place behind one more character of a token, of several bytes.
     fn read_character(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
+        // Nearly always only the class of the character counts.
         let unit = 256 + u32::from(character);
-        match self.steps.get(&(place, unit)) {
-            Some(&known) => known,
-            None => {
-                let next = self.step(encoding, place, character.encode_utf8(&mut [0; 4]).as_bytes());
-                self.steps.insert((place, unit), next);
-                next
-            }
+        let by_class = self.cursor(place).reads_by_class(encoding, character);
+        let class = by_class.then(|| CLASS + u32::from(encoding.splitter().class(character)));
+        let known = class.and_then(|class| self.steps.get(&(place, class)));
+        if let Some(&known) = known.or_else(|| self.steps.get(&(place, unit))) {
+            return known;
         }
+        let next = self.step(encoding, place, character.encode_utf8(&mut [0; 4]).as_bytes());
+        let class = class.filter(|_| next.is_none_or(|next| !self.cursor(next).has_open_characters()));
+        self.steps.insert((place, class.unwrap_or(unit)), next);
+        next
     }
 
     /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no place then,
@@ -184,6 +210,24 @@ impl Places {
         }
         let character = std::str::from_utf8(&partial[..usize::from(needed)]).ok()?.chars().next()?;
         Some(Reading::at(self.read_character(encoding, place, character)?))
+    }
+
+    /// The groups of bytes that lead back to a place, for those that are asked for many times.
+    pub fn loops(&mut self, encoding: &Encoding, place: Place) -> u32 {
+        let number = place.0 as usize;
+        if number >= self.loops.len() {
+            self.loops.resize(number + 1, (0, 0));
+        }
+        let (visits, groups) = &mut self.loops[number];
+        *visits = visits.saturating_add(1);
+        if *visits != MANY_VISITS {
+            return *groups;
+        }
+        let back = (0..128u8).filter(|&byte| self.read(encoding, place, byte) == Some(place));
+        let back = back.collect::<Vec<u8>>();
+        let groups = groups_within(back.into_iter().fold(ByteSet::EMPTY, |set, byte| set.union(&ByteSet::of(byte))));
+        self.loops[number].1 = groups;
+        groups
     }
 
     fn step(&mut self, encoding: &Encoding, place: Place, bytes: &[u8]) -> Option<Place> {
@@ -218,7 +262,7 @@ impl Places {
             None => {
                 // Whether the character has a token or is spelled in bytes is up to what comes.
                 let mut cursor = Cursor::clone(self.cursor(place));
-                let fed = cursor.feed(encoding, char::from(byte));
+                let fed = cursor.feed_probe(encoding, char::from(byte));
                 let next = fed.then(|| self.add(cursor));
                 self.steps.insert((place, unit), next);
                 next

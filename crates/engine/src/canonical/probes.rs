@@ -69,9 +69,7 @@ impl Anywhere {
             self.sets.clear();
         }
         let size = encoding.tokens().vocab_size();
-        if self.kinds.is_empty() {
-            self.tell_kinds(encoding, size as u32);
-        }
+        self.lay_out(encoding);
         let sure: Vec<bool> =
             self.examples.iter().map(|&token| encoding.surely_goes_on_anywhere(token, bytes)).collect();
         let mut tokens = TokenSet::empty(size);
@@ -85,7 +83,9 @@ impl Anywhere {
         tokens
     }
 
-    fn tell_kinds(&mut self, encoding: &Encoding, size: u32) {
+    /// Sorts the tokens by kinds.
+    pub fn lay_out(&mut self, encoding: &Encoding) {
+        let size = if self.kinds.is_empty() { encoding.tokens().vocab_size() as u32 } else { 0 };
         let mut numbers = FxHashMap::default();
         for token in 0..size {
             let kind = encoding.tokens().token_bytes(token).map(|spelled| {

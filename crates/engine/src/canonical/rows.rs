@@ -34,6 +34,14 @@ impl Rows {
         self.bytes
     }
 
+    /// Finds the tokens that fit a cursor without what has no influence on them.
+    pub fn lay_out(&mut self, encoding: &Encoding, places: &mut Places, cursor: &Cursor) {
+        if !self.fitting.contains_key(cursor) {
+            self.fitting.insert(cursor.clone(), fitting(encoding, places, cursor));
+            self.bytes += 2 * encoding.tokens().mask_words() * 4;
+        }
+    }
+
     /// The tokens that fit a cursor behind a token.
     pub fn row(
         &mut self,
@@ -50,12 +58,8 @@ impl Rows {
         if self.bytes > BUDGET {
             *self = Rows::default();
         }
-        let words = encoding.tokens().mask_words() * 4;
-        if !self.fitting.contains_key(&cursor) {
-            self.fitting.insert(cursor.clone(), fitting(encoding, places, &cursor));
-            self.bytes += 2 * words;
-        }
-        self.bytes += words;
+        self.lay_out(encoding, places, &cursor);
+        self.bytes += encoding.tokens().mask_words() * 4;
         let fitting = self.fitting.get_mut(&cursor).expect("it was there or is there now");
         let mut row: Arc<[u32]> = fitting.apart.words().into();
         let words = Arc::get_mut(&mut row).expect("nobody else has the row yet");
@@ -76,10 +80,17 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &Cursor) -> Fitting
     let plain = Kind { is_byte: false, is_whole: false };
     for (is_apart, set) in [(true, &mut apart), (false, &mut anyway)] {
         if let Some(start) = places.begin(encoding, place, plain, is_apart) {
-            let Ok(()) = encoding.tokens().trie().walk::<_, Infallible>(
+            // Nearly all tokens fit, so it begins with all of them.
+            set.clone_from(encoding.tokens().spelled());
+            let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
                 Reading::at(start),
-                |reading, byte, _| Ok(places.read_on(encoding, reading, byte)),
-                |token, _| set.insert(token),
+                true,
+                |reading, byte, _| {
+                    let Some(next) = places.read_on(encoding, reading, byte) else { return Ok(None) };
+                    let loops = next.place().map_or(0, |place| places.loops(encoding, place));
+                    Ok(Some((next, loops)))
+                },
+                set.words_mut(),
             );
         }
         for (first, others) in encoding.tokens().duplicates() {

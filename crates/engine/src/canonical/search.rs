@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
 
+use super::followers::Listed;
 use super::places::{Place, Places};
 use super::rows::Rows;
 use super::{Cursor, Encoding, Known};
@@ -18,29 +19,29 @@ use crate::fork::IN_BLANKS;
 use crate::machine::ForkId;
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
-use crate::tokenset;
 
 /// So many nodes of the trie are looked at behind one token, and behind all tokens of a mask; where that does not tell, the
 /// token is taken to lead on.
 const MAX_STEPS: usize = 1_000;
 pub(super) const MAX_STEPS_OF_MASK: usize = 10_000;
-/// With more nodes than this that may come, those are looked up that may follow a token; so many are tried one by one.
+/// With more nodes than this that may come, those are looked up that may follow a token.
 const MANY_NODES: usize = 512;
-const FEW_FOLLOWERS: usize = 64;
 /// So many tokens are looked ahead.
 const MAX_DEPTH: usize = 24;
 
 /// What one operation has found so far. Numbers of configurations are good for as long.
 pub(super) struct Search<'e> {
-    encoding: &'e Encoding,
+    pub encoding: &'e Encoding,
     pub places: &'e mut Places,
-    rows: &'e mut Rows,
+    pub rows: &'e mut Rows,
     /// What was found, and whether beyond the lexeme: `None` while it is looked for.
     known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
     /// What the next characters tell of tokens that merge with the same.
     told: FxHashMap<(SetId, u32, Place), Option<bool>>,
     next: FxHashMap<SetId, (ByteSet, bool)>,
     steps: FxHashMap<(SetId, u8), SetId>,
+    /// The tokens that are read, where they are few.
+    pub read: FxHashMap<SetId, Option<Listed>>,
     /// How many nodes were looked at behind the token in question.
     looked: usize,
     /// How many behind all of them.
@@ -64,6 +65,7 @@ impl<'e> Search<'e> {
             told: FxHashMap::default(),
             next: FxHashMap::default(),
             steps: FxHashMap::default(),
+            read: FxHashMap::default(),
             looked: 0,
             looked_in_all: 0,
             circular: false,
@@ -73,9 +75,13 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// From now on tells in `has_left` whether a search went beyond the lexeme that a thread reads.
-    pub fn stay_with(&mut self, thread: Entry) {
-        self.home = Some(thread);
+    /// From now on tells in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it found for
+    /// another one.
+    pub fn stay_with(&mut self, thread: Option<Entry>) {
+        if self.home != thread {
+            self.known.clear();
+        }
+        self.home = thread;
     }
 
     /// Whether something leads on behind a token, from the configuration and the place behind it; `None` where the search
@@ -139,8 +145,19 @@ impl<'e> Search<'e> {
         Ok(found)
     }
 
+    /// Whether some of these bytes, and something behind it, may come.
+    pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
+        let next = self.next_bytes(run, configuration)?.0;
+        for byte in next.intersect(bytes).iter() {
+            if self.step(run, configuration, byte)? != SetId::EMPTY {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// What the next few characters tell.
-    fn told(
+    pub fn told(
         &mut self,
         run: &mut Run<'_>,
         configuration: SetId,
@@ -200,12 +217,21 @@ impl<'e> Search<'e> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         let trie = vocabulary.trie();
+        if let Some(listed) = self.few_that_are_read(run, configuration)? {
+            self.looked += listed.len();
+            for &(next, here) in listed.iter() {
+                if self.follows(run, here, (token, place), next, depth)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
         let bytes = self.next_bytes(run, configuration)?.0;
         let roots: Vec<(usize, usize)> = trie.roots(bytes).collect();
         if trie.nodes_behind(bytes) > MANY_NODES
-            && let Some(few) = self.few_that_follow((token, place), &roots)
+            && let Some(few) = self.few_that_follow((token, place), bytes, &roots)
         {
-            for next in few {
+            for &next in few.iter() {
                 let here = self.run(run, configuration, vocabulary.token_bytes(next).unwrap_or_default())?;
                 if here != SetId::EMPTY && self.follows(run, here, (token, place), next, depth)? {
                     return Ok(true);
@@ -262,26 +288,6 @@ impl<'e> Search<'e> {
             Some(behind) => self.search(run, configuration, next, behind, depth + 1),
             None => Ok(false),
         }
-    }
-
-    /// The tokens below some roots of the trie that may follow a token, where they are few.
-    fn few_that_follow(&mut self, (token, place): (u32, Place), roots: &[(usize, usize)]) -> Option<Vec<u32>> {
-        let encoding = self.encoding;
-        let vocabulary = encoding.tokens();
-        self.places.cursor(place).settled()?;
-        let cursor = self.places.cursor(place).clone();
-        let row = self.rows.row(encoding, self.places, &cursor, Some(token));
-        let mut found = Vec::new();
-        for entry in
-            roots.iter().flat_map(|&(first, end)| first..end).filter_map(|node| vocabulary.trie().entry_at(node))
-        {
-            let same = std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied());
-            found.extend(same.filter(|&next| tokenset::get(&row, next)));
-            if found.len() > FEW_FOLLOWERS {
-                return None;
-            }
-        }
-        Some(found)
     }
 
     /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.

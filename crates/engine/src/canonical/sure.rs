@@ -1,54 +1,85 @@
 //! The tokens of wide lexemes that surely lead on, whatever follows the lexeme.
 //!
-//! They are the same for all grammars that have such a lexeme, so they are kept with the vocabulary.
+//! They are the same for all grammars that have such a lexeme, so they are kept with the vocabulary. Most lexemes read runs
+//! of characters that may always go on, and those of one class of characters have nearly all of it in common.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
-use super::blanks::{Blanks, FittingBlank};
+use super::alike::Alike;
+use super::blanks::{Blanks, FittingBlank, SureBlank};
 use super::dead_ends::{Answer, DeadEnds};
+use super::leaving::LeavingAt;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
+use super::rows::Rows;
+use super::within::{Reader, Within, sure_within};
 use super::{Encoding, Known};
 use crate::error::EngineError;
-use crate::exits::Exits;
-use crate::fork::{Automaton, Fork, IN_BLANKS};
+use crate::fork::{Automaton, IN_BLANKS};
 use crate::lexicon::{DfaId, Lexicon};
 use crate::machine::ForkId;
-use crate::row::{MAX_LISTED, Row};
+use crate::row::{CHARACTERS_BEHIND, MAX_LISTED, Row, RowHere, RunsInside};
 use crate::run::{Run, offers_tokens};
 use crate::stacks::Entry;
-use crate::tokenset::TokenSet;
-use crate::trie::groups_within;
+use crate::tokens::Tokens;
+use crate::tokenset::{self, TokenSet};
 
-/// Rows of more tokens are not walked where all that follows leads to the same state.
-const MANY_TOKENS: usize = 5_000;
 /// So much is kept of each kind.
-const MAX_KEPT: usize = 256;
+pub(super) const MAX_KEPT: usize = 256;
+/// Bytes that all that is known of rows may take.
+const BUDGET: usize = 64 << 20;
 
 /// What is known of the tokens of wide lexemes, by their rows, and of blanks.
 #[derive(Default)]
 pub(super) struct SureRows {
     rows: FxHashMap<usize, SureRow>,
+    /// By the character of their runs.
+    classes: FxHashMap<usize, SureClass>,
+    /// Bytes that rows and classes take.
+    bytes: usize,
     blanks: FxHashMap<ByteSet, Blanks>,
+    /// By the bytes that may follow and the place before.
+    sure_blanks: FxHashMap<(ByteSet, Place), Arc<[SureBlank]>>,
     /// By the suffixes with which tokens leave.
-    leaving: FxHashMap<usize, LeavingAt>,
+    pub leaving: FxHashMap<usize, LeavingAt>,
     /// By place and token before it.
     fitting_blanks: FxHashMap<(Place, Option<u32>), Arc<[FittingBlank]>>,
 }
 
 struct SureRow {
     /// Kept, so that no other row gets its place in memory.
-    _row: Arc<Row>,
-    /// Those that do wherever they come.
+    row: Arc<Row>,
+    /// The tokens that are as in all lexemes of a class of characters, and the class.
+    as_in_class: Option<(usize, TokenSet)>,
+    /// Those that lead on wherever they come.
     anywhere: TokenSet,
-    /// The others that the lexeme reads.
+    /// Those that the lexeme reads and that are not told by the two before.
     others: Vec<u32>,
+    /// Those that end the lexeme where runs of characters end, which are not among the others.
+    ending: Option<Arc<TokenSet>>,
     /// What is known at a place.
     at: FxHashMap<Place, Arc<AtPlace>>,
+}
+
+/// What is known of runs of characters that may always go on.
+struct SureClass {
+    /// Kept, so that nothing else gets its place in memory.
+    _name: Arc<ExprId>,
+    automaton: DfaId,
+    anywhere: TokenSet,
+    others: Vec<u32>,
+    at: FxHashMap<Place, ClassAtPlace>,
+}
+
+/// What is known of runs without end at a place.
+struct ClassAtPlace {
+    /// The tokens that surely lead on.
+    sure: TokenSet,
+    /// Those of them for which a search has told.
+    searched: Vec<u32>,
 }
 
 /// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
@@ -58,40 +89,39 @@ pub(super) struct AtPlace {
     pub sure: TokenSet,
     /// Those that do not in some way.
     pub dead: DeadEnds,
+    /// The others, by the state of the lexeme behind them.
+    pub inside: Arc<Vec<Alike>>,
 }
 
 /// The row of a wide thread, and the tokens behind which its lexeme surely leads on.
 pub(super) struct SureTokens {
-    pub row: Arc<Row>,
+    pub here: RowHere,
     pub known: Arc<AtPlace>,
+    /// Those that end the lexeme where runs of characters end.
+    pub ending: Option<Arc<TokenSet>>,
 }
 
-/// Tokens that leave a lexeme with the same bytes behind it, and that are alike to the tokenizer behind them.
-pub(super) struct Leaving {
-    /// See [`Exits::all_ways`].
-    pub ways: Vec<(u32, u32)>,
-}
+impl SureRow {
+    /// Whether any number of characters may come, and nothing else within the lexeme.
+    fn is_endless(&self) -> bool {
+        self.row.runs.as_ref().is_some_and(|runs| runs.max.is_none())
+    }
 
-/// By place, of the lexemes that end with the same byte.
-struct LeavingAt {
-    /// Kept, so that no other suffixes get their place in memory.
-    _row: Arc<Row>,
-    at: FxHashMap<Place, Arc<Vec<Leaving>>>,
+    /// Whether answers about a token are kept.
+    fn keeps(&self, token: u32) -> bool {
+        self.as_in_class.as_ref().is_some_and(|(_, within)| within.contains(token))
+            || self.others.binary_search(&token).is_ok()
+    }
 }
 
 impl SureRows {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let set = |tokens: &TokenSet| tokens.words().len() * 4;
-        let row = |row: &SureRow| set(&row.anywhere) * (1 + row.at.len()) + row.others.len() * 4;
-        let blanks = self.blanks.values().map(|blanks| blanks.len() * 24);
-        let leaving = self.leaving.values().flat_map(|leaving| leaving.at.values());
-        let leaving = leaving.flat_map(|all| all.iter()).map(|alike| alike.ways.len() * 8 + size_of::<Leaving>());
+        let blanks = self.blanks.values().map(|blanks| blanks.len() * 16);
+        let sure_blanks = self.sure_blanks.values().map(|blanks| blanks.len() * size_of::<SureBlank>());
         let fitting = self.fitting_blanks.values().map(|blanks| blanks.len() * size_of::<FittingBlank>());
-        self.rows.values().map(row).sum::<usize>()
-            + blanks.sum::<usize>()
-            + fitting.sum::<usize>()
-            + leaving.sum::<usize>()
+        let leaving = self.leaving.values().map(LeavingAt::memory_bytes);
+        self.bytes + blanks.chain(sure_blanks).chain(fitting).chain(leaving).sum::<usize>()
     }
 
     /// What is known of blanks where these bytes, blanks among them, may follow.
@@ -100,6 +130,25 @@ impl SureRows {
             self.blanks.clear();
         }
         self.blanks.entry(next).or_default()
+    }
+
+    /// The tokens of blanks that surely lead on from a place where these bytes, blanks among them, may follow.
+    pub fn sure_blanks(
+        &mut self,
+        encoding: &Encoding,
+        at: (&mut Places, &mut Rows),
+        next: ByteSet,
+        place: Place,
+    ) -> Arc<[SureBlank]> {
+        if let Some(known) = self.sure_blanks.get(&(next, place)) {
+            return known.clone();
+        }
+        if self.sure_blanks.len() >= MAX_KEPT {
+            self.sure_blanks.clear();
+        }
+        let found = SureBlank::all(encoding, at, &next, place);
+        self.sure_blanks.insert((next, place), found.clone());
+        found
     }
 
     /// The tokens of blanks that fit a place behind a token.
@@ -116,61 +165,33 @@ impl SureRows {
         if self.fitting_blanks.len() >= MAX_KEPT {
             self.fitting_blanks.clear();
         }
-        let fitting = |&token: &u32| {
+        let fitting = |(number, &token): (usize, &u32)| {
             let len = encoding.tokens().token_bytes(token)?.len();
-            Some(FittingBlank { token, len, behind: encoding.follow(places, place, before, token)? })
+            Some(FittingBlank { number, token, len, behind: encoding.follow(places, place, before, token)? })
         };
-        let found: Arc<[FittingBlank]> = encoding.blank_tokens.iter().filter_map(fitting).collect();
+        let found: Arc<[FittingBlank]> = encoding.blank_tokens.iter().enumerate().filter_map(fitting).collect();
         self.fitting_blanks.insert((place, before), found.clone());
         found
     }
 
-    /// The tokens that leave through exits of a row, perhaps some more, but for those that may do so at several places.
-    pub fn leaving(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        (row, exits): (&Arc<Row>, &Exits),
-        place: Place,
-    ) -> Arc<Vec<Leaving>> {
-        let suffixes = exits.suffixes();
-        let name = std::ptr::from_ref(suffixes) as usize;
-        if self.leaving.len() >= MAX_KEPT && !self.leaving.contains_key(&name) {
-            self.leaving.clear();
-        }
-        let kept = self.leaving.entry(name);
-        let kept = kept.or_insert_with(|| LeavingAt { _row: row.clone(), at: FxHashMap::default() });
-        if kept.at.len() >= MAX_KEPT {
-            kept.at.clear();
-        }
-        let leaving = kept.at.entry(place).or_insert_with(|| {
-            let numbers = || (0..suffixes.len()).filter_map(|node| suffixes.entry_at(node));
-            let mut times: FxHashMap<u32, usize> = FxHashMap::default();
-            for &(_, token) in numbers().flat_map(|suffix| exits.all_ways(suffix)) {
-                *times.entry(token).or_default() += 1;
-            }
-            let mut all: Vec<Leaving> = Vec::new();
-            for suffix in numbers() {
-                let mut alike: FxHashMap<([Option<Place>; 2], u32), usize> = FxHashMap::default();
-                for &(way, token) in exits.all_ways(suffix).iter().filter(|(_, token)| times[token] == 1) {
-                    let behind = [true, false].map(|apart| places.advance(encoding, place, token, apart));
-                    let key = (behind, encoding.merging_number(token));
-                    let group = *alike.entry(key).or_insert_with(|| {
-                        all.push(Leaving { ways: Vec::new() });
-                        all.len() - 1
-                    });
-                    all[group].ways.push((way, token));
-                }
-            }
-            Arc::new(all)
-        });
-        leaving.clone()
+    /// Whether answers about a token within the lexeme of a row are kept.
+    pub fn keeps(&self, row: &Arc<Row>, token: u32) -> bool {
+        self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
     /// Keeps what was found of a token within a lexeme at a place.
     pub fn add(&mut self, row: &Arc<Row>, place: Place, token: u32, answer: &Answer) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
-        if row.others.binary_search(&token).is_ok()
+        // What leads on in runs without end does so in all of them.
+        if let Some((class, within)) = row.as_in_class.as_ref().filter(|_| answer.is_yes())
+            && row.is_endless()
+            && within.contains(token)
+            && let Some(known) = self.classes.get_mut(class).and_then(|class| class.at.get_mut(&place))
+        {
+            known.searched.push(token);
+            known.sure.insert(token);
+        }
+        if row.keeps(token)
             && let Some(known) = row.at.get_mut(&place)
         {
             let known = Arc::make_mut(known);
@@ -200,88 +221,152 @@ impl Run<'_> {
         if here.row.count <= MAX_LISTED {
             return Ok(None);
         }
+        let set_bytes = vocabulary.mask_words() * 4;
         let name = Arc::as_ptr(&here.row) as usize;
-        if !known.sure.rows.contains_key(&name) {
-            if known.sure.rows.len() >= MAX_KEPT {
-                known.sure.rows.clear();
-            }
-            let row =
-                sure_row(self.lexicon, encoding, &mut known.anywhere, &fork, (dfa, thread.state), here.row.clone())?;
-            known.sure.rows.insert(name, row);
+        let Known { places, sure, anywhere, .. } = known;
+        let lexicon = &mut *self.lexicon;
+        let reader = Reader { fork: Some(&fork), dfa };
+        if sure.bytes > BUDGET {
+            (sure.rows, sure.classes, sure.bytes) = Default::default();
         }
-        let row = known.sure.rows.get_mut(&name).expect("it was there or is there now");
+        if !sure.rows.contains_key(&name) {
+            let class = match here.row.runs.as_ref().filter(|_| thread.state & IN_BLANKS == 0) {
+                Some(runs) => as_in_class(lexicon, encoding, anywhere, sure, runs)?,
+                None => None,
+            };
+            let row = match class {
+                Some(class) => near_class(vocabulary, here.row.clone(), class),
+                None => sure_row(lexicon, encoding, anywhere, &reader, thread.state, here.row.clone())?,
+            };
+            sure.bytes += 4 * set_bytes + row.others.len() * 4;
+            sure.rows.insert(name, row);
+        }
+        let row = sure.rows.get_mut(&name).expect("it was there or is there now");
         if let Some(known) = row.at.get(&place) {
-            return Ok(Some(SureTokens { row: here.row, known: known.clone() }));
+            return Ok(Some(SureTokens { here, known: known.clone(), ending: row.ending.clone() }));
         }
         let mut tokens = row.anywhere.clone();
-        let mut within = Within { encoding, places: &mut known.places, lexicon: self.lexicon, fork: &fork, dfa };
-        for &token in &row.others {
-            if within.leads_on(thread.state, place, token)? {
+        let mut open = Vec::new();
+        if let Some((class, within)) = &row.as_in_class {
+            let class = sure.classes.get_mut(class).expect("classes go together with their rows");
+            let known = class.at_place(lexicon, encoding, places, place)?;
+            tokens.clone_from(within);
+            tokens.words_mut().iter_mut().zip(known.sure.words()).for_each(|(word, known)| *word &= known);
+            if !row.is_endless() {
+                // What a search has found may ask for more characters than there may be here.
+                known.searched.iter().for_each(|&token| tokens.remove(token));
+            }
+            let unknown = within.words().iter().zip(tokens.words()).map(|(within, known)| within & !known);
+            let unknown: Vec<u32> = unknown.collect();
+            open.extend(tokenset::iter(&unknown));
+            sure.bytes += set_bytes;
+        }
+        let mut within = Within { encoding, places, lexicon, reader: &reader };
+        // By state of the lexeme, in the order in which they come.
+        let mut left: Vec<Vec<(u32, u32)>> = Vec::new();
+        let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
+        for &token in row.others.iter().chain(&open) {
+            match within.leads_on(thread.state, place, token)? {
+                (_, true) => tokens.insert(token),
+                (Some(state), false) if state & IN_BLANKS == 0 => {
+                    let at = *numbers.entry(state).or_insert(left.len());
+                    if at == left.len() {
+                        left.push(Vec::new());
+                    }
+                    left[at].push((0, token));
+                }
+                _ => {}
+            }
+        }
+        let inside = left.into_iter().map(|tokens| Alike::new(encoding, places, place, tokens.into_iter()));
+        let inside: Vec<Alike> = inside.collect();
+        let bytes = set_bytes + inside.iter().map(Alike::memory_bytes).sum::<usize>();
+        let at = AtPlace { sure: tokens, dead: DeadEnds::default(), inside: Arc::new(inside) };
+        let (known, ending) = (Arc::new(at), row.ending.clone());
+        row.at.insert(place, known.clone());
+        sure.bytes += bytes;
+        Ok(Some(SureTokens { here, known, ending }))
+    }
+}
+
+impl SureClass {
+    /// The tokens that surely lead on at a place.
+    fn at_place(
+        &mut self,
+        lexicon: &mut Lexicon,
+        encoding: &Encoding,
+        places: &mut Places,
+        place: Place,
+    ) -> Result<&ClassAtPlace, LimitExceeded> {
+        if !self.at.contains_key(&place) {
+            let mut tokens = self.anywhere.clone();
+            let reader = Reader { fork: None, dfa: self.automaton };
+            let mut within = Within { encoding, places, lexicon, reader: &reader };
+            for &token in &self.others {
+                if within.leads_on(StateId::START.0, place, token)?.1 {
+                    tokens.insert(token);
+                }
+            }
+            if self.at.len() >= MAX_KEPT {
+                self.at.clear();
+            }
+            let known = ClassAtPlace { sure: tokens, searched: Vec::new() };
+            self.at.insert(place, known);
+        }
+        Ok(&self.at[&place])
+    }
+}
+
+/// The class of runs of characters, and the tokens behind which they go on as if without end.
+fn as_in_class(
+    lexicon: &mut Lexicon,
+    encoding: &Encoding,
+    anywhere: &mut Anywhere,
+    sure: &mut SureRows,
+    RunsInside { character, max }: &RunsInside,
+) -> Result<Option<(usize, TokenSet)>, LimitExceeded> {
+    let vocabulary = encoding.tokens();
+    // What tells that a token keeps its end is at most so many characters behind it.
+    let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_BEHIND).map(Some)) else {
+        return Ok(None);
+    };
+    let most = most.filter(|&most| (most as usize) < vocabulary.trie().max_depth());
+    let Some(runs) = lexicon.runs(vocabulary, **character, ByteSet::EMPTY, most.is_some())? else { return Ok(None) };
+    let (within, all) = (runs.within(most), runs.within(None));
+    let name = Arc::as_ptr(character) as usize;
+    if !sure.classes.contains_key(&name) {
+        let exprs = &mut lexicon.deriver().exprs;
+        let endless = exprs.repeat(**character, 0, None);
+        let reader = Reader { fork: None, dfa: lexicon.dfa(&[endless])? };
+        let (known, others) = sure_within(lexicon, encoding, anywhere, &reader, StateId::START.0, all)?;
+        sure.bytes += vocabulary.mask_words() * 8;
+        let automaton = reader.dfa;
+        let at = FxHashMap::default();
+        sure.classes.insert(name, SureClass { _name: character.clone(), automaton, anywhere: known, others, at });
+    }
+    Ok(Some((name, within)))
+}
+
+/// What is known of a row whose tokens are nearly all as in a class.
+fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, TokenSet)) -> SureRow {
+    let mut others = row.to_set(vocabulary.vocab_size());
+    for (within, other) in within.words_mut().iter_mut().zip(others.words_mut()) {
+        *within &= *other;
+        *other &= !*within;
+    }
+    let mut ending = None;
+    if row.only_leaving().is_some() {
+        let mut tokens = TokenSet::empty(vocabulary.vocab_size());
+        for token in row.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
+            if others.contains(token) {
+                others.remove(token);
                 tokens.insert(token);
             }
         }
-        if row.at.len() >= MAX_KEPT {
-            row.at.clear();
-        }
-        let known = Arc::new(AtPlace { sure: tokens, dead: DeadEnds::default() });
-        row.at.insert(place, known.clone());
-        Ok(Some(SureTokens { row: here.row, known }))
+        ending = Some(Arc::new(tokens));
     }
-}
-
-/// A lexeme that tokens are read in.
-struct Within<'a> {
-    encoding: &'a Encoding,
-    places: &'a mut Places,
-    lexicon: &'a mut Lexicon,
-    fork: &'a Fork,
-    dfa: DfaId,
-}
-
-impl Within<'_> {
-    /// Whether the lexeme surely goes on behind a token, from a state before it.
-    fn leads_on(&mut self, mut state: u32, place: Place, token: u32) -> Result<bool, LimitExceeded> {
-        // States are those of one automaton, rows belong to all that read the same.
-        for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
-            state = self.fork.step(self.lexicon, state, byte)?.0;
-            if state == StateId::DEAD.0 {
-                return Ok(false);
-            }
-        }
-        if state & IN_BLANKS != 0 {
-            return Ok(false);
-        }
-        let merging = self.encoding.merging(token);
-        let next = *self.lexicon.live_bytes(self.dfa, StateId(state))?;
-        let mut before = None;
-        for apart in [true, false] {
-            let Some(behind) = self.places.advance(self.encoding, place, token, apart) else { continue };
-            if before.replace(behind) == Some(behind) {
-                continue;
-            }
-            let is_sure = !self.encoding.sure_bytes(self.places.cursor(behind), &merging, &next).is_empty();
-            if !is_sure && !self.keeps_end(state, behind, token)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn keeps_end(&mut self, state: u32, behind: Place, token: u32) -> Result<bool, LimitExceeded> {
-        let lexicon = RefCell::new(&mut *self.lexicon);
-        let keeps = self.encoding.keeps_end(
-            self.places,
-            behind,
-            token,
-            state,
-            &mut |state| lexicon.borrow_mut().live_bytes(self.dfa, StateId(state)).copied(),
-            &mut |state, byte| {
-                let next = lexicon.borrow_mut().step(self.dfa, StateId(state), byte)?.0;
-                Ok((next != StateId::DEAD).then_some(next.0))
-            },
-        )?;
-        Ok(keeps == Some(true))
-    }
+    let (anywhere, others) = (TokenSet::empty(vocabulary.vocab_size()), others.iter().collect());
+    SureRow { row, as_in_class: Some((class, within)), anywhere, others, ending, at: FxHashMap::default() }
 }
 
 /// What is known of a row wherever it comes.
@@ -289,85 +374,13 @@ fn sure_row(
     lexicon: &mut Lexicon,
     encoding: &Encoding,
     known: &mut Anywhere,
-    fork: &Fork,
-    (dfa, state): (DfaId, u32),
+    reader: &Reader<'_>,
+    state: u32,
     row: Arc<Row>,
 ) -> Result<SureRow, LimitExceeded> {
-    let vocabulary = encoding.tokens();
-    let trie = vocabulary.trie();
-    let is_wide = state & IN_BLANKS == 0 && row.count > MANY_TOKENS;
-    let mut anywhere = TokenSet::empty(vocabulary.vocab_size());
-    let mut reached: Vec<(u32, ByteSet)> = Vec::new();
-    if is_wide {
-        // Nearly all tokens end where the same bytes may come as here; the others are looked at.
-        let common = *lexicon.live_bytes(dfa, StateId(state))?;
-        anywhere = TokenSet::clone(&known.before(encoding, &common));
-        // By state: whether other bytes may come there, and the groups of bytes that lead back.
-        let mut states: Vec<Option<(Option<ByteSet>, u32)>> = Vec::new();
-        trie.walk_mask(
-            state,
-            true,
-            |state, byte, node| {
-                let next = fork.step(lexicon, state, byte)?.0;
-                if next == StateId::DEAD.0 {
-                    return Ok::<_, LimitExceeded>(None);
-                }
-                let at = next as usize;
-                if at >= states.len() {
-                    states.resize(at + 1, None);
-                }
-                let (other, same) = match states[at] {
-                    Some(known) => known,
-                    None => {
-                        let live = *lexicon.live_bytes(dfa, StateId(next))?;
-                        let same = if live == common { loops_of(lexicon, fork, next, &live)? } else { 0 };
-                        *states[at].insert(((live != common).then_some(live), same))
-                    }
-                };
-                if let Some(live) = other {
-                    reached.extend(trie.entry_at(node).map(|token| (token, live)));
-                }
-                Ok(Some((next, same)))
-            },
-            anywhere.words_mut(),
-        )?;
-        reached.iter().for_each(|&(token, _)| anywhere.remove(token));
-    } else {
-        let mut states: Vec<(u32, u32)> = Vec::new();
-        trie.walk::<_, LimitExceeded>(
-            state,
-            |state, byte, _| {
-                let next = fork.step(lexicon, state, byte)?.0;
-                Ok((next != StateId::DEAD.0).then_some(next))
-            },
-            |token, state| states.push((token, state)),
-        )?;
-        for (token, state) in states.into_iter().filter(|&(_, state)| state & IN_BLANKS == 0) {
-            reached.push((token, *lexicon.live_bytes(dfa, StateId(state))?));
-        }
-    }
-    for (token, live) in reached {
-        if encoding.surely_goes_on_anywhere(token, &live) {
-            anywhere.insert(token);
-        }
-    }
-    let mut others = row.to_set(vocabulary.vocab_size());
-    for (sure, other) in anywhere.words_mut().iter_mut().zip(others.words_mut()) {
-        *sure &= *other;
-        *other &= !*sure;
-    }
-    let is_blank = |token: &u32| state & IN_BLANKS != 0 && encoding.is_blank(*token);
-    let others = others.iter().filter(|token| !is_blank(token)).collect();
-    Ok(SureRow { _row: row, anywhere, others, at: FxHashMap::default() })
-}
-
-/// The groups of bytes that lead from a state to itself.
-fn loops_of(lexicon: &mut Lexicon, fork: &Fork, state: u32, live: &ByteSet) -> Result<u32, LimitExceeded> {
-    let mut same = ByteSet::EMPTY;
-    for byte in live.iter() {
-        if fork.step(lexicon, state, byte)?.0 == state {
-            same.insert(byte);
-        }
-    }
-    Ok(groups_within(same))
+    let tokens = row.to_set(encoding.tokens().vocab_size());
+    let (anywhere, mut others) = sure_within(lexicon, encoding, known, reader, state, tokens)?;
+    others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_blank(token));
+    let at = FxHashMap::default();
+    Ok(SureRow { row, as_in_class: None, anywhere, others, ending: None, at })
 }

@@ -1,0 +1,60 @@
+//! Tokens that are alike: behind them the grammar stands at the same place, so that one look at what comes next tells of all.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use super::Encoding;
+use super::places::{Place, Places};
+
+/// Tokens behind which the grammar stands at the same place.
+#[derive(Default)]
+pub(super) struct Alike {
+    /// Bytes before each of which all of them keep their ends.
+    pub sure: ByteSet,
+    pub groups: Vec<Group>,
+}
+
+/// Those that are alike to the tokenizer, too, as far as the next characters tell.
+pub(super) struct Group {
+    /// Bytes before each of which they keep their ends.
+    pub sure: ByteSet,
+    /// The places behind them, where no merge joins them with the token before and where one does.
+    pub behind: [Option<Place>; 2],
+    /// Each with the number that it was given.
+    pub tokens: Vec<(u32, u32)>,
+}
+
+impl Alike {
+    /// Those of some tokens, each with a number, that come at a place.
+    pub fn new(
+        encoding: &Encoding,
+        places: &mut Places,
+        place: Place,
+        tokens: impl Iterator<Item = (u32, u32)>,
+    ) -> Alike {
+        let mut alike = Alike { sure: ByteSet::ALL, groups: Vec::new() };
+        let mut numbers: FxHashMap<([Option<Place>; 2], u32), usize> = FxHashMap::default();
+        for (number, token) in tokens {
+            let behind = [true, false].map(|apart| places.advance(encoding, place, token, apart));
+            let key = (behind, encoding.merging_number(token));
+            let group = *numbers.entry(key).or_insert_with(|| {
+                let merging = encoding.merging(token);
+                let sure = behind
+                    .iter()
+                    .flatten()
+                    .fold(ByteSet::ALL, |sure, &behind| encoding.sure_bytes(places.cursor(behind), &merging, &sure));
+                alike.sure = alike.sure.intersect(&sure);
+                alike.groups.push(Group { sure, behind, tokens: Vec::new() });
+                alike.groups.len() - 1
+            });
+            alike.groups[group].tokens.push((number, token));
+        }
+        alike
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let groups = self.groups.iter().map(|group| size_of::<Group>() + group.tokens.len() * 8);
+        size_of::<Alike>() + groups.sum::<usize>()
+    }
+}

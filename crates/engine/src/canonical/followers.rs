@@ -1,0 +1,108 @@
+//! The tokens that a search follows: those that the grammar reads, or those that the tokenizer writes behind another one,
+//! whichever are few.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use stencilm_regex::ByteSet;
+
+use super::places::Place;
+use super::search::Search;
+use crate::error::EngineError;
+use crate::run::Run;
+use crate::stacks::SetId;
+use crate::tokenset;
+
+/// Where the grammar reads tokens within so many nodes, they are listed.
+const FEW_NODES: usize = 64;
+/// So many that may follow a token are tried one by one.
+const FEW_FOLLOWERS: usize = 64;
+/// For so many tokens those that may follow them are kept.
+const MAX_FOLLOWERS: usize = 20_000;
+
+/// Tokens, each with the configuration behind it.
+pub(super) type Listed = Rc<[(u32, SetId)]>;
+
+impl Search<'_> {
+    /// The tokens that the grammar reads, where they are few.
+    pub fn few_that_are_read(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+    ) -> Result<Option<Listed>, EngineError> {
+        if let Some(known) = self.read.get(&configuration) {
+            return Ok(known.clone());
+        }
+        let vocabulary = self.encoding.tokens();
+        let trie = vocabulary.trie();
+        let bytes = self.next_bytes(run, configuration)?.0;
+        let mut path = vec![(configuration, bytes)];
+        let (mut found, mut looked) = (Some(Vec::new()), 0);
+        'nodes: for (mut node, end) in trie.roots(bytes) {
+            while node < end {
+                path.truncate(trie.depth(node));
+                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                let here = match alive.contains(trie.byte(node)) {
+                    true => self.step(run, above, trie.byte(node))?,
+                    false => SetId::EMPTY,
+                };
+                if here == SetId::EMPTY {
+                    node += trie.size(node);
+                    continue;
+                }
+                looked += 1;
+                if looked > FEW_NODES {
+                    found = None;
+                    break 'nodes;
+                }
+                if let (Some(entry), Some(found)) = (trie.entry_at(node), &mut found) {
+                    let same = std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied());
+                    found.extend(same.map(|token| (token, here)));
+                }
+                path.push((here, self.next_bytes(run, here)?.0));
+                node += 1;
+            }
+        }
+        let found = found.map(Listed::from);
+        self.read.insert(configuration, found.clone());
+        Ok(found)
+    }
+
+    /// The tokens below some roots of the trie that may follow a token, where they are few.
+    pub fn few_that_follow(
+        &mut self,
+        (token, place): (u32, Place),
+        bytes: ByteSet,
+        roots: &[(usize, usize)],
+    ) -> Option<Arc<[u32]>> {
+        let key = (place, token, bytes);
+        if let Some(known) = self.places.followers.get(&key) {
+            return known.clone();
+        }
+        let found = self.find_few_that_follow((token, place), roots).map(Arc::from);
+        if self.places.followers.len() >= MAX_FOLLOWERS {
+            self.places.followers.clear();
+        }
+        self.places.followers.insert(key, found.clone());
+        found
+    }
+
+    fn find_few_that_follow(&mut self, (token, place): (u32, Place), roots: &[(usize, usize)]) -> Option<Vec<u32>> {
+        let encoding = self.encoding;
+        let vocabulary = encoding.tokens();
+        self.places.cursor(place).settled()?;
+        let cursor = self.places.cursor(place).clone();
+        let row = self.rows.row(encoding, self.places, &cursor, Some(token));
+        let mut found = Vec::new();
+        for entry in
+            roots.iter().flat_map(|&(first, end)| first..end).filter_map(|node| vocabulary.trie().entry_at(node))
+        {
+            let same = std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied());
+            found.extend(same.filter(|&next| tokenset::get(&row, next)));
+            if found.len() > FEW_FOLLOWERS {
+                return None;
+            }
+        }
+        Some(found)
+    }
+}

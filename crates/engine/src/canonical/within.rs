@@ -1,0 +1,170 @@
+//! Tokens within a lexeme: behind which of them it goes on in any case, by its automaton alone.
+
+use std::cell::RefCell;
+
+use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+
+use super::Encoding;
+use super::places::{Place, Places};
+use super::probes::Anywhere;
+use crate::fork::{Fork, IN_BLANKS};
+use crate::lexicon::{DfaId, Lexicon};
+use crate::tokenset::TokenSet;
+use crate::trie::groups_within;
+
+/// Rows of more tokens are not walked where all that follows leads to the same state.
+const MANY_TOKENS: usize = 5_000;
+
+/// What reads a lexeme: its automaton, perhaps behind the blanks of a fork.
+pub(super) struct Reader<'f> {
+    pub fork: Option<&'f Fork>,
+    pub dfa: DfaId,
+}
+
+impl Reader<'_> {
+    /// The state after one byte; `None` where nothing leads on.
+    #[inline]
+    fn next(&self, lexicon: &mut Lexicon, state: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
+        let next = match self.fork {
+            Some(fork) => fork.step(lexicon, state, byte)?.0,
+            None => lexicon.step(self.dfa, StateId(state), byte)?.0.0,
+        };
+        Ok((next != StateId::DEAD.0).then_some(next))
+    }
+}
+
+/// A lexeme that tokens are read in.
+pub(super) struct Within<'a> {
+    pub encoding: &'a Encoding,
+    pub places: &'a mut Places,
+    pub lexicon: &'a mut Lexicon,
+    pub reader: &'a Reader<'a>,
+}
+
+impl Within<'_> {
+    /// The state behind a token from one before it, and whether the lexeme surely goes on there.
+    pub fn leads_on(&mut self, state: u32, place: Place, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
+        // States are those of one automaton, rows belong to all that read the same.
+        let mut state = state;
+        for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
+            match self.reader.next(self.lexicon, state, byte)? {
+                Some(next) => state = next,
+                None => return Ok((None, false)),
+            }
+        }
+        if state & IN_BLANKS != 0 {
+            return Ok((Some(state), false));
+        }
+        let merging = self.encoding.merging(token);
+        let next = *self.lexicon.live_bytes(self.reader.dfa, StateId(state))?;
+        let mut before = None;
+        for apart in [true, false] {
+            let Some(behind) = self.places.advance(self.encoding, place, token, apart) else { continue };
+            if before.replace(behind) == Some(behind) {
+                continue;
+            }
+            let is_sure = !self.encoding.sure_bytes(self.places.cursor(behind), &merging, &next).is_empty();
+            if !is_sure && !self.keeps_end(state, behind, token)? {
+                return Ok((Some(state), false));
+            }
+        }
+        Ok((Some(state), true))
+    }
+
+    fn keeps_end(&mut self, state: u32, behind: Place, token: u32) -> Result<bool, LimitExceeded> {
+        let (lexicon, dfa) = (RefCell::new(&mut *self.lexicon), self.reader.dfa);
+        let keeps = self.encoding.keeps_end(
+            self.places,
+            behind,
+            token,
+            state,
+            &mut |state| lexicon.borrow_mut().live_bytes(dfa, StateId(state)).copied(),
+            &mut |state, byte| {
+                let next = lexicon.borrow_mut().step(dfa, StateId(state), byte)?.0;
+                Ok((next != StateId::DEAD).then_some(next.0))
+            },
+        )?;
+        Ok(keeps == Some(true))
+    }
+}
+
+/// Those of some tokens, which a lexeme reads from a state, that surely lead on wherever they come; and the others.
+pub(super) fn sure_within(
+    lexicon: &mut Lexicon,
+    encoding: &Encoding,
+    known: &mut Anywhere,
+    reader: &Reader<'_>,
+    state: u32,
+    mut tokens: TokenSet,
+) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
+    let vocabulary = encoding.tokens();
+    let trie = vocabulary.trie();
+    let dfa = reader.dfa;
+    let is_wide = state & IN_BLANKS == 0 && tokens.len() > MANY_TOKENS;
+    let mut anywhere = TokenSet::empty(vocabulary.vocab_size());
+    let mut reached: Vec<(u32, ByteSet)> = Vec::new();
+    if is_wide {
+        // Nearly all tokens end where the same bytes may come as here; the others are looked at.
+        let common = *lexicon.live_bytes(dfa, StateId(state))?;
+        anywhere = TokenSet::clone(&known.before(encoding, &common));
+        // By state: whether other bytes may come there, and the groups of bytes that lead back.
+        let mut states: Vec<Option<(Option<ByteSet>, u32)>> = Vec::new();
+        trie.walk_mask(
+            state,
+            true,
+            |state, byte, node| {
+                let Some(next) = reader.next(lexicon, state, byte)? else { return Ok::<_, LimitExceeded>(None) };
+                let at = next as usize;
+                if at >= states.len() {
+                    states.resize(at + 1, None);
+                }
+                let (other, same) = match states[at] {
+                    Some(known) => known,
+                    None => {
+                        let live = *lexicon.live_bytes(dfa, StateId(next))?;
+                        let same = if live == common { loops_of(lexicon, reader, next, &live)? } else { 0 };
+                        *states[at].insert(((live != common).then_some(live), same))
+                    }
+                };
+                if let Some(live) = other {
+                    reached.extend(trie.entry_at(node).map(|token| (token, live)));
+                }
+                Ok(Some((next, same)))
+            },
+            anywhere.words_mut(),
+        )?;
+        reached.iter().for_each(|&(token, _)| anywhere.remove(token));
+    } else {
+        let mut states: Vec<(u32, u32)> = Vec::new();
+        trie.walk::<_, LimitExceeded>(
+            state,
+            |state, byte, _| reader.next(lexicon, state, byte),
+            |token, state| states.push((token, state)),
+        )?;
+        for (token, state) in states.into_iter().filter(|&(_, state)| state & IN_BLANKS == 0) {
+            reached.push((token, *lexicon.live_bytes(dfa, StateId(state))?));
+        }
+    }
+    for (token, live) in reached {
+        if encoding.surely_goes_on_anywhere(token, &live) {
+            anywhere.insert(token);
+        }
+    }
+    for (sure, other) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()) {
+        *sure &= *other;
+        *other &= !*sure;
+    }
+    let others = tokens.iter().collect();
+    Ok((anywhere, others))
+}
+
+/// The groups of bytes that lead from a state to itself.
+fn loops_of(lexicon: &mut Lexicon, reader: &Reader<'_>, state: u32, live: &ByteSet) -> Result<u32, LimitExceeded> {
+    let mut same = ByteSet::EMPTY;
+    for byte in live.iter() {
+        if reader.next(lexicon, state, byte)? == Some(state) {
+            same.insert(byte);
+        }
+    }
+    Ok(groups_within(same))
+}
