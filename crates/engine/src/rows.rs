@@ -192,11 +192,14 @@ impl Lexicon {
                             loops.resize(place + 1, Loops::default());
                         }
                         let known = &mut loops[place];
-                        known.visits += 1;
-                        let full = known.visits.is_multiple_of(SOME_VISITS) && !known.full && ends.is_full(next);
-                        if known.visits == MANY_VISITS || full {
-                            known.full = full;
-                            known.groups = loops_of(automaton, deriver, next, full).map_err(Stopped::Limit)?;
+                        known.until_asked -= 1;
+                        if known.until_asked == 0 {
+                            let full = ends.is_full(next);
+                            known.until_asked = if full { u32::MAX } else { SOME_VISITS };
+                            if full || !known.asked {
+                                known.asked = true;
+                                known.groups = loops_of(automaton, deriver, next, full).map_err(Stopped::Limit)?;
+                            }
                         }
                         Ok(Some((next, known.groups)))
                     },
@@ -274,13 +277,20 @@ impl Lexicon {
     }
 }
 
-/// How often a walk has met a state, and the groups of characters that lead back to it, when they have been asked for.
-#[derive(Clone, Copy, Default)]
+/// The groups of characters that lead from a state back to it, when they have been asked for.
+#[derive(Clone, Copy)]
 struct Loops {
-    visits: u32,
     groups: u32,
-    /// Whether those are among them with which something matches.
-    full: bool,
+    /// So many times the walk meets the state until they are asked for, or once more when so many of its ends have been
+    /// found that those are among them with which something matches.
+    until_asked: u32,
+    asked: bool,
+}
+
+impl Default for Loops {
+    fn default() -> Loops {
+        Loops { groups: 0, until_asked: MANY_VISITS, asked: false }
+    }
 }
 
 /// The groups of characters that lead from a state back to it while nothing has matched; where it is `full`, something may

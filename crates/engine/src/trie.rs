@@ -201,24 +201,27 @@ impl Trie {
         mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
+        let nodes = &self.nodes[..];
+        let below = &self.below[..nodes.len()];
         let mut states = vec![start; self.max_depth + 1];
         let mut index = 0;
-        while let Some(node) = self.nodes.get(index) {
+        while index < nodes.len() {
+            let node = nodes[index];
             let depth = (node.byte_and_depth >> 8) as usize;
             let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                 let end = index + node.size as usize;
                 if wide {
-                    for node in &self.nodes[index..end] {
+                    for node in &nodes[index..end] {
                         mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
                     }
                 }
                 index = end;
                 continue;
             };
-            if same != 0 && self.below[index] & !same == 0 {
+            if same != 0 && below[index] & !same == 0 {
                 let end = index + node.size as usize;
                 if !wide {
-                    for node in &self.nodes[index..end] {
+                    for node in &nodes[index..end] {
                         mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
                     }
                 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
@@ -220,29 +220,52 @@ impl Deriver {
         if let Some(&known) = self.live.get(&id) {
             return Ok(known);
         }
-        let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+        // Each with what it was derived from.
+        let mut seen: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut queue = BinaryHeap::from([Reverse((self.exprs.shortest_at_least(id), id))]);
-        seen.insert(id);
+        seen.insert(id, id);
+        let mut found = None;
         while let Some(Reverse((_, next))) = queue.pop() {
-            let obvious = self.exprs.is_nullable(next) || !self.exprs.has_boolean(next);
-            if obvious || self.live.get(&next) == Some(&true) {
-                self.live.insert(id, true);
-                return Ok(true);
+            if self.is_obviously_live(next) {
+                found = Some(next);
+                break;
             }
             self.limits.check_search(seen.len())?;
             for &(_, rest) in self.derivatives(next)?.iter() {
-                if rest == ExprId::NOTHING || self.live.get(&rest) == Some(&false) || !seen.insert(rest) {
+                let known = self.live.get(&rest);
+                if known == Some(&true) {
+                    found = Some(next);
+                    break;
+                }
+                if rest == ExprId::NOTHING || known == Some(&false) || seen.contains_key(&rest) {
                     continue;
                 }
+                seen.insert(rest, next);
                 // Most searches end soon; a long one is worth a look at what need not be searched.
                 if seen.len() <= SHORT_SEARCH || !self.needs.contradict(&self.exprs, rest) {
                     queue.push(Reverse((self.exprs.shortest_at_least(rest), rest)));
                 }
             }
+            if found.is_some() {
+                break;
+            }
+        }
+        if let Some(mut live) = found {
+            // All on the way to a match are live, too: they are likely to be asked next.
+            while live != id {
+                self.live.insert(live, true);
+                live = seen[&live];
+            }
+            self.live.insert(id, true);
+            return Ok(true);
         }
         // The search closed without finding a match, so everything in it is dead.
-        self.live.extend(seen.into_iter().map(|dead| (dead, false)));
+        self.live.extend(seen.into_keys().map(|dead| (dead, false)));
         Ok(false)
+    }
+
+    fn is_obviously_live(&self, id: ExprId) -> bool {
+        self.exprs.is_nullable(id) || !self.exprs.has_boolean(id) || self.live.get(&id) == Some(&true)
     }
 
     /// What is left after one byte.
