@@ -17,10 +17,24 @@ const MAX_NEEDS: usize = 12;
 struct Bytes {
     /// All bytes that can be part of a match, perhaps some more.
     all: ByteSet,
-    /// Sets of which every match has at least one byte.
-    needs: Vec<ByteSet>,
+    /// Sets of which every match has at least one byte, those first that say the most.
+    needs: Vec<Need>,
     /// Whether there is surely no match.
     dead: bool,
+}
+
+/// A set of bytes of which every match has at least one.
+#[derive(Clone, Copy)]
+struct Need {
+    /// Least for the smallest sets, which say the most.
+    rank: u32,
+    set: ByteSet,
+}
+
+impl Need {
+    fn new(set: ByteSet) -> Need {
+        Need { rank: (set.len() as u32) << 8 | u32::from(set.first().unwrap_or(0)), set }
+    }
 }
 
 /// What was gathered of the expressions of one set.
@@ -39,8 +53,13 @@ impl Needs {
                 continue;
             }
             let before = work.len();
-            let children = children(exprs, id);
-            work.extend(children.iter().filter(|child| !self.known.contains_key(child)));
+            if !matches!(exprs.get(id), Expr::Not(_)) {
+                exprs.for_each_child(id, |child| {
+                    if !self.known.contains_key(&child) {
+                        work.push(child);
+                    }
+                });
+            }
             if work.len() == before {
                 let bytes = self.gather(exprs, id);
                 self.known.insert(id, bytes);
@@ -52,21 +71,21 @@ impl Needs {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.known.len() * (size_of::<Bytes>() + 4 * size_of::<ByteSet>())
+        self.known.len() * (size_of::<Bytes>() + 4 * size_of::<Need>())
     }
 
     /// From what is known of the children.
     fn gather(&self, exprs: &ExprSet, id: ExprId) -> Bytes {
         let known = |id: ExprId| &self.known[&id];
         let anything = Bytes { all: ByteSet::ALL, needs: Vec::new(), dead: false };
-        let mut bytes = match exprs.get(id) {
+        match exprs.get(id) {
             Expr::Nothing => Bytes { all: ByteSet::EMPTY, needs: Vec::new(), dead: true },
             Expr::Empty | Expr::Repeat { max: Some(0), .. } => Bytes { all: ByteSet::EMPTY, ..anything },
-            Expr::Bytes(set) => Bytes { all: *set, needs: vec![*set], ..anything },
+            Expr::Bytes(set) => Bytes { all: *set, needs: vec![Need::new(*set)], ..anything },
             Expr::Not(_) | Expr::Number(_) => anything,
             &Expr::Concat { head, tail } => {
                 let (head, tail) = (known(head), known(tail));
-                let needs = head.needs.iter().chain(&tail.needs).copied().collect();
+                let needs = of_both(&head.needs, &tail.needs);
                 Bytes { all: head.all.union(&tail.all), needs, dead: head.dead || tail.dead }
             }
             &Expr::Repeat { body, min, .. } => {
@@ -77,45 +96,54 @@ impl Needs {
             Expr::Or(parts) => {
                 let alive: Vec<&Bytes> = parts.iter().map(|&part| known(part)).filter(|part| !part.dead).collect();
                 let all = alive.iter().fold(ByteSet::EMPTY, |all, part| all.union(&part.all));
-                Bytes { all, needs: needs_of_any(&alive), dead: alive.is_empty() }
+                Bytes { all, needs: of_any(&alive), dead: alive.is_empty() }
             }
             Expr::And(parts) => {
                 let parts = || parts.iter().map(|&part| known(part));
                 let all = parts().fold(ByteSet::ALL, |all, part| all.intersect(&part.all));
-                let needs: Vec<ByteSet> = parts().flat_map(|part| &part.needs).copied().collect();
-                let lacks = needs.iter().any(|need| need.intersect(&all).is_empty());
+                let lacks = parts().flat_map(|part| &part.needs).any(|need| need.set.intersect(&all).is_empty());
+                let needs = parts().fold(Vec::new(), |needs, part| of_both(&needs, &part.needs));
                 Bytes { all, needs, dead: lacks || parts().any(|part| part.dead) }
             }
+        }
+    }
+}
+
+/// The needs of what must match both.
+fn of_both(one: &[Need], other: &[Need]) -> Vec<Need> {
+    let mut needs: Vec<Need> = Vec::with_capacity((one.len() + other.len()).min(MAX_NEEDS));
+    let (mut one, mut other) = (one, other);
+    while needs.len() < MAX_NEEDS {
+        let (need, rest) = match (one, other) {
+            ([a, rest @ ..], [b, ..]) if a.rank <= b.rank => (a, (rest, other)),
+            (_, [b, rest @ ..]) => (b, (one, rest)),
+            ([a, rest @ ..], []) => (a, (rest, other)),
+            ([], []) => break,
         };
-        // The smallest say the most.
-        bytes.needs.sort_by_key(|need| (need.len(), need.first()));
-        bytes.needs.dedup();
-        bytes.needs.truncate(MAX_NEEDS);
-        bytes
+        if needs.last().is_none_or(|last| last.set != need.set) {
+            needs.push(*need);
+        }
+        (one, other) = rest;
     }
+    needs
 }
 
-/// Sets of which every match of any alternative has at least one byte.
-fn needs_of_any(alternatives: &[&Bytes]) -> Vec<ByteSet> {
+/// The needs of what must match any of some alternatives.
+fn of_any(alternatives: &[&Bytes]) -> Vec<Need> {
     let Some((first, others)) = alternatives.split_first() else { return Vec::new() };
-    let widened = first.needs.iter().filter_map(|&need| {
-        others.iter().try_fold(need, |need, other| {
+    let widened = first.needs.iter().filter_map(|need| {
+        let widened = others.iter().try_fold(need.set, |need, other| {
             // What another one needs within the same bytes adds nothing to them.
-            let is_within = |own: &&ByteSet| own.intersect(&need) == **own;
+            let is_within = |own: &&Need| own.set.intersect(&need) == own.set;
             let own = other.needs.iter().find(is_within).or(other.needs.first())?;
-            Some(need.union(own))
-        })
+            Some(need.union(&own.set))
+        });
+        widened.map(Need::new)
     });
-    widened.collect()
-}
-
-fn children(exprs: &ExprSet, id: ExprId) -> Vec<ExprId> {
-    match exprs.get(id) {
-        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Not(_) | Expr::Number(_) => Vec::new(),
-        &Expr::Concat { head, tail } => vec![head, tail],
-        &Expr::Repeat { body, .. } => vec![body],
-        Expr::Or(parts) | Expr::And(parts) => parts.to_vec(),
-    }
+    let mut needs: Vec<Need> = widened.collect();
+    needs.sort_by_key(|need| need.rank);
+    needs.dedup_by_key(|need| need.set);
+    needs
 }
 
 #[cfg(test)]
