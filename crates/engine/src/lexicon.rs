@@ -28,6 +28,9 @@ pub struct DfaId(pub u32);
 /// not a choice between a few.
 const WIDE_BYTES: usize = 10;
 
+/// No more bytes of rows than these are taken over from a lexicon that is replaced.
+const MAX_TAKEN_OVER: usize = 8 << 20;
+
 /// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
 
@@ -49,6 +52,7 @@ pub struct Lexicon {
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
     measured: (usize, usize),
+    longest_token: usize,
     limits: Limits,
 }
 
@@ -69,7 +73,37 @@ impl Lexicon {
             blank_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
             measured: (0, 0),
+            longest_token,
             limits,
+        }
+    }
+
+    /// An empty lexicon in place of this one, but for what costs the first grammars most and takes little: the ways behind
+    /// bytes, and the rows of the expressions that all lexicons have in common, as the body of a string.
+    pub fn renewed(&self) -> Lexicon {
+        let exprs = &self.deriver.exprs;
+        let common = self.rows.iter().filter_map(|(key, row)| match (&*key.0, key.1) {
+            (&[residual], None) if exprs.is_shared(residual) => Some((residual, key, row)),
+            _ => None,
+        });
+        let mut common: Vec<_> = common.collect();
+        common.sort_unstable_by_key(|&(residual, ..)| residual);
+        let mut rows: FxHashMap<RowKey, Arc<Row>> = FxHashMap::default();
+        let mut in_rows = 0;
+        for (_, key, row) in common {
+            in_rows += row.memory_bytes();
+            if in_rows > MAX_TAKEN_OVER {
+                in_rows -= row.memory_bytes();
+                break;
+            }
+            rows.insert(key.clone(), row.clone());
+        }
+        let in_ways: usize = self.ways.values().flatten().map(|ways| ways.memory_bytes()).sum();
+        Lexicon {
+            rows,
+            ways: self.ways.clone(),
+            rows_bytes: in_rows + in_ways,
+            ..Lexicon::new(self.longest_token, self.limits)
         }
     }
 

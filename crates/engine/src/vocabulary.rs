@@ -76,7 +76,7 @@ impl Vocabulary {
     }
 
     /// The lexemes that all grammars of this vocabulary and of these limits share. A lexicon that has outgrown its
-    /// budget is replaced by an empty one for grammars to come; the old one lives as long as the grammars that use it.
+    /// budget is replaced by a new one for grammars to come; the old one lives as long as the grammars that use it.
     pub(crate) fn lexicon(&self, limits: LexiconLimits) -> Arc<Mutex<Lexicon>> {
         let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
         let known = lexicons.iter().position(|(known, _)| *known == limits).map(|position| lexicons.remove(position).1);
@@ -84,7 +84,7 @@ impl Vocabulary {
             |lexicon: &Arc<Mutex<Lexicon>>| lexicon.try_lock().map_or(true, |mut one| !one.has_outgrown(limits.bytes));
         let (lexicon, outgrown) = match known {
             Some(known) if fits(&known) => (known, None),
-            outgrown => (self.new_lexicon(limits), outgrown),
+            outgrown => (self.new_lexicon(limits, outgrown.as_deref()), outgrown),
         };
         lexicons.insert(0, (limits, lexicon.clone()));
         let kept = lexicons.len().min(MAX_LEXICONS);
@@ -94,10 +94,12 @@ impl Vocabulary {
         lexicon
     }
 
-    /// Gives grammars to come an empty lexicon in place of this one, which has reached a limit.
+    /// Gives grammars to come a new lexicon in place of this one, which has reached a limit.
     pub(crate) fn retire_lexicon(&self, full: &Arc<Mutex<Lexicon>>) {
         let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
-        lexicons.retain(|(_, lexicon)| !Arc::ptr_eq(lexicon, full));
+        if let Some((limits, lexicon)) = lexicons.iter_mut().find(|(_, lexicon)| Arc::ptr_eq(lexicon, full)) {
+            *lexicon = self.new_lexicon(*limits, Some(full));
+        }
     }
 
     /// Writes the row of a [`MaskPatch`](crate::MaskPatch), in words of 32 bits; `false`, and nothing written, where the
@@ -120,8 +122,11 @@ impl Vocabulary {
         self.ranks.get_or_init(|| Arc::new(Ranks::new(self.tokens.trie(), self.tokens.vocab_size()))).clone()
     }
 
-    fn new_lexicon(&self, limits: LexiconLimits) -> Arc<Mutex<Lexicon>> {
-        Arc::new(Mutex::new(Lexicon::new(self.tokens.trie().max_depth(), limits.work)))
+    /// A lexicon without lexemes, with what can be taken over from one that nobody is using.
+    fn new_lexicon(&self, limits: LexiconLimits, before: Option<&Mutex<Lexicon>>) -> Arc<Mutex<Lexicon>> {
+        let renewed = before.and_then(|before| before.try_lock().ok().map(|before| before.renewed()));
+        let lexicon = renewed.unwrap_or_else(|| Lexicon::new(self.tokens.trie().max_depth(), limits.work));
+        Arc::new(Mutex::new(lexicon))
     }
 }
 
@@ -138,5 +143,38 @@ fn let_go(lexicon: Arc<Mutex<Lexicon>>) {
     if Arc::strong_count(&lexicon) == 1 {
         // Where no thread can be had, it is dropped with the closure.
         let _ = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(move || drop(lexicon));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
+    use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
+
+    #[test]
+    fn a_new_lexicon_knows_the_rows_that_most_grammars_need() {
+        let tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap());
+        let limits = Limits { lexicon_bytes: 0, ..Limits::default() };
+        let mask_in_a_string = || {
+            let grammar = from_json_schema(r#"{"type": "string"}"#, &JsonSchemaOptions::default()).unwrap();
+            let compiled = CompiledGrammar::with_limits(Arc::new(grammar), vocabulary.clone(), limits).unwrap();
+            let mut matcher = GrammarMatcher::new(Arc::new(compiled), &MatcherOptions::default()).unwrap();
+            assert!(matcher.accept_token(u32::from(b'"')).unwrap());
+            let mut mask = vec![0; 257usize.div_ceil(32)];
+            matcher.fill_mask(&mut mask).unwrap();
+            mask
+        };
+        let first = mask_in_a_string();
+        let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
+        let rows: Vec<Arc<crate::row::Row>> = lexicon.lock().unwrap().rows.values().cloned().collect();
+        assert!(!rows.is_empty(), "the row of the body of a string is taken over");
+        assert!(lexicon.lock().unwrap().dfas.is_empty(), "and nothing else");
+        drop(lexicon);
+        assert_eq!(mask_in_a_string(), first);
+        let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
+        let known = lexicon.lock().unwrap();
+        assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
     }
 }

@@ -127,6 +127,11 @@ impl ExprSet {
         self.arena.reserve(count);
     }
 
+    /// Whether it is one of the expressions that the set was begun with, which have the same ids in all such sets.
+    pub fn is_shared(&self, id: ExprId) -> bool {
+        id.index() < self.len() - self.own_len()
+    }
+
     /// How many expressions the set holds beside the shared ones.
     pub fn own_len(&self) -> usize {
         self.arena.own_len()
