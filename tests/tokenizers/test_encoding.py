@@ -127,6 +127,8 @@ def test_a_list_cannot_encode() -> None:
 
 
 def test_text_is_not_taken_for_bytes() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="data is a str, but must be bytes"):
         TokenizerInfo(["a"]).tokenize_bytes("a")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="data is a str, but must be bytes"):
+        TokenizerInfo(["a"]).tokenize_partial("a")  # type: ignore[arg-type]
     assert TokenizerInfo(["a"]).tokenize_bytes(bytearray(b"aa")) == [0, 0]

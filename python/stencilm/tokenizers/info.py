@@ -264,8 +264,9 @@ class TokenizerInfo:
 
         Raises:
             TokenizerError: No tokens spell the bytes; the place says where they end.
+            TypeError: `data` is a str.
         """
-        return self._state.encoder.tokenize_bytes(bytes(memoryview(data)))
+        return self._state.encoder.tokenize_bytes(_checked_bytes(data))
 
     def tokenize_partial(
         self,
@@ -284,9 +285,10 @@ class TokenizerInfo:
 
         Raises:
             TokenizerError: A recent token is out of range.
+            TypeError: `data` is a str.
         """
         recent = [self._checked(token_id) for token_id in recent_tokens or ()]
-        return self._state.joint.split(bytes(memoryview(data)), recent)
+        return self._state.joint.split(_checked_bytes(data), recent)
 
     def learn_encoding(self) -> None:
         """Lays the tokenizer's merges out, for canonical masks and for forced tokens.
@@ -371,3 +373,12 @@ class TokenizerInfo:
             f"TokenizerInfo({self._state.vocab_type.value}, vocab_size={self.vocab_size}, "
             f"stop_token_ids={self.stop_token_ids}, fingerprint={self.fingerprint[:12]!r})"
         )
+
+
+def _checked_bytes(data: Any) -> bytes:
+    try:
+        return bytes(memoryview(data))
+    except TypeError:
+        raise TypeError(
+            f"data is a {type(data).__name__}, but must be bytes: text.encode() makes them"
+        ) from None
