@@ -11,10 +11,11 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
 use crate::exits::{Exits, Leaving, Suffixes};
+use crate::groups::loops;
 use crate::row::Row;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
-use crate::trie::{Trie, loops};
+use crate::trie::Trie;
 
 /// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
 const FEW_ROUNDS: usize = 24;

@@ -22,6 +22,7 @@ mod first;
 mod fork;
 mod frame;
 mod fresh_keys;
+mod groups;
 mod index;
 mod interner;
 mod json_text;

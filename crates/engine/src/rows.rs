@@ -8,11 +8,12 @@ use std::sync::Arc;
 use stencilm_regex::{ByteSet, Deriver, Dfa, ExprId, LimitExceeded, StateId, Tag};
 
 use crate::exits::{Exits, Leaving};
+use crate::groups::loops;
 use crate::lexicon::{DfaId, Lexicon, RowKey};
 use crate::row::{Row, RowHere};
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
-use crate::trie::{Trie, loops};
+use crate::trie::Trie;
 
 /// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
 /// where something can follow, a direct walk is cheaper than the suffixes are to store.

@@ -10,7 +10,7 @@ use stencilm_regex::ByteSet;
 
 use super::probes::Shown;
 use super::{Cursor, Encoding};
-use crate::trie::groups_within;
+use crate::groups::groups_within;
 
 /// With more cursors than this all are forgotten when the next operation begins.
 const MAX_PLACES: usize = 20_000;

@@ -8,9 +8,9 @@ use super::Encoding;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
 use crate::fork::{Fork, IN_BLANKS};
+use crate::groups::groups_within;
 use crate::lexicon::{DfaId, Lexicon};
 use crate::tokenset::TokenSet;
-use crate::trie::groups_within;
 
 /// Rows of more tokens are not walked where all that follows leads to the same state.
 const MANY_TOKENS: usize = 5_000;
