@@ -191,8 +191,9 @@ impl Trie {
     /// token, in no order that a branch predictor could learn, so this one has no branch there.
     ///
     /// `step` also gives the groups of characters that lead from the next state back to it, by
-    /// [`loops`](crate::groups::loops); where there are no others below a node, all entries there are reached, and no step is taken. `wide` is for automata that read nearly
-    /// everything: all bits of the trie's entries are set in `mask`, and those that are not reached are cleared.
+    /// [`loops`](crate::groups::loops); where there are no others below a node, all entries there are reached, and no step is
+    /// taken. `wide` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
+    /// that are not reached are cleared.
     ///
     /// # Panics
     /// When `mask` has too few words for the entries.
