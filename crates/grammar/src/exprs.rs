@@ -59,6 +59,11 @@ pub(crate) fn copy(from: &ExprSet, roots: impl IntoIterator<Item = ExprId>, into
         next += 1;
         from.for_each_child(id, |child| visit(child, &mut found));
     }
+    if found.len() == from.own_len() && common == into.len() {
+        // Nothing is left out, so nothing would get another id.
+        *into = from.clone();
+        return Copies { common: from.len(), ..copies };
+    }
     // An expression is interned after its children.
     found.sort_unstable();
     for id in found {
