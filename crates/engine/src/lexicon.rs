@@ -86,6 +86,8 @@ impl Lexicon {
             (&[residual], None) if exprs.is_shared(residual) => Some((residual, key, row)),
             _ => None,
         });
+        // What a row says of its characters must mean the same in the new lexicon.
+        let common = common.filter(|(.., row)| row.runs.as_ref().is_none_or(|runs| exprs.is_shared(*runs.character)));
         let mut common: Vec<_> = common.collect();
         common.sort_unstable_by_key(|&(residual, ..)| residual);
         let mut rows: FxHashMap<RowKey, Arc<Row>> = FxHashMap::default();

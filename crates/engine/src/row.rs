@@ -23,7 +23,8 @@ pub const CHARACTERS_BEHIND: u32 = 4;
 /// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
 #[derive(Clone)]
 pub struct RunsInside {
-    /// The character, at an address of its own for each lexicon: expressions are numbered there.
+    /// The character, at an address of its own for each lexicon: expressions are numbered there. A row that a new lexicon
+    /// takes over keeps its address, and has one of the expressions that are numbered alike in all.
     pub character: Arc<ExprId>,
     /// How many may come.
     pub max: Option<u32>,
