@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, Limits, TokenizerInfo
 from tokenizer_folders import FOLDERS, tokenizer_info
 
 
@@ -213,6 +213,26 @@ def test_undoing_and_forking_keep_the_place() -> None:
     # A text has no tokens: what follows it is written as if it began a text.
     assert matcher.accept_string('"nor')
     assert allowed_tokens(matcher, info) >= {own_tokens(info, "thern")[0]}
+
+
+def test_what_is_known_of_a_lexeme_outlives_its_lexicon() -> None:
+    # Every grammar gets a new lexicon, which takes over the row of strings and numbers automata
+    # anew.
+    patterns = {f"k{length}": {"pattern": f"^[a-z]{{{length}}}$"} for length in range(1, 9)}
+    many: dict[str, Any] = {"type": "object", "properties": {**patterns, "z": {"type": "string"}}}
+    found: list[list[set[int]]] = []
+    for befores in ([], [(many, '{"k1": "a", "k2": "bc", "k3": "abc", "z": "ab')]):
+        info = TokenizerInfo.from_file(FOLDERS["tiny"])
+        compiler = GrammarCompiler(info, limits=Limits(lexicon_bytes=0))
+        masks: list[set[int]] = []
+        for schema, text in [*befores, ({"type": "string"}, '"b1 cé, {d} \\"e a   f\'s !?')]:
+            matcher = GrammarMatcher(compiler.compile_json_schema(schema), canonical=True)
+            masks = []
+            for token_id in own_tokens(info, text):
+                masks.append(allowed_tokens(matcher, info))
+                assert matcher.accept_token(token_id)
+        found.append(masks)
+    assert found[0] == found[1]
 
 
 def test_single_tokens_are_walls() -> None:

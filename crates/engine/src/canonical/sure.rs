@@ -19,7 +19,7 @@ use super::within::{Reader, Within, sure_within};
 use super::{Encoding, Known};
 use crate::error::EngineError;
 use crate::fork::{Automaton, IN_BLANKS};
-use crate::lexicon::{DfaId, Lexicon};
+use crate::lexicon::Lexicon;
 use crate::machine::ForkId;
 use crate::row::{CHARACTERS_BEHIND, MAX_LISTED, Row, RowHere, RunsInside};
 use crate::run::{Run, offers_tokens};
@@ -66,9 +66,9 @@ struct SureRow {
 
 /// What is known of runs of characters that may always go on.
 struct SureClass {
-    /// Kept, so that nothing else gets its place in memory.
-    _name: Arc<ExprId>,
-    automaton: DfaId,
+    /// Kept, so that nothing else gets its place in memory. It is the same in every lexicon that has a row of the class, but
+    /// automata are not.
+    character: Arc<ExprId>,
     anywhere: TokenSet,
     others: Vec<u32>,
     at: FxHashMap<Place, ClassAtPlace>,
@@ -300,7 +300,7 @@ impl SureClass {
     ) -> Result<&ClassAtPlace, LimitExceeded> {
         if !self.at.contains_key(&place) {
             let mut tokens = self.anywhere.clone();
-            let reader = Reader { fork: None, dfa: self.automaton };
+            let reader = endless(lexicon, *self.character)?;
             let mut within = Within { encoding, places, lexicon, reader: &reader };
             for &token in &self.others {
                 if within.leads_on(StateId::START.0, place, token)?.1 {
@@ -335,16 +335,19 @@ fn as_in_class(
     let (within, all) = (runs.within(most), runs.within(None));
     let name = Arc::as_ptr(character) as usize;
     if !sure.classes.contains_key(&name) {
-        let exprs = &mut lexicon.deriver().exprs;
-        let endless = exprs.repeat(**character, 0, None);
-        let reader = Reader { fork: None, dfa: lexicon.dfa(&[endless])? };
+        let reader = endless(lexicon, **character)?;
         let (known, others) = sure_within(lexicon, encoding, anywhere, &reader, StateId::START.0, all)?;
         sure.bytes += vocabulary.mask_words() * 8;
-        let automaton = reader.dfa;
         let at = FxHashMap::default();
-        sure.classes.insert(name, SureClass { _name: character.clone(), automaton, anywhere: known, others, at });
+        sure.classes.insert(name, SureClass { character: character.clone(), anywhere: known, others, at });
     }
     Ok(Some((name, within)))
+}
+
+/// What reads runs of a character without end.
+fn endless(lexicon: &mut Lexicon, character: ExprId) -> Result<Reader<'static>, LimitExceeded> {
+    let endless = lexicon.deriver().exprs.repeat(character, 0, None);
+    Ok(Reader { fork: None, dfa: lexicon.dfa(&[endless])? })
 }
 
 /// What is known of a row whose tokens are nearly all as in a class.
