@@ -1,40 +1,40 @@
-//! Tokens of nothing but blanks, of which vocabularies have hundreds: far from any bound on their number they lead on or not
-//! by what may follow blanks, whatever the grammar.
+//! Tokens of nothing but blanks, of which vocabularies have hundreds: they lead on or not by what may follow blanks and by how
+//! many may still come, whatever the grammar.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-use stencilm_regex::ByteSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{ByteSet, StateId};
 
-use super::Encoding;
 use super::places::{Place, Places};
-use super::rows::Rows;
 use super::search::Search;
 use super::sure::SureRows;
+use super::{Encoding, Kind};
 use crate::error::EngineError;
-use crate::fork::IN_BLANKS;
+use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::machine::ForkId;
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
-use crate::tokenset;
 
 /// What may stand between the tokens of JSON.
 const JSON_BLANKS: [u8; 4] = *b" \t\n\r";
-/// Tokens of so many blanks come near the bound that grammars of JSON have.
-const LONG_BLANKS: usize = 40;
-/// Where more of them than this are not told, they are not looked at.
-const MANY_OPEN: usize = 24;
-/// For all tokens of blanks at a place so many looks are taken at what follows some.
-const MAX_LOOKS: usize = 24;
 /// With so many blanks left their number makes no difference.
 const FAR_BLANKS: usize = 8;
+/// A lexeme that begins with more blanks than this, or goes on behind them with more bytes, is taken for any other.
+const MAX_BLANKS: usize = 100;
+const MAX_BYTES_BEHIND: usize = 16;
 
-/// All threads are before blanks: the configuration as if none had come yet.
+/// All that lives behind a blank lives behind others, too, and goes on in the same way: how many may come, and where the
+/// grammar stands before them.
 #[derive(Clone, Copy)]
 pub(super) struct BeforeBlanks {
     same: SetId,
+    /// The bytes that may come, blanks among them.
+    pub next: ByteSet,
     pub left: usize,
+    /// Whether so many may come in all ways.
+    is_exact: bool,
 }
 
 impl BeforeBlanks {
@@ -42,106 +42,106 @@ impl BeforeBlanks {
     pub fn are_far(self, blanks: usize) -> bool {
         blanks + FAR_BLANKS <= self.left
     }
-
-    /// The bytes that may come.
-    pub fn next_bytes(self, run: &mut Run<'_>, search: &mut Search<'_>) -> Result<ByteSet, EngineError> {
-        let mut next = ByteSet::EMPTY;
-        for byte in search.next_bytes(run, self.same)?.0.iter() {
-            if search.step(run, self.same, byte)? != SetId::EMPTY {
-                next.insert(byte);
-            }
-        }
-        Ok(next)
-    }
 }
 
 /// By place behind a token of blanks, and by what merges with the token: those of which no search tells.
 pub(super) type Blanks = FxHashSet<(Place, u32)>;
 
-/// A token of blanks that fits somewhere: its length, and the place behind it.
+/// A token of blanks that fits somewhere.
 #[derive(Clone, Copy)]
 pub(super) struct FittingBlank {
     /// Its number among the tokens of blanks.
     pub number: usize,
     pub token: u32,
     pub len: usize,
+    /// Whether no merge joins it with the token before, and the place behind it.
+    pub apart: bool,
     pub behind: Place,
 }
 
-/// A token of blanks, and how many more must still be allowed behind it so that it surely leads on.
+/// What is known of a token of blanks at a place, by what may follow blanks.
 #[derive(Clone, Copy)]
-pub(super) struct SureBlank {
+pub(super) struct KnownBlank {
     pub token: u32,
     len: usize,
-    needs: Option<usize>,
-    /// Whether nothing leads on behind it where no more than [`FAR_BLANKS`] may follow, where no merge joins it with the token
-    /// before and where one does.
-    dead: [Option<bool>; 2],
+    /// Where no merge joins it with the token before, and where one does; `None` where it does not fit.
+    ways: [Option<KnownWay>; 2],
 }
 
-impl SureBlank {
-    /// All of them at a place where these bytes, blanks among them, may follow; joined with the token before or not.
-    pub fn all(
-        encoding: &Encoding,
-        (places, rows): (&mut Places, &mut Rows),
-        next: &ByteSet,
-        place: Place,
-    ) -> Arc<[SureBlank]> {
-        let len_of = |token| encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len);
-        let behind_of =
-            |places: &mut Places, token| [true, false].map(|apart| places.advance(encoding, place, token, apart));
-        let mut sure = |&token: &u32| {
-            let behind = behind_of(places, token);
-            let mut leads_on = |left: usize| {
-                behind.iter().flatten().all(|&behind| blank_leads_on(encoding, places, next, token, behind, left))
-            };
-            let needs = match leads_on(FAR_BLANKS) {
-                true => (0..FAR_BLANKS).find(|&left| leads_on(left)).or(Some(FAR_BLANKS)),
-                false => None,
-            };
-            SureBlank { token, len: len_of(token), needs, dead: [None; 2] }
+/// What is known of tokens of blanks that are alike.
+#[derive(Clone, Copy)]
+struct KnownWay {
+    /// How many blanks must still be allowed behind it so that it surely leads on.
+    needs: Option<usize>,
+    /// Whether nothing leads on where no more may come.
+    is_dead_at_last: bool,
+}
+
+impl KnownBlank {
+    /// All of them at a place where these bytes, blanks among them, may follow.
+    pub fn all(encoding: &Encoding, places: &mut Places, next: &ByteSet, place: Place) -> Arc<[KnownBlank]> {
+        // Tokens behind which the tokenizer stands at the same place, and which merge with the same, are one question.
+        let mut alike: FxHashMap<(Place, u32), KnownWay> = FxHashMap::default();
+        let mut known = |&token: &u32| {
+            let ways = [true, false].map(|apart| {
+                let behind = places.advance(encoding, place, token, apart)?;
+                let key = (behind, encoding.merging_number(token));
+                Some(*alike.entry(key).or_insert_with(|| KnownWay::new(encoding, places, next, token, behind)))
+            });
+            KnownBlank { token, len: encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len), ways }
         };
-        let mut all: Vec<SureBlank> = encoding.blank_tokens.iter().map(&mut sure).collect();
-        let is_open = |blank: &SureBlank| blank.needs.is_none() && blank.len >= LONG_BLANKS;
-        if all.iter().filter(|blank| is_open(blank)).count() <= MANY_OPEN {
-            let mut looks = MAX_LOOKS;
-            for blank in all.iter_mut().filter(|blank| is_open(blank)) {
-                let token = blank.token;
-                blank.dead = behind_of(places, token).map(|behind| {
-                    Some(blanks_lead_nowhere(encoding, (places, rows), &mut looks, next, token, behind?))
-                });
-            }
+        encoding.blank_tokens.iter().map(&mut known).collect()
+    }
+
+    /// Whether something leads on behind it, joined with the token before or not; `None` where that is not known.
+    pub fn leads_on(&self, before: &BeforeBlanks, apart: bool) -> Option<bool> {
+        let way = self.ways[usize::from(!apart)]?;
+        let left = before.left.checked_sub(self.len)?;
+        if way.needs.is_some_and(|needs| needs <= left) {
+            return Some(true);
         }
-        all.into()
+        (left == 0 && way.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    /// Whether it surely leads on where so many blanks may come, this one included.
-    pub fn leads_on(&self, left: usize) -> bool {
-        self.needs.is_some_and(|needs| self.len + needs <= left)
+    /// The same for both ways, where it is known of all in which it fits.
+    pub fn leads_on_anyway(&self, before: &BeforeBlanks) -> Option<[Option<bool>; 2]> {
+        let mut answers = [None; 2];
+        for (way, answer) in answers.iter_mut().enumerate().filter(|&(way, _)| self.ways[way].is_some()) {
+            *answer = Some(self.leads_on(before, way == 0)?);
+        }
+        Some(answers)
     }
+}
 
-    /// Whether nothing leads on, as [`Answer`](super::dead_ends::Answer) has it, where so many blanks may come, this one
-    /// included; `None` where that is not known.
-    pub fn is_dead(&self, left: usize) -> Option<[Option<bool>; 2]> {
-        let is_near = self.len <= left && left <= self.len + FAR_BLANKS;
-        let all = self.dead.iter().any(Option::is_some) && self.dead.iter().flatten().all(|&dead| dead);
-        (is_near && all).then_some(self.dead)
+impl KnownWay {
+    fn new(encoding: &Encoding, places: &mut Places, next: &ByteSet, token: u32, behind: Place) -> KnownWay {
+        let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, behind, left);
+        let needs = match leads_on(FAR_BLANKS) {
+            true => (0..FAR_BLANKS).find(|&left| leads_on(left)).or(Some(FAR_BLANKS)),
+            false => None,
+        };
+        let is_dead_at_last = needs != Some(0) && nothing_follows(encoding, places, &without_blanks(next), behind);
+        KnownWay { needs, is_dead_at_last }
     }
+}
+
+fn without_blanks(bytes: &ByteSet) -> ByteSet {
+    JSON_BLANKS.iter().fold(*bytes, |others, &byte| others.intersect(&ByteSet::of(byte).complement()))
 }
 
 /// Whether a token of blanks surely leads on where these bytes, blanks among them, may follow: so many blanks at most.
-fn blank_leads_on(
+fn surely_leads_on(
     encoding: &Encoding,
     places: &mut Places,
     next: &ByteSet,
     token: u32,
-    place: Place,
+    behind: Place,
     left: usize,
 ) -> bool {
     let merging = encoding.merging(token);
-    let others = JSON_BLANKS.iter().fold(*next, |others, &byte| others.intersect(&ByteSet::of(byte).complement()));
+    let others = without_blanks(next);
     let first = if left > 0 { next } else { &others };
-    if !encoding.sure_bytes(places.cursor(place), &merging, first).is_empty() {
+    if !encoding.sure_bytes(places.cursor(behind), &merging, first).is_empty() {
         return true;
     }
     // Behind a blank the same may follow again; what follows anything else is not known here.
@@ -154,45 +154,21 @@ fn blank_leads_on(
     };
     let mut step =
         |left: Option<usize>, byte: u8| Ok(Some(left.filter(|_| JSON_BLANKS.contains(&byte)).map(|left| left - 1)));
-    let Ok(keeps) = encoding.keeps_end(places, place, token, Some(left), &mut bytes, &mut step);
+    let Ok(keeps) = encoding.keeps_end(places, behind, token, Some(left), &mut bytes, &mut step);
     keeps == Some(true)
 }
 
-/// Whether nothing leads on behind a token of blanks, whatever else comes behind at most [`FAR_BLANKS`] more of them. Tokens
-/// that go on beyond the blanks are taken to lead on.
-fn blanks_lead_nowhere(
-    encoding: &Encoding,
-    (places, rows): (&mut Places, &mut Rows),
-    looks: &mut usize,
-    next: &ByteSet,
-    token: u32,
-    behind: Place,
-) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut work = vec![(token, behind, FAR_BLANKS)];
-    while let Some((token, place, left)) = work.pop() {
-        if !seen.insert((token, place, left)) {
-            continue;
-        }
-        match looks.checked_sub(1) {
-            Some(left) => *looks = left,
-            None => return false,
-        }
-        let cursor = places.cursor(place).clone();
-        let row = rows.row(encoding, places, &cursor, Some(token));
-        let mut beyond = encoding.beyond_blanks.iter();
-        if beyond.any(|&(blanks, byte, next_token)| {
-            usize::from(blanks) <= left && next.contains(byte) && tokenset::get(&row, next_token)
-        }) {
+/// Whether no token that begins with one of these bytes fits a place, whatever stands before it.
+fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, place: Place) -> bool {
+    let ascii = bytes.intersect(&ByteSet::range(0, 127));
+    if ascii != *bytes {
+        return false;
+    }
+    for what in 0..8 {
+        let kind = Kind { is_byte: what & 1 > 0, is_whole: what & 2 > 0 };
+        let Some(begun) = places.begin(encoding, place, kind, what & 4 > 0) else { continue };
+        if ascii.iter().any(|byte| places.read(encoding, begun, byte).is_some()) {
             return false;
-        }
-        for &blank in encoding.blank_tokens.iter().filter(|&&blank| tokenset::get(&row, blank)) {
-            let len = encoding.tokens().token_bytes(blank).map_or(0, <[u8]>::len);
-            if len <= left
-                && let Some(behind) = encoding.follow(places, place, Some(token), blank)
-            {
-                work.push((blank, behind, left - len));
-            }
         }
     }
     true
@@ -200,73 +176,146 @@ fn blanks_lead_nowhere(
 
 impl Run<'_> {
     /// Where a thread is before blanks.
-    pub(super) fn thread_before_blanks(&mut self, thread: Entry) -> Result<Option<BeforeBlanks>, EngineError> {
-        let Some(left) = self.blanks_before(thread) else { return Ok(None) };
-        let same = self.stacks.configuration(&mut vec![Entry { state: IN_BLANKS, ..thread }])?;
-        Ok(Some(BeforeBlanks { same, left }))
+    pub(super) fn thread_before_blanks(
+        &mut self,
+        search: &mut Search<'_>,
+        thread: Entry,
+    ) -> Result<Option<BeforeBlanks>, EngineError> {
+        self.before_these_blanks(search, &[thread])
     }
 
-    /// Where all threads are before blanks.
-    pub(super) fn before_blanks(&mut self, configuration: SetId) -> Result<Option<BeforeBlanks>, EngineError> {
-        let (mut threads, mut left) = (self.stacks.entries(configuration).to_vec(), usize::MAX);
-        for thread in &mut threads {
-            match self.blanks_before(*thread) {
-                Some(most) => left = left.min(most),
-                None => return Ok(None),
+    /// Where all threads that blanks do not end are before blanks.
+    pub(super) fn before_blanks(
+        &mut self,
+        search: &mut Search<'_>,
+        configuration: SetId,
+    ) -> Result<Option<BeforeBlanks>, EngineError> {
+        let threads = self.stacks.entries(configuration).to_vec();
+        self.before_these_blanks(search, &threads)
+    }
+
+    fn before_these_blanks(
+        &mut self,
+        search: &mut Search<'_>,
+        threads: &[Entry],
+    ) -> Result<Option<BeforeBlanks>, EngineError> {
+        let (mut starts, mut least, mut most) = (Vec::new(), usize::MAX, 0);
+        for &thread in threads.iter().filter(|&&thread| thread != Entry::BOTTOM && !offers_tokens(thread)) {
+            let fork = self.machine.fork(ForkId(thread.head)).clone();
+            let (state, left) = match thread.state & IN_BLANKS {
+                0 => match self.blanks_in_lexeme(&fork, thread.state)? {
+                    Some(left) => (thread.state, left),
+                    None => return Ok(None),
+                },
+                _ => {
+                    let is_json = fork.blanks.is_some_and(|blanks| blanks.set == json_blanks());
+                    if !is_json {
+                        return Ok(None);
+                    }
+                    (IN_BLANKS, fork.blanks_left(thread.state).map_or(usize::MAX, |left| left as usize))
+                }
+            };
+            if left == 0 {
+                continue;
             }
-            thread.state = IN_BLANKS;
+            starts.push(Entry { state, ..thread });
+            (least, most) = (least.min(left), most.max(left));
         }
-        Ok(Some(BeforeBlanks { same: self.stacks.configuration(&mut threads)?, left }))
+        if starts.is_empty() {
+            return Ok(None);
+        }
+        let same = self.stacks.configuration(&mut starts)?;
+        // Of the others it is not sure that they may come.
+        let mut next = json_blanks();
+        for byte in without_blanks(&search.next_bytes(self, same)?.0).iter() {
+            if search.step(self, same, byte)? != SetId::EMPTY {
+                next.insert(byte);
+            }
+        }
+        Ok(Some(BeforeBlanks { same, next, left: least, is_exact: least == most }))
     }
 
-    /// How many blanks a thread may still read before its lexeme, where it may read those of JSON.
-    fn blanks_before(&mut self, thread: Entry) -> Option<usize> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_BLANKS == 0 {
-            return None;
+    /// How many blanks a lexeme may go on with before anything else: 0 where it ends or dies with them, `None` where blanks
+    /// make a difference to it.
+    fn blanks_in_lexeme(&mut self, fork: &Fork, state: u32) -> Result<Option<usize>, EngineError> {
+        let first = JSON_BLANKS.map(|byte| fork.step(self.lexicon, state, byte));
+        let mut reached = Vec::with_capacity(JSON_BLANKS.len());
+        for step in first {
+            reached.push(step?);
         }
-        let fork = self.machine.fork(ForkId(thread.head));
-        let is_json =
-            |set: &ByteSet| set.len() == JSON_BLANKS.len() && JSON_BLANKS.iter().all(|&byte| set.contains(byte));
-        let all = fork.blanks.is_some_and(|blanks| is_json(&blanks.set));
-        all.then(|| fork.blanks_left(thread.state).map_or(usize::MAX, |left| left as usize))
+        if reached.iter().all(|&(next, _)| next == StateId::DEAD.0) {
+            return Ok(Some(0));
+        }
+        if matches!(fork.automaton, Automaton::Names(..)) || fork.free {
+            return Ok(None);
+        }
+        let others = without_blanks(&fork.live_bytes(self.lexicon, state)?);
+        if others.len() > MAX_BYTES_BEHIND {
+            return Ok(None);
+        }
+        let mut here = state;
+        for left in 0..MAX_BLANKS {
+            let (next, accepts) = fork.step(self.lexicon, here, JSON_BLANKS[0])?;
+            for &byte in &JSON_BLANKS[1..] {
+                if fork.step(self.lexicon, here, byte)? != (next, accepts) {
+                    return Ok(None);
+                }
+            }
+            if next == StateId::DEAD.0 {
+                return Ok(Some(left));
+            }
+            if accepts || without_blanks(&fork.live_bytes(self.lexicon, next)?) != others {
+                return Ok(None);
+            }
+            for byte in others.iter() {
+                if fork.step(self.lexicon, next, byte)? != fork.step(self.lexicon, state, byte)? {
+                    return Ok(None);
+                }
+            }
+            if next == here {
+                return Ok(Some(usize::MAX));
+            }
+            here = next;
+        }
+        Ok(None)
     }
+}
+
+pub(super) fn json_blanks() -> ByteSet {
+    JSON_BLANKS.iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)))
 }
 
 /// Which tokens of blanks lead on, far from any bound of theirs.
-pub(super) struct BlankAnswers<'s> {
+#[derive(Clone, Copy)]
+pub(super) struct BlankAnswers {
     same: SetId,
-    known: &'s mut Blanks,
+    next: ByteSet,
 }
 
-impl<'s> BlankAnswers<'s> {
-    pub fn new(
-        run: &mut Run<'_>,
-        search: &mut Search<'_>,
-        sure: &'s mut SureRows,
-        before: BeforeBlanks,
-    ) -> Result<BlankAnswers<'s>, EngineError> {
-        let BeforeBlanks { same, .. } = before;
-        let next = before.next_bytes(run, search)?;
-        Ok(BlankAnswers { same, known: sure.blanks(next) })
+impl BlankAnswers {
+    pub fn new(before: &BeforeBlanks) -> BlankAnswers {
+        BlankAnswers { same: before.same, next: before.next }
     }
 
     /// Whether a token leads on from the place behind it.
     pub fn leads_on(
-        &mut self,
+        self,
         run: &mut Run<'_>,
         encoding: &Encoding,
         search: &mut Search<'_>,
+        sure: &mut SureRows,
         token: u32,
         behind: Place,
     ) -> Result<bool, EngineError> {
+        let known = sure.blanks(self.next);
         let key = (behind, encoding.merging_number(token));
-        if self.known.contains(&key) {
+        if known.contains(&key) {
             return Ok(true);
         }
         let found = search.leads_on(run, self.same, token, behind)?;
         if found.is_none() {
             // Nor would it be found the next time.
-            self.known.insert(key);
+            known.insert(key);
         }
         Ok(found != Some(false))
     }

@@ -49,6 +49,17 @@ pub(crate) struct Cursor {
 /// Not in the trie of whole pieces.
 pub(super) const OFF: u32 = u32::MAX;
 
+/// How many bytes a character has that begins with this one.
+pub(super) fn length_of(first: u8) -> Option<usize> {
+    match first {
+        0..0x80 => Some(1),
+        0xC2..0xE0 => Some(2),
+        0xE0..0xF0 => Some(3),
+        0xF0..0xF5 => Some(4),
+        _ => None,
+    }
+}
+
 impl Cursor {
     /// Before the first token, and behind one that stands for no text.
     pub fn start() -> Cursor {
@@ -152,14 +163,8 @@ impl Cursor {
         let (buffer, len) = &mut self.partial;
         buffer[usize::from(*len)] = byte;
         *len += 1;
-        let needed = match buffer[0] {
-            0..0x80 => 1,
-            0xC2..0xE0 => 2,
-            0xE0..0xF0 => 3,
-            0xF0..0xF5 => 4,
-            _ => return false,
-        };
-        if *len < needed {
+        let Some(needed) = length_of(buffer[0]) else { return false };
+        if usize::from(*len) < needed {
             return true;
         }
         let character = std::str::from_utf8(&buffer[..usize::from(*len)]).ok().and_then(|text| text.chars().next());

@@ -1,7 +1,5 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
-use std::sync::Arc;
-
 use super::alike::Alike;
 use super::blanks::{BeforeBlanks, BlankAnswers};
 use super::places::Place;
@@ -12,7 +10,7 @@ use super::{Cursor, Encoding, Known};
 use crate::error::EngineError;
 use crate::fork::Fork;
 use crate::machine::ForkId;
-use crate::row::{Row, RowHere};
+use crate::row::RowHere;
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 use crate::tokenset;
@@ -20,18 +18,18 @@ use crate::tokenset;
 /// Tokens of a mask behind which nothing leads on.
 #[derive(Clone, Default)]
 pub(crate) struct DeadEnds {
-    /// Where no merge joins them with the token before, ascending.
-    apart: Vec<u32>,
-    /// Where one does, ascending.
-    joined: Vec<u32>,
+    /// Where no merge joins them with the token before, and where one does; ascending.
+    ways: [Vec<u32>; 2],
+    /// Tokens that were not asked for, each with the way: they did not fit behind the token before.
+    open: Vec<(u32, bool)>,
 }
 
 impl DeadEnds {
     /// Takes them out of a mask behind a token; says how many they were.
     pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) -> usize {
         let mut cleared = 0;
-        let same = self.apart == self.joined;
-        for (tokens, apart) in [(&self.apart, true), (&self.joined, false)] {
+        let same = self.ways[0] == self.ways[1];
+        for (tokens, apart) in self.ways.iter().zip([true, false]) {
             for &token in tokens {
                 if tokenset::get(mask, token) && (same || encoding.stay_apart(before, token) == apart) {
                     tokenset::clear(mask, token);
@@ -42,43 +40,38 @@ impl DeadEnds {
         cleared
     }
 
-    pub(super) fn add(&mut self, token: u32, answer: &Answer) {
-        for (tokens, leads_on) in [&mut self.apart, &mut self.joined].into_iter().zip(answer.leads_on) {
-            if leads_on == Some(false) {
-                tokens.push(token);
-            }
-        }
-    }
-
-    /// Those that are in a mask.
-    fn within(&self, mask: &[u32]) -> DeadEnds {
-        let within = |tokens: &[u32]| tokens.iter().copied().filter(|&token| tokenset::get(mask, token)).collect();
-        DeadEnds { apart: within(&self.apart), joined: within(&self.joined) }
-    }
-
-    fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
-        self.apart.iter().chain(&self.joined).copied()
+    fn add(&mut self, token: u32, apart: bool) {
+        self.ways[usize::from(!apart)].push(token);
     }
 
     /// Whether a token is one. `apart` says that no merge joins it with the token before.
     pub fn has(&self, token: u32, apart: bool) -> bool {
-        let tokens = if apart { &self.apart } else { &self.joined };
-        tokens.binary_search(&token).is_ok()
+        self.ways[usize::from(!apart)].binary_search(&token).is_ok()
+    }
+
+    /// Whether one of those that were not asked for fits behind a token.
+    pub fn is_open(&self, encoding: &Encoding, before: Option<u32>, fitting: &[u32]) -> bool {
+        let fits = |&(token, apart): &(u32, bool)| {
+            tokenset::get(fitting, token) && encoding.stay_apart(before, token) == apart
+        };
+        self.open.iter().any(fits)
     }
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        (self.apart.len() + self.joined.len()) * 4 + size_of::<DeadEnds>()
+        (self.ways[0].len() + self.ways[1].len()) * 4 + self.open.len() * 8 + size_of::<DeadEnds>()
     }
 }
 
 impl Run<'_> {
-    /// The dead ends among the tokens of a mask, at a cursor.
+    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit behind the token before are not asked for
+    /// where that takes a search.
     pub(super) fn dead_ends(
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        cursor: &Cursor,
+        (cursor, before): (&Cursor, Option<u32>),
+        fitting: &[u32],
         mask: &[u32],
     ) -> Result<DeadEnds, EngineError> {
         let vocabulary = encoding.tokens();
@@ -94,49 +87,45 @@ impl Run<'_> {
             }
         }
         let mut found = DeadEnds::default();
-        for (_, SureTokens { known, .. }) in &rows {
-            match threads[..] {
-                [_] => found = known.dead.within(mask),
-                // Another thread may lead on where this one does not.
-                _ => known.dead.tokens().filter(|&token| tokenset::get(mask, token)).for_each(|token| {
-                    tokenset::set(&mut doubtful, token);
-                }),
-            }
-        }
-        let Known { places, rows: fitting, sure, .. } = &mut *known;
-        let blanks = self.before_blanks(configuration)?;
-        let mut within = Vec::new();
-        let mut search = Search::new(encoding, places, fitting);
-        for &thread in &threads {
-            let Some(before) = self.thread_before_blanks(thread)? else { continue };
-            let next = before.next_bytes(self, &mut search)?;
-            let at = (&mut *search.places, &mut *search.rows);
-            for blank in sure.sure_blanks(encoding, at, next, place).iter() {
-                if blank.leads_on(before.left) {
-                    tokenset::clear(&mut doubtful, blank.token);
-                } else if let Some(dead) = blank.is_dead(before.left).filter(|_| threads.len() == 1)
-                    && tokenset::get(&doubtful, blank.token)
+        let Known { places, rows: row_cache, sure, .. } = &mut *known;
+        let mut search = Search::new(encoding, places, row_cache);
+        let blanks = self.before_blanks(&mut search, configuration)?;
+        if let Some(blanks) = &blanks {
+            for blank in sure.known_blanks(encoding, search.places, blanks.next, place).iter() {
+                if tokenset::get(&doubtful, blank.token)
+                    && let Some(answers) = blank.leads_on_anyway(blanks)
                 {
-                    let leads_on = dead.map(|dead| dead.map(|dead| !dead));
-                    found.add(blank.token, &Answer { leads_on, ..Answer::default() });
+                    let dead = answers.into_iter().zip([true, false]).filter(|&(leads_on, _)| leads_on == Some(false));
+                    dead.for_each(|(_, apart)| found.add(blank.token, apart));
                     tokenset::clear(&mut doubtful, blank.token);
                 }
             }
+        } else {
+            for &thread in &threads {
+                let Some(blanks) = self.thread_before_blanks(&mut search, thread)? else { continue };
+                for blank in sure.known_blanks(encoding, search.places, blanks.next, place).iter() {
+                    let answers = blank.leads_on_anyway(&blanks);
+                    if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
+                        tokenset::clear(&mut doubtful, blank.token);
+                    }
+                }
+            }
         }
-        let mut questions =
-            Questions { run: self, encoding, search, blanks: None, configuration, place, path: Path::default() };
+        let mut questions = Questions {
+            run: self,
+            encoding,
+            search,
+            blanks: None,
+            configuration,
+            place,
+            threads,
+            path: Path::default(),
+        };
         for (thread, here) in rows.iter().filter(|(thread, _)| !questions.run.remembers(*thread)).collect::<Vec<_>>() {
             questions.ask_alike(*thread, here, sure, &mut doubtful)?;
         }
-        if threads.len() > 1 {
-            for (thread, SureTokens { here, .. }) in &rows {
-                questions.ask_within(*thread, &here.row, sure, &mut doubtful)?;
-            }
-        }
-        questions.search.stay_with(threads.first().copied().filter(|_| threads.len() == 1));
-        if let Some(before) = blanks {
-            let answers = BlankAnswers::new(questions.run, &mut questions.search, sure, before)?;
-            questions.blanks = Some((before, answers));
+        if let Some(blanks) = blanks {
+            questions.blanks = Some((blanks, BlankAnswers::new(&blanks)));
         }
         // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
         let spelled = |token: u32| {
@@ -147,17 +136,18 @@ impl Run<'_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|&(token, how_long)| (how_long, vocabulary.token_bytes(token)));
         for (token, _) in asked {
-            let answer = questions.ask(token)?;
-            found.add(token, &answer);
-            if answer.is_up_to_the_lexeme {
-                within.push((token, answer));
+            let apart = encoding.stay_apart(before, token);
+            let ways = [true, false].map(|apart| questions.search.places.advance(encoding, place, token, apart));
+            for (behind, way) in ways.into_iter().zip([true, false]) {
+                let Some(behind) = behind else { continue };
+                if !tokenset::get(fitting, token) || way != apart {
+                    found.open.push((token, way));
+                } else if !questions.ask(token, way, behind, &rows, sure)? {
+                    found.add(token, way);
+                }
             }
         }
-        if let ([(_, SureTokens { here, .. })], [_]) = (&rows[..], &threads[..]) {
-            within.iter().for_each(|(token, answer)| sure.add(&here.row, place, *token, answer));
-        }
-        found.apart.sort_unstable();
-        found.joined.sort_unstable();
+        found.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
         Ok(found)
     }
 
@@ -196,31 +186,15 @@ impl Run<'_> {
     }
 }
 
-/// Whether something leads on behind a token.
-#[derive(Default)]
-pub(super) struct Answer {
-    /// Where no merge joins it with the token before, and where one does; `None` where it does not fit or was not asked.
-    leads_on: [Option<bool>; 2],
-    /// Whether it is the same wherever the lexeme comes, because nothing else was looked at, or because nothing was found
-    /// within the limit.
-    is_up_to_the_lexeme: bool,
-}
-
-impl Answer {
-    /// Whether something leads on however it comes.
-    pub fn is_yes(&self) -> bool {
-        self.leads_on.iter().all(|&leads_on| leads_on != Some(false))
-    }
-}
-
 /// The questions that one mask asks.
 struct Questions<'q, 'r> {
     run: &'q mut Run<'r>,
     encoding: &'q Encoding,
     search: Search<'q>,
-    blanks: Option<(BeforeBlanks, BlankAnswers<'q>)>,
+    blanks: Option<(BeforeBlanks, BlankAnswers)>,
     configuration: SetId,
     place: Place,
+    threads: Vec<Entry>,
     path: Path,
 }
 
@@ -256,31 +230,6 @@ impl Path {
 }
 
 impl Questions<'_, '_> {
-    /// Takes out of a set the tokens of a row that lead on within its lexeme, and keeps what is found.
-    fn ask_within(
-        &mut self,
-        thread: Entry,
-        row: &Arc<Row>,
-        sure: &mut SureRows,
-        doubtful: &mut [u32],
-    ) -> Result<(), EngineError> {
-        let alone = self.run.stacks.configuration(&mut vec![thread])?;
-        let whole = std::mem::replace(&mut self.configuration, alone);
-        self.search.stay_with(Some(thread));
-        let asked: Vec<u32> = tokenset::iter(doubtful).filter(|&token| sure.keeps(row, token)).collect();
-        for token in asked {
-            let answer = self.ask(token)?;
-            if answer.is_up_to_the_lexeme {
-                sure.add(row, self.place, token, &answer);
-            }
-            if answer.is_yes() {
-                tokenset::clear(doubtful, token);
-            }
-        }
-        self.configuration = whole;
-        Ok(())
-    }
-
     /// Takes out of a set the tokens of a row that lead on by what follows its lexeme. Tokens behind which the grammar
     /// stands at the same place are one question.
     fn ask_alike(
@@ -369,35 +318,58 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Whether something leads on behind a token.
-    fn ask(&mut self, token: u32) -> Result<Answer, EngineError> {
-        let Questions { run, encoding, search, .. } = self;
-        let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
-        let is_far = |blanks: BeforeBlanks| blanks.are_far(bytes.len()) && encoding.is_blank(token);
-        let blanks = self.blanks.as_mut().filter(|(blanks, _)| is_far(*blanks));
-        let mut answer = Answer { is_up_to_the_lexeme: blanks.is_none(), ..Answer::default() };
-        let behind = [true, false].map(|apart| search.places.advance(encoding, self.place, token, apart));
-        if search.looked_in_all > MAX_STEPS_OF_MASK {
-            return Ok(Answer::default());
-        }
-        if let Some((_, answers)) = blanks {
-            for (way, &place) in behind.iter().enumerate() {
-                let Some(place) = place else { continue };
-                answer.leads_on[way] = Some(answers.leads_on(run, encoding, search, token, place)?);
-            }
-        } else {
-            let reached = self.path.run(run, search, self.configuration, bytes)?;
-            for (way, &place) in behind.iter().enumerate() {
-                let Some(place) = place else { continue };
-                if way == 1 && behind[0] == behind[1] {
-                    answer.leads_on[1] = answer.leads_on[0];
-                    continue;
+    /// Whether something leads on behind a token, at the place behind it; perhaps it is known of the rows.
+    fn ask(
+        &mut self,
+        token: u32,
+        apart: bool,
+        behind: Place,
+        rows: &[(Entry, SureTokens)],
+        sure: &mut SureRows,
+    ) -> Result<bool, EngineError> {
+        let (here, place) = (self.configuration, self.place);
+        for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
+            let is_only = self.threads.len() == 1;
+            match sure.answer(row, place, token, apart) {
+                Some(true) => return Ok(true),
+                // Another thread may lead on where this one does not.
+                Some(false) if is_only => return Ok(false),
+                Some(false) => {}
+                None if sure.keeps(row, token) && self.search.looked_in_all <= MAX_STEPS_OF_MASK => {
+                    let alone = match is_only {
+                        true => here,
+                        false => self.run.stacks.configuration(&mut vec![*thread])?,
+                    };
+                    self.search.stay_with(Some(*thread));
+                    let found = self.search_behind(alone, token, behind)?;
+                    // It is the same wherever the lexeme comes if nothing else was looked at, or if nothing was found within
+                    // the limit.
+                    if found.is_none() || !self.search.has_left {
+                        sure.add(row, place, token, apart, found != Some(false));
+                    }
+                    if is_only || found != Some(false) {
+                        return Ok(found != Some(false));
+                    }
                 }
-                let found = search.leads_on(run, reached, token, place)?;
-                answer.is_up_to_the_lexeme &= found.is_none() || !search.has_left;
-                answer.leads_on[way] = Some(found != Some(false));
+                None => {}
             }
         }
-        Ok(answer)
+        self.search.stay_with(None);
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        let is_far = |blanks: &BeforeBlanks| blanks.are_far(bytes.len()) && self.encoding.is_blank(token);
+        if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
+            return answers.leads_on(self.run, self.encoding, &mut self.search, sure, token, behind);
+        }
+        Ok(self.search_behind(here, token, behind)? != Some(false))
+    }
+
+    /// Whether something leads on behind a token that follows a configuration; `None` where the search was given up.
+    fn search_behind(&mut self, start: SetId, token: u32, behind: Place) -> Result<Option<bool>, EngineError> {
+        if self.search.looked_in_all > MAX_STEPS_OF_MASK {
+            return Ok(None);
+        }
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        let reached = self.path.run(self.run, &mut self.search, start, bytes)?;
+        self.search.leads_on(self.run, reached, token, behind)
     }
 }

@@ -1,6 +1,6 @@
 //! Masks of few tokens: each is held against the tokenizer and against what may follow it.
 
-use super::blanks::{BlankAnswers, FittingBlank};
+use super::blanks::BlankAnswers;
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use super::{Cursor, Encoding, Known};
 use crate::error::EngineError;
@@ -20,32 +20,33 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, rows, sure, .. } = &mut *known;
         let place = places.of(cursor);
-        let blanks = self.before_blanks(configuration)?;
-        let fitting = blanks.map(|_| sure.fitting_blanks(encoding, places, place, before));
         let mut search = Search::new(encoding, places, rows);
-        let (mut kept, mut told) = (Vec::new(), Vec::new());
-        if let (Some(blanks), Some(fitting)) = (blanks, &fitting) {
-            let next = blanks.next_bytes(self, &mut search)?;
-            let known = sure.sure_blanks(encoding, (&mut *search.places, &mut *search.rows), next, place);
-            let mut answers = BlankAnswers::new(self, &mut search, sure, blanks)?;
-            let far = |blank: &&FittingBlank| blanks.are_far(blank.len);
+        let mut kept = Vec::new();
+        let blanks = self.before_blanks(&mut search, configuration)?;
+        if let Some(blanks) = &blanks {
+            let fitting = sure.fitting_blanks(encoding, search.places, place, before);
+            let known = sure.known_blanks(encoding, search.places, blanks.next, place);
+            let answers = BlankAnswers::new(blanks);
             for blank in fitting.iter().filter(|blank| tokenset::get(mask, blank.token)) {
-                if known[blank.number].leads_on(blanks.left) {
-                    kept.push(blank.token);
-                    told.push(blank.token);
-                }
-            }
-            let is_open = |blank: &&FittingBlank| !known[blank.number].leads_on(blanks.left);
-            for blank in fitting.iter().filter(far).filter(is_open).filter(|blank| tokenset::get(mask, blank.token)) {
-                if answers.leads_on(self, encoding, &mut search, blank.token, blank.behind)? {
+                let leads_on = match known[blank.number].leads_on(blanks, blank.apart) {
+                    Some(known) => known,
+                    None if blanks.are_far(blank.len) => {
+                        answers.leads_on(self, encoding, &mut search, sure, blank.token, blank.behind)?
+                    }
+                    None => {
+                        let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
+                        let reached = search.run(self, configuration, bytes)?;
+                        search.leads_on(self, reached, blank.token, blank.behind)? != Some(false)
+                    }
+                };
+                if leads_on {
                     kept.push(blank.token);
                 }
             }
         }
         for token in tokenset::iter(mask) {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
-            let is_far = blanks.is_some_and(|blanks| blanks.are_far(bytes.len()));
-            if encoding.is_blank(token) && (is_far || told.binary_search(&token).is_ok()) {
+            if blanks.is_some() && encoding.is_blank(token) {
                 continue;
             }
             let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };

@@ -29,13 +29,16 @@ type Before = (Arc<Cursor>, Option<u32>);
 pub(crate) struct CanonicalMasks {
     few: FxHashMap<Before, LookCache<Box<[u32]>>>,
     dead_ends: FxHashMap<Arc<Cursor>, LookCache<DeadEnds>>,
+    /// Where others must be asked for than those that were.
+    dead_ends_behind: FxHashMap<Before, LookCache<DeadEnds>>,
 }
 
 impl CanonicalMasks {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let few = self.few.values().map(LookCache::memory_bytes).sum::<usize>();
-        few + self.dead_ends.values().map(LookCache::memory_bytes).sum::<usize>()
+        let behind = self.dead_ends_behind.values().map(LookCache::memory_bytes).sum::<usize>();
+        few + behind + self.dead_ends.values().map(LookCache::memory_bytes).sum::<usize>()
     }
 }
 
@@ -96,8 +99,9 @@ impl Layout {
                 Ok((kept.len(), Some(CanonicalVerdict::Few(kept))))
             }
             _ => {
-                let dead_ends = self.dead_ends(stacks, configuration, encoding, before, mask)?;
-                let left = encoding.keep_fitting(&before.0, before.1, mask);
+                let fitting = encoding.fitting(&before.0, before.1);
+                let dead_ends = self.dead_ends(stacks, configuration, encoding, before, (&fitting, mask))?;
+                let left = tokenset::keep(mask, &fitting);
                 let left = left - dead_ends.clear(encoding, before.1, mask);
                 Ok((left, Some(CanonicalVerdict::Many(dead_ends))))
             }
@@ -154,25 +158,35 @@ impl Layout {
         stacks: &mut Stacks,
         configuration: SetId,
         encoding: &Encoding,
-        (cursor, _): &Before,
-        mask: &[u32],
+        before: &Before,
+        (fitting, mask): (&[u32], &[u32]),
     ) -> Result<Arc<DeadEnds>, EngineError> {
+        let (cursor, token) = (&before.0, before.1);
         let mut cache = self.canonical();
         self.with(stacks, |run| {
             // What an array has seen is not in the description of a configuration.
             let keeps = !run.machine.keeps_text();
             let saturated = if keeps { run.saturated(configuration)? } else { configuration };
-            let known = cache.dead_ends.get(cursor).filter(|_| keeps);
-            if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
-                return Ok(known.clone());
+            let mut is_open = false;
+            let kept = [cache.dead_ends.get(cursor), cache.dead_ends_behind.get(before)];
+            for kept in kept.into_iter().flatten().filter(|_| keeps) {
+                let Some(known) = kept.find(run.machine, run.stacks, saturated) else { continue };
+                if !known.is_open(encoding, token, fitting) {
+                    return Ok(known.clone());
+                }
+                is_open = true;
             }
             run.recording = !keeps;
             run.stacks.watch();
-            let found = run.dead_ends(encoding, saturated, cursor, mask);
+            let found = run.dead_ends(encoding, saturated, (cursor, token), fitting, mask);
             let reads = run.stacks.unwatch();
             let found = Arc::new(found?);
             if let Some(reads) = reads.filter(|_| keeps) {
-                let cache = cache_of(&mut cache.dead_ends, cursor.clone(), self.horizon());
+                let cache = &mut *cache;
+                let cache = match is_open {
+                    false => cache_of(&mut cache.dead_ends, cursor.clone(), self.horizon()),
+                    true => cache_of(&mut cache.dead_ends_behind, before.clone(), self.horizon()),
+                };
                 cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
             }
             Ok(found)

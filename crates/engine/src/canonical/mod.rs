@@ -20,6 +20,7 @@ mod places;
 mod probes;
 mod rows;
 mod search;
+mod shapes;
 mod source;
 mod splitter;
 mod sure;
@@ -38,11 +39,13 @@ use self::merges::{Merges, Pairs};
 use self::places::Places;
 use self::probes::{Anywhere, Probes};
 use self::rows::Rows;
+use self::shapes::Shapes;
 pub use self::source::{Alphabet, EncodingSource};
 use self::splitter::{DEAD, START, Splitter};
 use self::sure::SureRows;
 pub(crate) use self::trail::Trail;
 use crate::tokens::Tokens;
+use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
 /// One of so many tokens is looked at to find common cursors, which at least so many tokens leave behind.
@@ -70,12 +73,13 @@ pub(crate) struct Encoding {
     whole_firsts: ByteSet,
     probes: Probes,
     known: Mutex<Known>,
-    /// Tokens of nothing but blanks, ascending.
+    /// Tokens of nothing but blanks, ascending and as a set.
     blank_tokens: Vec<u32>,
-    /// The others, with the blanks that they begin with and the byte behind those.
-    beyond_blanks: Vec<(u8, u8, u32)>,
+    blank_set: TokenSet,
     /// Tokens that are not read as their text alone: bytes of characters, whole pieces, and what is never written.
     odd_tokens: Vec<u32>,
+    /// Where text is spelled in bytes and cut by a pattern.
+    shapes: Option<Shapes>,
 }
 
 /// What was laid out while it was used.
@@ -118,14 +122,12 @@ impl Encoding {
         let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
         let whole_firsts = firsts.fold(ByteSet::EMPTY, |firsts, byte| firsts.union(&ByteSet::of(byte)));
         let probes = Probes::new(splitter.as_ref());
-        let (mut blank_tokens, mut beyond_blanks) = (Vec::new(), Vec::new());
-        for token in 0..size {
-            let Some(bytes) = tokens.token_bytes(token) else { continue };
-            match bytes.iter().position(|byte| !b" \t\n\r".contains(byte)) {
-                Some(blanks) => beyond_blanks.push((u8::try_from(blanks).unwrap_or(u8::MAX), bytes[blanks], token)),
-                None => blank_tokens.push(token),
-            }
-        }
+        let is_blank = |&token: &u32| {
+            tokens.token_bytes(token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
+        };
+        let blank_tokens: Vec<u32> = (0..size).filter(is_blank).collect();
+        let mut blank_set = TokenSet::empty(tokens.vocab_size());
+        blank_tokens.iter().for_each(|&token| blank_set.insert(token));
         let pattern = source.pattern.clone();
         let (known, odd_tokens) = (Mutex::default(), Vec::new());
         let mut encoding = Encoding {
@@ -138,11 +140,13 @@ impl Encoding {
             probes,
             known,
             blank_tokens,
-            beyond_blanks,
+            blank_set,
             odd_tokens,
+            shapes: None,
         };
         let is_odd = |&token: &u32| encoding.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
         encoding.odd_tokens = (0..size).filter(is_odd).collect();
+        encoding.shapes = (encoding.splits() && !encoding.by_characters()).then(|| Shapes::new(&encoding));
         encoding.lay_out_common();
         Ok(encoding)
     }
@@ -248,8 +252,9 @@ impl Encoding {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let shapes = self.shapes.as_ref().map_or(0, Shapes::memory_bytes);
         let laid_out = known.places.memory_bytes() + known.rows.memory_bytes();
-        self.merges.memory_bytes() + laid_out + known.sure.memory_bytes() + known.anywhere.memory_bytes()
+        self.merges.memory_bytes() + shapes + laid_out + known.sure.memory_bytes() + known.anywhere.memory_bytes()
     }
 
     fn tokens(&self) -> &Tokens {
@@ -276,7 +281,7 @@ impl Encoding {
 
     /// Whether a token is nothing but blanks.
     fn is_blank(&self, token: u32) -> bool {
-        self.blank_tokens.binary_search(&token).is_ok()
+        self.blank_set.contains(token)
     }
 
     /// What a token is to the encoder; `None` for those that it never writes.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use super::cursor::length_of;
 use super::probes::Shown;
 use super::{Cursor, Encoding};
 use crate::groups::groups_within;
@@ -175,6 +176,14 @@ impl Places {
         }
     }
 
+    /// The place behind one more whole character of a token.
+    pub fn read_whole(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
+        match u8::try_from(character).ok().filter(u8::is_ascii) {
+            Some(byte) => self.read(encoding, place, byte),
+            None => self.read_character(encoding, place, character),
+        }
+    }
+
     /// The place behind one more character of a token, of several bytes.
     fn read_character(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
         // Nearly always only the class of the character counts.
@@ -199,16 +208,11 @@ impl Places {
             return Some(Reading { place: self.read(encoding, place, byte)?, ..from });
         }
         partial[usize::from(len)] = byte;
-        let needed = match partial[0] {
-            0xC2..0xE0 => 2,
-            0xE0..0xF0 => 3,
-            0xF0..0xF5 => 4,
-            _ => return None,
-        };
-        if len + 1 < needed {
+        let needed = length_of(partial[0])?;
+        if usize::from(len) + 1 < needed {
             return Some(Reading { place, partial, len: len + 1 });
         }
-        let character = std::str::from_utf8(&partial[..usize::from(needed)]).ok()?.chars().next()?;
+        let character = std::str::from_utf8(&partial[..needed]).ok()?.chars().next()?;
         Some(Reading::at(self.read_character(encoding, place, character)?))
     }
 
@@ -273,7 +277,7 @@ impl Places {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use proptest::prelude::*;
@@ -283,7 +287,7 @@ mod tests {
     use crate::tokens::Tokens;
 
     /// Letters, blanks and a few merges; "ba" and "  b" are never made by merging.
-    fn encoding() -> Encoding {
+    pub fn encoding() -> Encoding {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         texts.extend(["ab", "  ", " a", "\n\n", "é", "ba", "  b", "aé"].map(|text| text.as_bytes().to_vec()));
         let texts: Vec<Option<Vec<u8>>> = texts.into_iter().map(Some).collect();

@@ -62,6 +62,7 @@ pub(super) struct Anywhere {
 impl Anywhere {
     /// Those of some bytes.
     pub fn before(&mut self, encoding: &Encoding, bytes: &ByteSet) -> Arc<TokenSet> {
+        self.lay_out(encoding);
         if let Some(known) = self.sets.get(bytes) {
             return known.clone();
         }
@@ -69,7 +70,6 @@ impl Anywhere {
             self.sets.clear();
         }
         let size = encoding.tokens().vocab_size();
-        self.lay_out(encoding);
         let sure: Vec<bool> =
             self.examples.iter().map(|&token| encoding.surely_goes_on_anywhere(token, bytes)).collect();
         let mut tokens = TokenSet::empty(size);
@@ -81,6 +81,12 @@ impl Anywhere {
         let tokens = Arc::new(tokens);
         self.sets.insert(*bytes, tokens.clone());
         tokens
+    }
+
+    /// To ask for some tokens before some bytes.
+    pub fn judge<'a>(&'a mut self, encoding: &'a Encoding) -> Judged<'a> {
+        self.lay_out(encoding);
+        Judged { encoding, anywhere: self, numbers: FxHashMap::default(), sets: Vec::new() }
     }
 
     /// Sorts the tokens by kinds.
@@ -107,6 +113,32 @@ impl Anywhere {
     pub fn memory_bytes(&self) -> usize {
         let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
         sets.sum::<usize>() + (self.kinds.len() + self.examples.len()) * 4
+    }
+}
+
+/// Which tokens surely keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
+pub(super) struct Judged<'a> {
+    encoding: &'a Encoding,
+    anywhere: &'a Anywhere,
+    numbers: FxHashMap<ByteSet, usize>,
+    sets: Vec<(ByteSet, Vec<Option<bool>>)>,
+}
+
+impl Judged<'_> {
+    /// The number of a set of bytes.
+    pub fn number(&mut self, bytes: &ByteSet) -> usize {
+        *self.numbers.entry(*bytes).or_insert_with(|| {
+            self.sets.push((*bytes, vec![None; self.anywhere.examples.len()]));
+            self.sets.len() - 1
+        })
+    }
+
+    /// Whether a token surely keeps its end before the bytes of a number.
+    #[inline]
+    pub fn is_sure(&mut self, number: usize, token: u32) -> bool {
+        let kind = self.anywhere.kinds[token as usize] as usize;
+        let (bytes, known) = &mut self.sets[number];
+        *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_anywhere(self.anywhere.examples[kind], bytes))
     }
 }
 

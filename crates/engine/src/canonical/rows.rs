@@ -82,16 +82,11 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &Cursor) -> Fitting
         if let Some(start) = places.begin(encoding, place, plain, is_apart) {
             // Nearly all tokens fit, so it begins with all of them.
             set.clone_from(encoding.tokens().spelled());
-            let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
-                Reading::at(start),
-                true,
-                |reading, byte, _| {
-                    let Some(next) = places.read_on(encoding, reading, byte) else { return Ok(None) };
-                    let loops = next.place().map_or(0, |place| places.loops(encoding, place));
-                    Ok(Some((next, loops)))
-                },
-                set.words_mut(),
-            );
+            if let Some(shapes) = encoding.shapes.as_ref().filter(|_| !cursor.within_character()) {
+                shapes.keep_readable(encoding, places, start, set);
+            } else {
+                walk(encoding, places, start, set);
+            }
         }
         for (first, others) in encoding.tokens().duplicates() {
             if set.contains(*first) {
@@ -114,24 +109,76 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &Cursor) -> Fitting
     Fitting { apart, anyway, behind: FxHashMap::default() }
 }
 
+/// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
+/// characters that have begun and of those without a token.
+fn walk(encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenSet) {
+    let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
+        Reading::at(start),
+        true,
+        |reading, byte, _| {
+            let Some(next) = places.read_on(encoding, reading, byte) else { return Ok(None) };
+            let loops = next.place().map_or(0, |place| places.loops(encoding, place));
+            Ok(Some((next, loops)))
+        },
+        set.words_mut(),
+    );
+}
+
 impl Encoding {
     /// Whether a token fits a place behind a token, with the place behind it.
     pub(super) fn follow(&self, places: &mut Places, place: Place, before: Option<u32>, token: u32) -> Option<Place> {
         places.advance(self, place, token, self.stay_apart(before, token))
     }
 
-    /// Takes out of a mask the tokens that do not fit a cursor behind a token. Says how many are left.
-    pub fn keep_fitting(&self, cursor: &Cursor, before: Option<u32>, mask: &mut [u32]) -> usize {
-        let row = {
-            let mut known = self.known();
-            let super::Known { rows, places, .. } = &mut *known;
-            rows.row(self, places, cursor, before)
-        };
-        let mut left = 0;
-        for (word, fits) in mask.iter_mut().zip(row.iter()) {
-            *word &= fits;
-            left += word.count_ones() as usize;
+    /// The tokens that fit a cursor behind a token.
+    pub fn fitting(&self, cursor: &Cursor, before: Option<u32>) -> Arc<[u32]> {
+        let mut known = self.known();
+        let super::Known { rows, places, .. } = &mut *known;
+        rows.row(self, places, cursor, before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::places::tests::encoding;
+
+    proptest! {
+        #[test]
+        fn a_row_has_the_tokens_that_can_be_read(
+            picks in prop::collection::vec((0u32..264, any::<bool>()), 0..8),
+        ) {
+            let encoding = encoding();
+            let mut places = Places::default();
+            let mut place = places.of(&Cursor::start());
+            for (token, apart) in picks {
+                place = places.advance(&encoding, place, token, apart).unwrap_or(place);
+            }
+            let cursor = places.cursor(place).for_row();
+            let Fitting { apart, anyway, .. } = fitting(&encoding, &mut places, &cursor);
+            let place = places.of(&cursor);
+            for token in 0..encoding.tokens().vocab_size() as u32 {
+                for (is_apart, set) in [(true, &apart), (false, &anyway)] {
+                    let is_whole = encoding.kind(token).is_some_and(|kind| kind.is_whole);
+                    let fits = places.advance(&encoding, place, token, is_apart).is_some() && !(is_apart && is_whole);
+                    prop_assert_eq!(set.contains(token), fits, "{} {}", token, is_apart);
+                }
+            }
+            // By the vocabulary itself, where no more is known of tokens than their bytes.
+            for is_apart in [true, false] {
+                let Some(start) = places.begin(&encoding, place, Kind { is_byte: false, is_whole: false }, is_apart) else {
+                    continue;
+                };
+                if !cursor.within_character() {
+                    let mut by_shapes = encoding.tokens().spelled().clone();
+                    let mut by_tokens = by_shapes.clone();
+                    encoding.shapes.as_ref().expect("it is over bytes").keep_readable(&encoding, &mut places, start, &mut by_shapes);
+                    walk(&encoding, &mut places, start, &mut by_tokens);
+                    prop_assert_eq!(by_shapes, by_tokens);
+                }
+            }
         }
-        left
     }
 }

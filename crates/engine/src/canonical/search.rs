@@ -52,6 +52,8 @@ pub(super) struct Search<'e> {
     given_up: bool,
     /// A thread to stay with: whether the search went where something else than its lexeme is read.
     home: Option<Entry>,
+    /// The last such thread: what is known of others says nothing of it.
+    known_home: Option<Entry>,
     pub has_left: bool,
 }
 
@@ -71,6 +73,7 @@ impl<'e> Search<'e> {
             circular: false,
             given_up: false,
             home: None,
+            known_home: None,
             has_left: false,
         }
     }
@@ -78,8 +81,9 @@ impl<'e> Search<'e> {
     /// From now on tells in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it found for
     /// another one.
     pub fn stay_with(&mut self, thread: Option<Entry>) {
-        if self.home != thread {
+        if thread.is_some() && self.known_home != thread {
             self.known.clear();
+            self.known_home = thread;
         }
         self.home = thread;
     }

@@ -5,16 +5,14 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::alike::Alike;
-use super::blanks::{Blanks, FittingBlank, SureBlank};
-use super::dead_ends::{Answer, DeadEnds};
+use super::blanks::{Blanks, FittingBlank, KnownBlank, json_blanks};
 use super::leaving::LeavingAt;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
-use super::rows::Rows;
 use super::within::{Reader, Within, sure_within};
 use super::{Encoding, Known};
 use crate::error::EngineError;
@@ -42,10 +40,10 @@ pub(super) struct SureRows {
     bytes: usize,
     blanks: FxHashMap<ByteSet, Blanks>,
     /// By the bytes that may follow and the place before.
-    sure_blanks: FxHashMap<(ByteSet, Place), Arc<[SureBlank]>>,
+    known_blanks: FxHashMap<(ByteSet, Place), Arc<[KnownBlank]>>,
     /// By the suffixes with which tokens leave.
     pub leaving: FxHashMap<usize, LeavingAt>,
-    /// By place and token before it.
+    /// By place and token before it, unless that merges with no blank.
     fitting_blanks: FxHashMap<(Place, Option<u32>), Arc<[FittingBlank]>>,
 }
 
@@ -62,6 +60,9 @@ struct SureRow {
     ending: Option<Arc<TokenSet>>,
     /// What is known at a place.
     at: FxHashMap<Place, Arc<AtPlace>>,
+    /// What searches have told, whatever follows the lexeme: by place, by token, and whether no merge joins that with the one
+    /// before it.
+    answers: FxHashMap<(Place, u32, bool), bool>,
 }
 
 /// What is known of runs of characters that may always go on.
@@ -71,26 +72,18 @@ struct SureClass {
     character: Arc<ExprId>,
     anywhere: TokenSet,
     others: Vec<u32>,
-    at: FxHashMap<Place, ClassAtPlace>,
-}
-
-/// What is known of runs without end at a place.
-struct ClassAtPlace {
-    /// The tokens that surely lead on.
-    sure: TokenSet,
-    /// Those of them for which a search has told.
-    searched: Vec<u32>,
+    /// The tokens that surely lead on at a place.
+    at: FxHashMap<Place, TokenSet>,
+    /// Those of which a search has told, as in the answers about rows.
+    searched: FxHashSet<(Place, u32, bool)>,
 }
 
 /// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
-#[derive(Clone)]
 pub(super) struct AtPlace {
     /// Those that surely lead on.
     pub sure: TokenSet,
-    /// Those that do not in some way.
-    pub dead: DeadEnds,
     /// The others, by the state of the lexeme behind them.
-    pub inside: Arc<Vec<Alike>>,
+    pub inside: Vec<Alike>,
 }
 
 /// The row of a wide thread, and the tokens behind which its lexeme surely leads on.
@@ -118,10 +111,10 @@ impl SureRows {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let blanks = self.blanks.values().map(|blanks| blanks.len() * 16);
-        let sure_blanks = self.sure_blanks.values().map(|blanks| blanks.len() * size_of::<SureBlank>());
+        let known_blanks = self.known_blanks.values().map(|blanks| blanks.len() * size_of::<KnownBlank>());
         let fitting = self.fitting_blanks.values().map(|blanks| blanks.len() * size_of::<FittingBlank>());
         let leaving = self.leaving.values().map(LeavingAt::memory_bytes);
-        self.bytes + blanks.chain(sure_blanks).chain(fitting).chain(leaving).sum::<usize>()
+        self.bytes + blanks.chain(known_blanks).chain(fitting).chain(leaving).sum::<usize>()
     }
 
     /// What is known of blanks where these bytes, blanks among them, may follow.
@@ -132,22 +125,22 @@ impl SureRows {
         self.blanks.entry(next).or_default()
     }
 
-    /// The tokens of blanks that surely lead on from a place where these bytes, blanks among them, may follow.
-    pub fn sure_blanks(
+    /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
+    pub fn known_blanks(
         &mut self,
         encoding: &Encoding,
-        at: (&mut Places, &mut Rows),
+        places: &mut Places,
         next: ByteSet,
         place: Place,
-    ) -> Arc<[SureBlank]> {
-        if let Some(known) = self.sure_blanks.get(&(next, place)) {
+    ) -> Arc<[KnownBlank]> {
+        if let Some(known) = self.known_blanks.get(&(next, place)) {
             return known.clone();
         }
-        if self.sure_blanks.len() >= MAX_KEPT {
-            self.sure_blanks.clear();
+        if self.known_blanks.len() >= MAX_KEPT {
+            self.known_blanks.clear();
         }
-        let found = SureBlank::all(encoding, at, &next, place);
-        self.sure_blanks.insert((next, place), found.clone());
+        let found = KnownBlank::all(encoding, places, &next, place);
+        self.known_blanks.insert((next, place), found.clone());
         found
     }
 
@@ -159,7 +152,9 @@ impl SureRows {
         place: Place,
         before: Option<u32>,
     ) -> Arc<[FittingBlank]> {
-        if let Some(known) = self.fitting_blanks.get(&(place, before)) {
+        let merges = before.is_some_and(|before| !encoding.merging(before).intersect(&json_blanks()).is_empty());
+        let key = (place, before.filter(|_| merges));
+        if let Some(known) = self.fitting_blanks.get(&key) {
             return known.clone();
         }
         if self.fitting_blanks.len() >= MAX_KEPT {
@@ -167,10 +162,12 @@ impl SureRows {
         }
         let fitting = |(number, &token): (usize, &u32)| {
             let len = encoding.tokens().token_bytes(token)?.len();
-            Some(FittingBlank { number, token, len, behind: encoding.follow(places, place, before, token)? })
+            let apart = encoding.stay_apart(before, token);
+            let behind = places.advance(encoding, place, token, apart)?;
+            Some(FittingBlank { number, token, len, apart, behind })
         };
         let found: Arc<[FittingBlank]> = encoding.blank_tokens.iter().enumerate().filter_map(fitting).collect();
-        self.fitting_blanks.insert((place, before), found.clone());
+        self.fitting_blanks.insert(key, found.clone());
         found
     }
 
@@ -179,25 +176,32 @@ impl SureRows {
         self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
-    /// Keeps what was found of a token within a lexeme at a place.
-    pub fn add(&mut self, row: &Arc<Row>, place: Place, token: u32, answer: &Answer) {
-        let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
-        // What leads on in runs without end does so in all of them.
-        if let Some((class, within)) = row.as_in_class.as_ref().filter(|_| answer.is_yes())
-            && row.is_endless()
-            && within.contains(token)
-            && let Some(known) = self.classes.get_mut(class).and_then(|class| class.at.get_mut(&place))
-        {
-            known.searched.push(token);
-            known.sure.insert(token);
+    /// What a search has told of a token at a place within the lexeme of a row, whatever follows the lexeme.
+    pub fn answer(&self, row: &Arc<Row>, place: Place, token: u32, apart: bool) -> Option<bool> {
+        let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
+        let key = (place, token, apart);
+        if let Some(&known) = row.answers.get(&key) {
+            return Some(known);
         }
-        if row.keeps(token)
-            && let Some(known) = row.at.get_mut(&place)
+        // What leads on in runs without end does so in all of them.
+        let (class, within) = row.as_in_class.as_ref().filter(|_| row.is_endless())?;
+        let known = within.contains(token) && self.classes.get(class)?.searched.contains(&key);
+        known.then_some(true)
+    }
+
+    /// Keeps what a search has told.
+    pub fn add(&mut self, row: &Arc<Row>, place: Place, token: u32, apart: bool, leads_on: bool) {
+        let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
+        let key = (place, token, apart);
+        self.bytes += 16;
+        row.answers.insert(key, leads_on);
+        if leads_on
+            && row.is_endless()
+            && let Some((class, within)) = &row.as_in_class
+            && within.contains(token)
+            && let Some(class) = self.classes.get_mut(class)
         {
-            let known = Arc::make_mut(known);
-            known.dead.add(token, answer);
-            // It is not asked again.
-            known.sure.insert(token);
+            class.searched.insert(key);
         }
     }
 }
@@ -251,11 +255,7 @@ impl Run<'_> {
             let class = sure.classes.get_mut(class).expect("classes go together with their rows");
             let known = class.at_place(lexicon, encoding, places, place)?;
             tokens.clone_from(within);
-            tokens.words_mut().iter_mut().zip(known.sure.words()).for_each(|(word, known)| *word &= known);
-            if !row.is_endless() {
-                // What a search has found may ask for more characters than there may be here.
-                known.searched.iter().for_each(|&token| tokens.remove(token));
-            }
+            tokens.words_mut().iter_mut().zip(known.words()).for_each(|(word, known)| *word &= known);
             let unknown = within.words().iter().zip(tokens.words()).map(|(within, known)| within & !known);
             let unknown: Vec<u32> = unknown.collect();
             open.extend(tokenset::iter(&unknown));
@@ -281,7 +281,7 @@ impl Run<'_> {
         let inside = left.into_iter().map(|tokens| Alike::new(encoding, places, place, tokens.into_iter()));
         let inside: Vec<Alike> = inside.collect();
         let bytes = set_bytes + inside.iter().map(Alike::memory_bytes).sum::<usize>();
-        let at = AtPlace { sure: tokens, dead: DeadEnds::default(), inside: Arc::new(inside) };
+        let at = AtPlace { sure: tokens, inside };
         let (known, ending) = (Arc::new(at), row.ending.clone());
         row.at.insert(place, known.clone());
         sure.bytes += bytes;
@@ -297,7 +297,7 @@ impl SureClass {
         encoding: &Encoding,
         places: &mut Places,
         place: Place,
-    ) -> Result<&ClassAtPlace, LimitExceeded> {
+    ) -> Result<&TokenSet, LimitExceeded> {
         if !self.at.contains_key(&place) {
             let mut tokens = self.anywhere.clone();
             let reader = endless(lexicon, *self.character)?;
@@ -310,8 +310,7 @@ impl SureClass {
             if self.at.len() >= MAX_KEPT {
                 self.at.clear();
             }
-            let known = ClassAtPlace { sure: tokens, searched: Vec::new() };
-            self.at.insert(place, known);
+            self.at.insert(place, tokens);
         }
         Ok(&self.at[&place])
     }
@@ -338,8 +337,9 @@ fn as_in_class(
         let reader = endless(lexicon, **character)?;
         let (known, others) = sure_within(lexicon, encoding, anywhere, &reader, StateId::START.0, all)?;
         sure.bytes += vocabulary.mask_words() * 8;
-        let at = FxHashMap::default();
-        sure.classes.insert(name, SureClass { character: character.clone(), anywhere: known, others, at });
+        let (at, searched) = Default::default();
+        let class = SureClass { character: character.clone(), anywhere: known, others, at, searched };
+        sure.classes.insert(name, class);
     }
     Ok(Some((name, within)))
 }
@@ -369,7 +369,8 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, T
         ending = Some(Arc::new(tokens));
     }
     let (anywhere, others) = (TokenSet::empty(vocabulary.vocab_size()), others.iter().collect());
-    SureRow { row, as_in_class: Some((class, within)), anywhere, others, ending, at: FxHashMap::default() }
+    let (at, answers) = Default::default();
+    SureRow { row, as_in_class: Some((class, within)), anywhere, others, ending, at, answers }
 }
 
 /// What is known of a row wherever it comes.
@@ -384,6 +385,6 @@ fn sure_row(
     let tokens = row.to_set(encoding.tokens().vocab_size());
     let (anywhere, mut others) = sure_within(lexicon, encoding, known, reader, state, tokens)?;
     others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_blank(token));
-    let at = FxHashMap::default();
-    Ok(SureRow { row, as_in_class: None, anywhere, others, ending: None, at })
+    let (at, answers) = Default::default();
+    Ok(SureRow { row, as_in_class: None, anywhere, others, ending: None, at, answers })
 }

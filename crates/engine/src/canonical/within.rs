@@ -14,6 +14,8 @@ use crate::tokenset::TokenSet;
 
 /// Rows of more tokens are not walked where all that follows leads to the same state.
 const MANY_TOKENS: usize = 5_000;
+/// So many states behind the first are asked for it.
+const MAX_LOOPING: usize = 6;
 
 /// What reads a lexeme: its automaton, perhaps behind the blanks of a fork.
 pub(super) struct Reader<'f> {
@@ -99,63 +101,79 @@ pub(super) fn sure_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
-    let dfa = reader.dfa;
-    let is_wide = state & IN_BLANKS == 0 && tokens.len() > MANY_TOKENS;
     let mut anywhere = TokenSet::empty(vocabulary.vocab_size());
-    let mut reached: Vec<(u32, ByteSet)> = Vec::new();
-    if is_wide {
-        // Nearly all tokens end where the same bytes may come as here; the others are looked at.
-        let common = *lexicon.live_bytes(dfa, StateId(state))?;
-        anywhere = TokenSet::clone(&known.before(encoding, &common));
-        // By state: whether other bytes may come there, and the groups of bytes that lead back.
-        let mut states: Vec<Option<(Option<ByteSet>, u32)>> = Vec::new();
-        trie.walk_mask(
-            state,
-            true,
-            |state, byte, node| {
-                let Some(next) = reader.next(lexicon, state, byte)? else { return Ok::<_, LimitExceeded>(None) };
-                let at = next as usize;
-                if at >= states.len() {
-                    states.resize(at + 1, None);
-                }
-                let (other, same) = match states[at] {
-                    Some(known) => known,
-                    None => {
-                        let live = *lexicon.live_bytes(dfa, StateId(next))?;
-                        let same = if live == common { loops_of(lexicon, reader, next, &live)? } else { 0 };
-                        *states[at].insert(((live != common).then_some(live), same))
-                    }
-                };
-                if let Some(live) = other {
-                    reached.extend(trie.entry_at(node).map(|token| (token, live)));
-                }
-                Ok(Some((next, same)))
-            },
-            anywhere.words_mut(),
-        )?;
-        reached.iter().for_each(|&(token, _)| anywhere.remove(token));
+    let is_wide = state & IN_BLANKS == 0 && tokens.len() > MANY_TOKENS;
+    // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
+    let common = if is_wide { looping(lexicon, reader, state)? } else { None };
+    if let Some(common) = &common {
+        anywhere = TokenSet::clone(&known.before(encoding, common));
+    }
+    let mut judged = known.judge(encoding);
+    // By state: the number of the set of bytes that may come there, and the groups of bytes that lead back.
+    let mut states: Vec<Option<(usize, u32)>> = Vec::new();
+    let (mut surely, mut perhaps) = (Vec::new(), Vec::new());
+    let mut look = |state: u32, byte: u8, node: usize| {
+        let Some(next) = reader.next(lexicon, state, byte)? else { return Ok::<_, LimitExceeded>(None) };
+        if next & IN_BLANKS != 0 {
+            return Ok(Some((next, 0)));
+        }
+        let at = next as usize;
+        if at >= states.len() {
+            states.resize(at + 1, None);
+        }
+        let (number, same) = match states[at] {
+            Some(known) => known,
+            None => {
+                let live = *lexicon.live_bytes(reader.dfa, StateId(next))?;
+                let same = if Some(live) == common { loops_of(lexicon, reader, next, &live)? } else { 0 };
+                *states[at].insert((judged.number(&live), same))
+            }
+        };
+        if let Some(token) = trie.entry_at(node) {
+            let list = if judged.is_sure(number, token) { &mut surely } else { &mut perhaps };
+            list.push(token);
+        }
+        Ok(Some((next, same)))
+    };
+    if common.is_some() {
+        trie.walk_mask(state, true, look, anywhere.words_mut())?;
     } else {
-        let mut states: Vec<(u32, u32)> = Vec::new();
         trie.walk::<_, LimitExceeded>(
             state,
-            |state, byte, _| reader.next(lexicon, state, byte),
-            |token, state| states.push((token, state)),
+            |state, byte, node| Ok(look(state, byte, node)?.map(|(next, _)| next)),
+            |_, _| {},
         )?;
-        for (token, state) in states.into_iter().filter(|&(_, state)| state & IN_BLANKS == 0) {
-            reached.push((token, *lexicon.live_bytes(dfa, StateId(state))?));
-        }
     }
-    for (token, live) in reached {
-        if encoding.surely_goes_on_anywhere(token, &live) {
-            anywhere.insert(token);
-        }
-    }
+    surely.into_iter().for_each(|token| anywhere.insert(token));
+    perhaps.into_iter().for_each(|token| anywhere.remove(token));
     for (sure, other) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()) {
         *sure &= *other;
         *other &= !*sure;
     }
     let others = tokens.iter().collect();
     Ok((anywhere, others))
+}
+
+/// The bytes that may come where most bytes lead back to a state: this one, or one behind it.
+fn looping(lexicon: &mut Lexicon, reader: &Reader<'_>, state: u32) -> Result<Option<ByteSet>, LimitExceeded> {
+    let mut states = vec![state];
+    for byte in lexicon.live_bytes(reader.dfa, StateId(state))?.iter().collect::<Vec<u8>>() {
+        if let Some(next) = reader.next(lexicon, state, byte)?
+            && states.len() <= MAX_LOOPING
+            && !states.contains(&next)
+        {
+            states.push(next);
+        }
+    }
+    let mut best = (0, None);
+    for state in states {
+        let live = *lexicon.live_bytes(reader.dfa, StateId(state))?;
+        let groups = loops_of(lexicon, reader, state, &live)?.count_ones();
+        if groups > best.0 {
+            best = (groups, Some(live));
+        }
+    }
+    Ok(best.1)
 }
 
 /// The groups of bytes that lead from a state to itself.
