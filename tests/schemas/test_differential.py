@@ -296,7 +296,9 @@ def test_walks_under_public_schemas_end_in_valid_instances() -> None:
             try:
                 text = walk(GrammarMatcher(grammar), Random(f"{name} {seed}"), 80)
                 value = json.loads(text, object_pairs_hook=without_duplicates, parse_float=exact)
-                valid = validator_of(schema).is_valid(value)
+                # The numbers of the schema are exact, too: 299.97 is no float.
+                meant = json.loads(json.dumps(schema), parse_float=exact)
+                valid = validator_of(meant).is_valid(value)
             except (stencilm.LimitExceeded, stencilm.MatcherError, Beyond, re.error):
                 # A pattern that Python does not read, or a number beyond what jsonschema can.
                 continue

@@ -4,8 +4,10 @@
 //! One idea: what such a schema says, without annotations, is a short key. Only schemas that some value is valid under
 //! have one, because an error names the place where it was found.
 
+use super::canonical::canonical;
 use super::document::{Json, JsonId};
-use super::schema::{SchemaId, Schemas};
+use super::normal::Normal;
+use super::schema::{Keyword, SchemaId, Schemas};
 
 /// Keywords that say something of scalars, alone or beside each other.
 const SCALAR: [&str; 10] = [
@@ -23,6 +25,10 @@ const SCALAR: [&str; 10] = [
 
 /// Values with more parts than this are not compared.
 const MAX_PARTS: u32 = 64;
+/// Longest chain of references that is followed.
+const MAX_HOPS: usize = 8;
+/// Begins what is said by a whole text, as no draft does.
+const KIND_OF_TEXT: u8 = 254;
 
 /// What a schema says, and the schemas that it is made of.
 pub(super) struct Key {
@@ -90,6 +96,50 @@ impl Schemas<'_> {
             }
         }
         Some(())
+    }
+}
+
+impl Normal<'_> {
+    /// Whether two schemas certainly have the same instances: one of them, or both, said in the same words.
+    pub(super) fn is_same(&mut self, one: SchemaId, other: SchemaId) -> bool {
+        let (one, other) = (self.referred(one), self.referred(other));
+        one == other || self.words(one).is_some_and(|words| self.words(other) == Some(words))
+    }
+
+    /// Where a schema leads that says nothing but `$ref`.
+    fn referred(&self, mut id: SchemaId) -> SchemaId {
+        for _ in 0..MAX_HOPS {
+            match *self.schemas.get(id).keywords {
+                [Keyword::Ref(target)] => id = target,
+                _ => break,
+            }
+        }
+        id
+    }
+
+    /// What a schema says, as a number; `None` where it says much.
+    fn words(&mut self, id: SchemaId) -> Option<u32> {
+        if let Some(&known) = self.words.get(&id) {
+            return known;
+        }
+        let schemas = self.schemas;
+        let said = schemas.key(id).map(|key| key.said).or_else(|| {
+            let parts = schemas.document.inside(id.value).take(MAX_PARTS as usize + 1).count();
+            if parts > MAX_PARTS as usize {
+                return None;
+            }
+            // The same references lead to the same schemas within one resource and scope.
+            let resource = schemas.refs.resource_of(id.value).0;
+            let mut said = vec![KIND_OF_TEXT];
+            said.extend_from_slice(&resource.to_le_bytes());
+            said.extend_from_slice(&id.scope.to_le_bytes());
+            said.extend_from_slice(&canonical(schemas.document, id.value));
+            Some(said)
+        });
+        let next = self.said.len() as u32;
+        let words = said.map(|said| *self.said.entry(said).or_insert(next));
+        self.words.insert(id, words);
+        words
     }
 }
 

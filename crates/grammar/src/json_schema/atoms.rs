@@ -2,6 +2,7 @@
 
 use super::document::{Json, JsonId};
 use super::merge::type_of;
+use super::normal::Normal;
 use super::schema::{Keyword, SchemaId, Schemas, Types};
 
 /// What is asked of a value inside another one.
@@ -15,6 +16,10 @@ pub(super) enum Term {
     Differs(JsonId),
     /// Any of a list of terms, by its position among those of the normal form.
     Any(u32),
+    /// It is one of a list of values, by its position among those of the normal form.
+    Among(u32),
+    /// It is none of them.
+    Outside(u32),
 }
 
 /// One thing asked of a value.
@@ -40,6 +45,16 @@ pub(super) enum Atom {
     /// The members or elements that none of the seen schemas speaks of are instances of the schema that the keyword
     /// holds; or else, one of them is not.
     Unevaluated { schema: SchemaId, keyword: u32, seen: u32, broken: bool },
+    /// It is one of a list of values, by its position among those of the normal form.
+    Among(u32),
+    /// It is none of them.
+    Outside(u32),
+    /// One of its members is as a case says, by its position among those of the normal form.
+    Case(u32),
+    /// Any of some alternatives holds, which speak of types and texts only, by its position among those of the normal form.
+    Texts(u32),
+    /// Nothing fits: a cycle of references, by its position among those of the normal form.
+    Endless(u32),
 }
 
 impl Atom {
@@ -54,12 +69,18 @@ impl Atom {
             | Atom::Never(at)
             | Atom::Seen(at)
             | Atom::Unevaluated { schema: at, .. } => Some(at),
-            Atom::Differs { .. } => None,
+            Atom::Differs { .. }
+            | Atom::Among(_)
+            | Atom::Outside(_)
+            | Atom::Case(_)
+            | Atom::Texts(_)
+            | Atom::Endless(_) => None,
         }
     }
 
     /// Types outside of which no value fits.
-    pub(super) fn types(self, schemas: &Schemas) -> Types {
+    pub(super) fn types(self, normal: &Normal) -> Types {
+        let schemas = normal.schemas;
         match self {
             Atom::Own(id) => own_types(schemas, id),
             Atom::Broken { schema, keyword, .. } => broken_types(&schemas.get(schema).keywords[keyword as usize]),
@@ -69,11 +90,15 @@ impl Atom {
                 json @ (Json::Array(_) | Json::Object(_)) => type_of(json),
                 _ => Types::ALL,
             },
-            Atom::Never(_) => Types::NONE,
+            Atom::Never(_) | Atom::Endless(_) => Types::NONE,
             Atom::Unevaluated { schema, keyword, broken: true, .. } => {
                 broken_types(&schemas.get(schema).keywords[keyword as usize])
             }
-            Atom::Lacks { .. } | Atom::Seen(_) | Atom::Unevaluated { .. } => Types::ALL,
+            Atom::Case(case) => normal.cases[case as usize].types(),
+            Atom::Texts(texts) => normal.texts[texts as usize].types,
+            Atom::Lacks { .. } | Atom::Seen(_) | Atom::Unevaluated { .. } | Atom::Among(_) | Atom::Outside(_) => {
+                Types::ALL
+            }
         }
     }
 }
@@ -91,6 +116,13 @@ fn own_types(schemas: &Schemas, id: SchemaId) -> Types {
         }
         _ => types,
     })
+}
+
+impl Keyword {
+    /// Whether the keyword can fail for values of some of these types.
+    pub(super) fn speaks_of(&self, types: Types) -> bool {
+        broken_types(self).meets(types)
+    }
 }
 
 /// The types of the values for which a keyword can fail.

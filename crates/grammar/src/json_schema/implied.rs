@@ -6,9 +6,8 @@
 use super::atoms::{Atom, Term};
 use super::canonical::canonical;
 use super::document::JsonId;
-use super::merge::{Merged, merge};
-use super::normal::{Alternatives, Conjunction, Mode, Normal};
-use super::products::{MAX_ALTERNATIVES, joined};
+use super::merge::Merged;
+use super::normal::{Mode, Normal};
 use super::schema::{Keyword, SchemaId, Types};
 use crate::error::GrammarError;
 
@@ -16,44 +15,8 @@ use crate::error::GrammarError;
 const MAX_VALUES: usize = 64;
 
 impl Normal<'_> {
-    /// The alternatives of both, where those of the second are ways in which something may fail.
-    pub(super) fn refined(
-        &mut self,
-        at: SchemaId,
-        product: &Alternatives,
-        factor: &Alternatives,
-    ) -> Result<Alternatives, GrammarError> {
-        let mut refined: Vec<Conjunction> = Vec::new();
-        for left in product.iter() {
-            self.look(at, left)?;
-            let merged = merge(self, left);
-            let mut is_implied = false;
-            for way in factor.iter() {
-                is_implied = is_implied || self.implies(left, &merged, way)?;
-            }
-            if is_implied {
-                refined.push(left.clone());
-            } else {
-                let both = factor.iter().map(|right| joined(left, right));
-                refined.extend(both.filter(|both| !self.is_contradiction(both)));
-            }
-            if refined.len() > MAX_ALTERNATIVES {
-                return Err(self.too_many(at));
-            }
-        }
-        Ok(refined.into())
-    }
-
-    fn implies(&mut self, all: &Conjunction, merged: &Merged, way: &Conjunction) -> Result<bool, GrammarError> {
-        for &atom in way.iter() {
-            if !all.contains(&atom) && !self.implies_atom(merged, atom)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn implies_atom(&mut self, merged: &Merged, atom: Atom) -> Result<bool, GrammarError> {
+    /// Whether an atom holds wherever the merged ones do.
+    pub(super) fn implies_atom(&mut self, merged: &Merged, atom: Atom) -> Result<bool, GrammarError> {
         let document = self.schemas.document;
         let is_object = merged.types == Types::OBJECT;
         // No member that nothing names can be there.

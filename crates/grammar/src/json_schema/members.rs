@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::atoms::{Atom, Term};
+use super::cases::{Case, MemberValues};
 use super::document::{Entries, Json, JsonId};
 use super::merge::{KeyRule, Keys, Merger, with};
 use super::schema::{Keyword, SchemaId, Types};
@@ -59,9 +60,10 @@ impl<'a> Merger<'a, '_> {
                 }
                 Atom::Broken { schema, keyword, part } => {
                     let value = JsonId(part);
-                    let mut some = |keys: Keys, value: Option<Term>| {
-                        self.merged.some.push(KeyRule { keys, value, at: schema });
-                    };
+                    // Every value fails the schema `false`.
+                    let failing = |inner: SchemaId| (!self.schemas.get(inner).never).then_some(Term::Fails(inner));
+                    let some = &mut self.merged.some;
+                    let mut some = |keys: Keys, value: Option<Term>| some.push(KeyRule { keys, value, at: schema });
                     match &self.schemas.get(schema).keywords[keyword as usize] {
                         Keyword::Properties(_) => {
                             let name = document.key(value);
@@ -69,10 +71,17 @@ impl<'a> Merger<'a, '_> {
                             self.merged.known.entry(name).or_default().required.get_or_insert(schema);
                         }
                         Keyword::PatternProperties(_) => {
-                            some(Keys::Match(value), Some(Term::Fails(self.schemas.inner(schema, value))));
+                            some(Keys::Match(value), failing(self.schemas.inner(schema, value)));
                         }
                         Keyword::AdditionalProperties(inner) => {
-                            some(Keys::Outside([schema].into()), Some(Term::Fails(*inner)));
+                            // A key that the schema names is none of those that fail.
+                            for keyword in &self.schemas.get(schema).keywords {
+                                let Keyword::Properties(map) = keyword else { continue };
+                                for name in document.entries(*map).into_iter().flat_map(|entries| entries.keys()) {
+                                    self.merged.known.entry(name).or_default();
+                                }
+                            }
+                            some(Keys::Outside([schema].into()), failing(*inner));
                         }
                         Keyword::PropertyNames(inner) => some(Keys::Fail(*inner), None),
                         _ => {}
@@ -102,7 +111,14 @@ impl<'a> Merger<'a, '_> {
                     self.add_unevaluated((schema, keyword), seen, broken, &mut rests);
                 }
                 Atom::Differs { value, reason } => self.add_difference(value, reason, &mut single),
-                Atom::Has { .. } | Atom::Never(_) | Atom::Seen(_) => {}
+                Atom::Case(case) => self.add_case(case, &mut single),
+                Atom::Has { .. }
+                | Atom::Never(_)
+                | Atom::Seen(_)
+                | Atom::Among(_)
+                | Atom::Outside(_)
+                | Atom::Texts(_)
+                | Atom::Endless(_) => {}
             }
         }
         self.add_required(all);
@@ -183,7 +199,8 @@ impl<'a> Merger<'a, '_> {
             }
             (true, false) => {}
             (false, true) => {
-                let rule = KeyRule { keys: Keys::Outside(seen), value: Some(Term::Fails(*inner)), at: holder };
+                let value = (!self.schemas.get(*inner).never).then_some(Term::Fails(*inner));
+                let rule = KeyRule { keys: Keys::Outside(seen), value, at: holder };
                 self.merged.some.push(rule);
             }
             (false, false) if seen.iter().any(|&schema| has_patterns(schema)) => {
@@ -191,6 +208,23 @@ impl<'a> Merger<'a, '_> {
                 self.merged.rules.push(rule);
             }
             (false, false) => rests.push(Rest { named: Named::Several(seen), value: Term::Holds(*inner) }),
+        }
+    }
+
+    fn add_case(&mut self, case: u32, single: &mut Vec<(&'a str, Term)>) {
+        let &Case { name, lacking, values, .. } = &self.normal.cases[case as usize];
+        let at = self.schemas.root;
+        let known = self.merged.known.entry(name).or_default();
+        match values {
+            MemberValues::None => {
+                known.forbidden.get_or_insert(at);
+            }
+            MemberValues::Any => {}
+            MemberValues::Among(list) => single.push((name, Term::Among(list))),
+            MemberValues::Outside(list) => single.push((name, Term::Outside(list))),
+        }
+        if !lacking {
+            known.required.get_or_insert(at);
         }
     }
 

@@ -15,6 +15,7 @@ use super::canonical::canonical;
 use super::document::{Json, JsonId};
 use super::normal::Normal;
 use super::schema::{Format, Keyword, SchemaId, Schemas, Types};
+use super::texts::place_of;
 
 /// Two constraints that exclude each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,6 +99,8 @@ pub(super) struct Merged<'a> {
     pub(super) min_length: u32,
     pub(super) max_length: Option<u32>,
     pub(super) patterns: Vec<Signed<JsonId>>,
+    /// Alternatives of texts, by their positions among those of the normal form: of each, one holds.
+    pub(super) texts: Vec<u32>,
     pub(super) formats: Vec<Signed<Format>>,
     pub(super) min_items: u32,
     pub(super) max_items: Option<u32>,
@@ -177,6 +180,7 @@ fn unconstrained<'a>() -> Merged<'a> {
         min_length: 0,
         max_length: None,
         patterns: Vec::new(),
+        texts: Vec::new(),
         formats: Vec::new(),
         min_items: 0,
         max_items: None,
@@ -220,20 +224,38 @@ impl<'a> Merger<'a, '_> {
             Atom::Broken { schema, keyword, part } => {
                 let schemas = self.schemas;
                 let keyword = &schemas.get(schema).keywords[keyword as usize];
-                self.exclude_types(atom.types(schemas), schema);
+                self.exclude_types(atom.types(self.normal), schema);
                 self.add_broken(schema, keyword, part);
             }
             Atom::MemberFails { schema, .. } | Atom::Has { at: schema, .. } => {
                 self.exclude_types(Types::OBJECT, schema);
             }
-            Atom::Unevaluated { schema, broken: true, .. } => self.exclude_types(atom.types(self.schemas), schema),
+            Atom::Unevaluated { schema, broken: true, .. } => self.exclude_types(atom.types(self.normal), schema),
             Atom::Differs { value, .. } => {
-                let types = atom.types(self.schemas);
+                let types = atom.types(self.normal);
                 self.merged.types = self.merged.types.and(types);
                 if !matches!(self.schemas.document.get(value), Json::Array(_) | Json::Object(_)) {
                     let at = self.normal.schemas.root;
                     self.merged.excluded.push(From { value, at });
                 }
+            }
+            Atom::Among(list) => {
+                let values = self.normal.lists[list as usize].clone();
+                self.add_values(self.normal.schemas.root, &values);
+            }
+            Atom::Outside(list) => {
+                let at = self.normal.schemas.root;
+                let values = self.normal.lists[list as usize].iter();
+                self.merged.excluded.extend(values.map(|&value| From { value, at }));
+            }
+            Atom::Endless(cycle) => {
+                self.merged.types = Types::NONE;
+                self.merged.clashes.push(self.normal.cycles[cycle as usize].clone());
+            }
+            Atom::Case(_) => self.merged.types = self.merged.types.and(atom.types(self.normal)),
+            Atom::Texts(id) => {
+                self.exclude_types(atom.types(self.normal), place_of(self.normal, id));
+                self.merged.texts.push(id);
             }
             Atom::Lacks { .. } | Atom::Seen(_) | Atom::Unevaluated { .. } => {}
         }

@@ -2,17 +2,19 @@
 //!
 //! Every stage is a file and a function from value to value:
 //! [`parse`] (texts → [`document`]) → [`keywords`] and [`applicators`] (values → typed [`schema`], by the tables of
-//! [`vocabulary`], with [`refs`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`]; less of them by
-//! [`overlap`] and [`implied`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and nodes,
-//! with [`objects`], [`keys`] and [`arrays`]), which spells leaves through [`strings`], [`numbers`], [`intervals`], [`formats`]
-//! and [`literal`] and lays them out through [`surface`]; what all schemas share is in [`common`]. When nothing can match,
-//! [`explain`] says why.
+//! [`vocabulary`], with [`refs`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`];
+//! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`implied`], [`alike`] and
+//! [`texts`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and
+//! nodes, with [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
+//! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas
+//! share is in [`common`]. When nothing can match, [`explain`] says why.
 
 mod alike;
 mod applicators;
 mod arrays;
 mod atoms;
 mod canonical;
+mod cases;
 mod clashes;
 mod common;
 pub(crate) mod document;
@@ -39,11 +41,15 @@ mod refs;
 mod scalars;
 mod schema;
 mod scopes;
+mod search;
 mod strings;
 mod surface;
+mod texts;
 mod uri;
 mod validate;
+mod verdicts;
 mod vocabulary;
+mod witnesses;
 
 pub use canonical::canonical_json;
 pub use common::common_exprs;

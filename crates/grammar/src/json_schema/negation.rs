@@ -127,8 +127,11 @@ impl Normal<'_> {
                 Keyword::OneOf(_) if mode == Mode::Loose => ways.push(Way::new()),
                 Keyword::OneOf(parts) => {
                     ways.push(parts.iter().map(|&part| fails(part)).collect());
-                    for (place, &right) in parts.iter().enumerate() {
-                        ways.extend(parts[..place].iter().map(|&left| vec![holds(left), holds(right)]));
+                    // Two that are apart wherever the other keywords hold need no way: elsewhere those fail.
+                    let overlaps = self.overlaps.get(&(id, place as u32));
+                    for (right, others) in overlaps.into_iter().flatten().enumerate() {
+                        let before = others.iter().map(|&left| left as usize).filter(|&left| left < right);
+                        ways.extend(before.map(|left| vec![holds(parts[left]), holds(parts[right])]));
                     }
                 }
                 Keyword::Not(inner) => ways.push(vec![holds(*inner)]),
@@ -243,7 +246,7 @@ impl Normal<'_> {
             Term::Holds(schema) => Goal { schema, fails: false, mode: Mode::Plain },
             Term::Fails(schema) => Goal { schema, fails: true, mode: Mode::Plain },
             Term::Differs(value) => Goal::differs(value),
-            Term::Any(_) => return None,
+            Term::Any(_) | Term::Among(_) | Term::Outside(_) => return None,
         })
     }
 }

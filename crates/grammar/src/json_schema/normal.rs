@@ -7,15 +7,19 @@
 
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::atoms::{Atom, Term};
+use super::cases::{Case, MemberValues};
 use super::document::JsonId;
 use super::elements::evaluated;
+use super::merge::Clash;
 use super::negation::{Factor, Piece, Plan, Way};
 use super::overlap::Patterns;
 use super::products::{MAX_ALTERNATIVES, Sum};
 use super::schema::{Keyword, SchemaId, Schemas};
+use super::texts::Texts;
 use crate::error::{ErrorKind, GrammarError};
 
 /// Atoms that must all hold, in the order of the text. None at all: any value.
@@ -82,6 +86,22 @@ pub(super) struct Normal<'a> {
     seen: Vec<Rc<[SchemaId]>>,
     /// Lists of terms of which any must hold.
     any: Vec<Rc<[Term]>>,
+    /// Lists of values of which a member may be one.
+    pub(super) lists: Vec<Rc<[JsonId]>>,
+    pub(super) list_ids: FxHashMap<Rc<[JsonId]>, u32>,
+    /// Cases of members that products are split by.
+    pub(super) cases: IndexSet<Case<'a>, FxBuildHasher>,
+    /// The properties whose values a schema lists.
+    pub(super) listed: FxHashMap<SchemaId, Rc<[(&'a str, SchemaId)]>>,
+    /// Whether the values of a member in some case are instances of a schema.
+    pub(super) fitting: FxHashMap<(SchemaId, MemberValues), Option<bool>>,
+    /// Alternatives that speak of types and texts only.
+    pub(super) texts: Vec<Texts>,
+    /// What schemas say, by a number for each thing said.
+    pub(super) words: FxHashMap<SchemaId, Option<u32>>,
+    pub(super) said: FxHashMap<Vec<u8>, u32>,
+    /// Cycles of references, each with where it is and what is wrong.
+    pub(super) cycles: Vec<Clash>,
     /// Atoms in conjunctions looked at closely.
     pub(super) looks: usize,
     /// How many terms were looked at to prove that nothing fits.
@@ -102,6 +122,15 @@ impl<'a> Normal<'a> {
             is_used: FxHashSet::default(),
             seen: Vec::new(),
             any: Vec::new(),
+            lists: Vec::new(),
+            list_ids: FxHashMap::default(),
+            cases: IndexSet::default(),
+            listed: FxHashMap::default(),
+            fitting: FxHashMap::default(),
+            texts: Vec::new(),
+            words: FxHashMap::default(),
+            said: FxHashMap::default(),
+            cycles: Vec::new(),
             looks: 0,
             proofs: 0,
             patterns: None,
@@ -111,8 +140,8 @@ impl<'a> Normal<'a> {
     /// The alternatives of a value of which all these terms must hold.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsatisfiable`] for a cycle of references that never reaches a value, [`ErrorKind::Limit`] when there
-    /// are too many alternatives.
+    /// [`ErrorKind::Unsatisfiable`] for a cycle of references that comes back to the same value through a choice or a
+    /// negation, [`ErrorKind::Limit`] when there are too many alternatives.
     pub(super) fn alternatives(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
         self.alternatives_in(all, Mode::Plain)
     }
@@ -145,6 +174,8 @@ impl<'a> Normal<'a> {
                 }
                 Ok(sum.into())
             }
+            (None, Term::Among(list)) => Ok([Conjunction::from([Atom::Among(list)])].into()),
+            (None, Term::Outside(list)) => Ok([Conjunction::from([Atom::Outside(list)])].into()),
             (None, _) => Ok([].into()),
         }
     }
@@ -157,7 +188,7 @@ impl<'a> Normal<'a> {
                 Term::Holds(schema) | Term::Fails(schema) => Some(schema),
                 _ => None,
             }),
-            Term::Differs(_) => None,
+            Term::Differs(_) | Term::Among(_) | Term::Outside(_) => None,
         }
     }
 
@@ -212,7 +243,19 @@ impl<'a> Normal<'a> {
             }
             if let Some(&again) = missing.iter().find(|goal| inside.contains(goal)) {
                 let entered: Vec<Goal> = work.iter().copied().filter(|goal| inside.contains(goal)).collect();
-                return Err(self.cycle(&entered, again));
+                let start = entered.iter().position(|&goal| goal == again).unwrap_or(0);
+                let error = self.cycle(&entered[start..], again);
+                if !self.asks_for_itself(&entered[start..]) {
+                    return Err(error);
+                }
+                // Nothing fits what asks for itself first, here and wherever it is asked for.
+                let atom = Atom::Endless(self.cycles.len() as u32);
+                self.cycles.push(Clash { place: error.place, message: error.message });
+                for goal in &entered[start..] {
+                    self.known.insert(*goal, [Conjunction::from([atom])].into());
+                    inside.remove(goal);
+                }
+                continue;
             }
             work.extend(missing.into_iter().rev());
         }
@@ -278,7 +321,7 @@ impl<'a> Normal<'a> {
 
     /// The `oneOf`s of a goal for which it matters which of their branches may hold together.
     fn choices(&self, goal: Goal) -> Vec<(u32, Box<[SchemaId]>)> {
-        if goal.fails || matches!(goal.mode, Mode::Loose | Mode::Differs) {
+        if matches!(goal.mode, Mode::Loose | Mode::Differs) {
             return Vec::new();
         }
         let keywords = (0..).zip(&self.schemas.get(goal.schema).keywords);
@@ -314,10 +357,22 @@ impl<'a> Normal<'a> {
             let is_asked = |atom: &&Atom| !matches!(atom, Atom::Seen(_));
             return Ok(base.iter().map(|all| all.iter().filter(is_asked).copied().collect()).collect());
         }
-        let mut factors: Vec<Alternatives> = Vec::new();
-        for factor in self.plan_of(goal) {
+        let plan = self.plan_of(goal);
+        // What holds in any way, which settles much of what the ways would be multiplied out to.
+        let mut common: Vec<Atom> = Vec::new();
+        for factor in &plan {
+            if let (Factor::Ways(ways), false) = (factor, goal.mode.is_tracked())
+                && let [way] = &**ways
+                && let Some(atoms) = self.only_way(way)
+            {
+                common.extend(atoms);
+            }
+        }
+        let common: Conjunction = common.into();
+        let mut factors: Vec<Alternatives> = Vec::with_capacity(plan.len());
+        for factor in plan {
             factors.push(match factor {
-                Factor::Ways(ways) => self.sum(goal, ways)?,
+                Factor::Ways(ways) => self.sum(goal, ways, &common)?,
                 Factor::AtLeastOne(parts) => self.at_least_one(goal, &parts)?,
             });
         }
@@ -375,19 +430,35 @@ impl<'a> Normal<'a> {
         Ok(result.into())
     }
 
-    fn sum(&mut self, goal: Goal, ways: Vec<Way>) -> Result<Alternatives, GrammarError> {
+    /// What a way asks for, where that is no choice itself.
+    fn only_way(&self, way: &Way) -> Option<Vec<Atom>> {
+        let mut all = Vec::new();
+        for piece in way {
+            match piece {
+                Piece::Atom(atom) => all.push(*atom),
+                Piece::Goal(goal) => match &*self.known[goal] {
+                    [only] => all.extend_from_slice(only),
+                    _ => return None,
+                },
+            }
+        }
+        Some(all)
+    }
+
+    /// Any of the ways, where what is common to all of them holds in any case.
+    fn sum(&mut self, goal: Goal, ways: Vec<Way>, common: &Conjunction) -> Result<Alternatives, GrammarError> {
         let mut sum = Sum::default();
+        let is_choice = ways.len() > 1;
         for way in ways {
             let alternatives = match &*way {
                 [Piece::Goal(only)] => self.known[only].clone(),
                 _ => {
-                    let factors: Vec<Alternatives> = way
-                        .iter()
-                        .map(|piece| match piece {
-                            Piece::Atom(atom) => [Conjunction::from([*atom])].into(),
-                            Piece::Goal(goal) => self.known[goal].clone(),
-                        })
-                        .collect();
+                    let mut factors: Vec<Alternatives> = Vec::with_capacity(way.len() + 1);
+                    factors.extend((is_choice && !common.is_empty()).then(|| [common.clone()].into()));
+                    factors.extend(way.iter().map(|piece| match piece {
+                        Piece::Atom(atom) => [Conjunction::from([*atom])].into(),
+                        Piece::Goal(goal) => self.known[goal].clone(),
+                    }));
                     self.product(goal.schema, &factors, goal.mode)?
                 }
             };
@@ -433,11 +504,24 @@ impl<'a> Normal<'a> {
         Ok(sum.list.into())
     }
 
+    /// Whether each of these goals has no way but the next one, and the last no way but the first.
+    fn asks_for_itself(&self, cycle: &[Goal]) -> bool {
+        let next = cycle.iter().cycle().skip(1);
+        cycle.iter().zip(next).all(|(&goal, next)| {
+            !goal.fails
+                && self.plan_of(goal).iter().any(|factor| match factor {
+                    Factor::Ways(ways) => match &**ways {
+                        [way] => way.iter().any(|piece| matches!(piece, Piece::Goal(part) if part == next)),
+                        _ => false,
+                    },
+                    Factor::AtLeastOne(_) => false,
+                })
+        })
+    }
+
     fn cycle(&self, entered: &[Goal], again: Goal) -> GrammarError {
-        let start = entered.iter().position(|&goal| goal == again).unwrap_or(0);
-        let mut places: Vec<String> =
-            entered[start..].iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
-        if entered.len() - start > 6 {
+        let mut places: Vec<String> = entered.iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
+        if entered.len() > 6 {
             places.push("…".into());
         }
         let place = self.schemas.place(again.schema);

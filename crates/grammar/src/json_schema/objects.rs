@@ -1,4 +1,4 @@
-//! Objects: the members that a conjunction leaves, and in how many ways one of them can be what at least one must be.
+//! Objects: the members that a conjunction leaves, once for each choice of those that meet what at least one must.
 
 use super::atoms::Term;
 use super::explain::{Branch, Need, What};
@@ -6,22 +6,9 @@ use super::keys::{KeyClass, KeyPlan, KnownKey};
 use super::lower::Lowering;
 use super::merge::{Clash, KeyRule, Merged, with};
 use super::schema::SchemaId;
-use crate::error::{ErrorKind, GrammarError};
+use super::witnesses::Witness;
+use crate::error::GrammarError;
 use crate::grammar::{FreeMembers, KeySpace, KnownMember, Members, NodeId};
-
-/// Most ways to meet everything that is asked of at least one member.
-const MAX_WITNESSES: usize = 256;
-
-/// Which member is what at least one must be, for each thing asked.
-#[derive(Clone, Copy, PartialEq)]
-enum Witness {
-    Known(usize),
-    /// One of the members of a class; members of other numbers are others.
-    Class {
-        index: usize,
-        copy: usize,
-    },
-}
 
 impl<'a> Lowering<'a> {
     /// The node of an object, `depth` containers deep.
@@ -50,7 +37,7 @@ impl<'a> Lowering<'a> {
             return self.members(merged, &known, if is_free { std::slice::from_ref(&class) } else { &[] }, at, depth);
         }
         let plan = self.key_plan(merged, at)?;
-        let witnesses = self.witnesses(&plan)?;
+        let witnesses = self.witnesses(&plan, merged)?;
         let mut ways = Vec::with_capacity(witnesses.len());
         let mut branches = Vec::new();
         for chosen in &witnesses {
@@ -70,46 +57,6 @@ impl<'a> Lowering<'a> {
         };
         let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
         Ok((node, branch))
-    }
-
-    /// Every choice of a member for each thing asked of at least one.
-    fn witnesses(&mut self, plan: &KeyPlan) -> Result<Vec<Vec<Witness>>, GrammarError> {
-        let mut choices: Vec<Vec<Witness>> = vec![Vec::new()];
-        for (place, rule) in plan.some.iter().enumerate() {
-            let can_be = |key: &KnownKey| {
-                let is_never = key.known.value.iter().any(|&term| self.normal.never_holds(term));
-                key.known.forbidden.is_none() && !is_never
-            };
-            let known = plan.known.iter().enumerate().filter(|(_, key)| key.some[place] && can_be(key));
-            let known = known.map(|(index, _)| Witness::Known(index));
-            let classes = plan.classes.iter().enumerate().filter(|(_, class)| class.some[place]);
-            let fixed: Vec<Witness> = known.collect();
-            let classes: Vec<usize> = classes.map(|(index, _)| index).collect();
-            let mut next = Vec::with_capacity(choices.len() * (fixed.len() + classes.len()));
-            for choice in &choices {
-                // One of those that are asked for something already, or one more.
-                let of_classes = classes.iter().flat_map(|&class| {
-                    let asked = choice
-                        .iter()
-                        .filter(|witness| matches!(witness, Witness::Class { index, .. } if *index == class));
-                    let copies =
-                        asked.map(|witness| if let Witness::Class { copy, .. } = witness { copy + 1 } else { 0 });
-                    (0..=copies.max().unwrap_or(0)).map(move |copy| Witness::Class { index: class, copy })
-                });
-                for option in fixed.iter().copied().chain(of_classes) {
-                    next.push(choice.iter().copied().chain([option]).collect());
-                }
-            }
-            if next.len() > MAX_WITNESSES {
-                let message = format!(
-                    "not: there are more than {MAX_WITNESSES} ways in which members can fail what is negated here; negate \
-                     less, or say what is allowed instead"
-                );
-                return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(rule.at), message));
-            }
-            choices = next;
-        }
-        Ok(choices)
     }
 
     fn with_witnesses(

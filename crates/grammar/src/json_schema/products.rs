@@ -16,10 +16,12 @@ pub(super) const MAX_ALTERNATIVES: usize = 50_000;
 /// Most atoms in the alternatives of one product, all counted: bounds the time to multiply out.
 const MAX_PRODUCT: usize = 1_000_000;
 /// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
-const MANY: usize = 12;
+pub(super) const MANY: usize = 12;
 /// Most atoms in conjunctions looked at closely for one schema: bounds the time to multiply out.
-const MAX_LOOKS: usize = 60_000;
-/// From so many alternatives of a product on, it is looked whether the choice is needed at all.
+const MAX_LOOKS: usize = 2_000_000;
+/// The same for a product of which more may be allowed.
+const LOOSE_LOOKS: usize = 3_000;
+/// So many combinations are multiplied out without a look at what they settle.
 const FEW_WAYS: usize = 4;
 /// Up to so many alternatives, those that another one contains are dropped.
 const FEW: usize = 64;
@@ -35,23 +37,39 @@ impl Normal<'_> {
         if mode == Mode::Differs {
             return self.plain_product(at, factors);
         }
+        if mode.is_tracked() {
+            return self.tracked_product(at, factors);
+        }
+        let ways = factors.iter().fold(1, |ways: usize, factor| ways.saturating_mul(factor.len().max(1)));
+        let choices = factors.iter().filter(|factor| factor.len() > 1).count();
+        if ways <= FEW_WAYS || choices < 2 {
+            return self.plain_product(at, factors);
+        }
+        if mode != Mode::Loose {
+            return self.search(at, factors, mode, MAX_LOOKS);
+        }
+        let looks = self.looks;
+        let found = self.search(at, factors, mode, looks + LOOSE_LOOKS);
+        self.looks = looks;
+        found.or_else(|error| if error.kind == ErrorKind::Limit { self.loose_product(at, factors) } else { Err(error) })
+    }
+
+    /// A product with less asked: of the factors that are choices only the smallest one.
+    fn loose_product(&mut self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
+        self.check_time(at)?;
+        let smallest = (0..factors.len()).filter(|&place| factors[place].len() > 1).min_by_key(|&at| factors[at].len());
+        let some = (0..factors.len()).filter(|&place| factors[place].len() == 1 || Some(place) == smallest);
+        let some: Vec<Alternatives> = some.map(|place| factors[place].clone()).collect();
+        self.plain_product(at, &some)
+    }
+
+    /// A product in which every combination counts, since its annotations do.
+    fn tracked_product(&mut self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
         let mut product: Alternatives = [Conjunction::from([])].into();
         for factor in factors {
             let before = product.len();
-            if mode == Mode::Plain && factor.len() > 1 && product.len() * factor.len() > FEW_WAYS {
-                let refined = self.refined(at, &product, factor)?;
-                // None left: the plain product keeps one, to say why nothing fits.
-                product = match refined.is_empty() {
-                    true => self.plain_product(at, &[product, factor.clone()])?,
-                    false => refined,
-                };
-                if product.len() > MAX_ALTERNATIVES {
-                    return Err(self.too_many(at));
-                }
-            } else {
-                product = self.plain_product(at, &[product, factor.clone()])?;
-            }
-            if mode != Mode::Loose && product.len() > MANY && product.len() > before.max(factor.len()) {
+            product = self.plain_product(at, &[product, factor.clone()])?;
+            if product.len() > MANY && product.len() > before.max(factor.len()) {
                 product = self.possible(at, &product)?;
             }
         }
@@ -103,7 +121,7 @@ impl Normal<'_> {
     pub(super) fn possible(&mut self, at: SchemaId, all: &Alternatives) -> Result<Alternatives, GrammarError> {
         let mut kept: Vec<Conjunction> = Vec::with_capacity(all.len());
         for one in all.iter() {
-            self.look(at, one)?;
+            self.look(at, one, MAX_LOOKS)?;
             if !self.is_empty(one, 1)? {
                 kept.push(one.clone());
             }
@@ -115,15 +133,15 @@ impl Normal<'_> {
     }
 
     /// Counts a close look.
-    pub(super) fn look(&mut self, at: SchemaId, all: &Conjunction) -> Result<(), GrammarError> {
+    pub(super) fn look(&mut self, at: SchemaId, all: &Conjunction, most: usize) -> Result<(), GrammarError> {
         self.check_time(at)?;
         self.looks += 1 + all.len();
-        if self.looks > MAX_LOOKS { Err(self.too_many(at)) } else { Ok(()) }
+        if self.looks > most { Err(self.too_many(at)) } else { Ok(()) }
     }
 
     /// Whether atoms exclude each other at first sight.
     pub(super) fn is_contradiction(&self, all: &[Atom]) -> bool {
-        if all.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self.schemas))).is_empty() {
+        if all.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self))).is_empty() {
             return true;
         }
         let document = self.schemas.document;

@@ -67,16 +67,20 @@ impl<'a> Lowering<'a> {
                 |excluded| if let Json::String(text) = document.get(excluded.value) { Some(&**text) } else { None },
             )
             .collect();
+        let mut texts = Vec::with_capacity(merged.texts.len());
+        for &id in &merged.texts {
+            texts.push(self.any_text(id)?);
+        }
         if bodies.is_empty() {
             let exprs = &mut self.builder.exprs;
             let any = self.strings.any_string(exprs, min, max);
-            if excluded.is_empty() {
-                return Ok(any);
+            texts.push(any);
+            if !excluded.is_empty() {
+                // In every spelling, since the others may have any.
+                let excluded = self.strings.literals_in_any_spelling(exprs, &excluded);
+                texts.push(exprs.not(excluded));
             }
-            // In every spelling, since the others may have any.
-            let excluded = self.strings.literals_in_any_spelling(exprs, &excluded);
-            let others = exprs.not(excluded);
-            return Ok(exprs.and(&[any, others]));
+            return Ok(exprs.and(&texts));
         }
         if min > 0 || max.is_some() {
             let lengths = self.text_lengths(merged);
@@ -86,7 +90,7 @@ impl<'a> Lowering<'a> {
             max = max.filter(|max| lengths.max.is_none_or(|longest| longest > u64::from(*max)));
         }
         let exprs = &mut self.builder.exprs;
-        let mut parts = Vec::new();
+        let mut parts = texts;
         let mut holding = Vec::new();
         for (body, fails) in bodies {
             if fails {
@@ -111,6 +115,16 @@ impl<'a> Lowering<'a> {
             parts.push(self.strings.any_string(exprs, min, max));
         }
         Ok(exprs.and(&parts))
+    }
+
+    /// The strings for which one of some alternatives holds.
+    fn any_text(&mut self, id: u32) -> Result<ExprId, GrammarError> {
+        let ways = self.normal.text_ways(id);
+        let mut strings = Vec::with_capacity(ways.len());
+        for way in &ways {
+            strings.push(self.string(way)?);
+        }
+        Ok(self.builder.exprs.or(&strings))
     }
 
     /// Bounds on the lengths that the patterns and formats in force leave.

@@ -175,6 +175,20 @@ impl Lowering<'_> {
         if let Some(max) = merged.max_length.filter(|&max| count > max as usize) {
             return Ok(Some(format!("it is longer than maxLength {max}")));
         }
+        for &id in &merged.texts {
+            let ways = self.normal.text_ways(id);
+            let mut first = None;
+            let mut fits = false;
+            for way in &ways {
+                match self.text_misfit(text, way)? {
+                    None => fits = true,
+                    Some(why) => first = first.or(Some(why)),
+                }
+            }
+            if !fits {
+                return Ok(first.or(Some("no string fits".into())));
+            }
+        }
         if merged.patterns.is_empty() && merged.formats.is_empty() {
             return Ok(None);
         }

@@ -1,5 +1,6 @@
 //! JSON Schema to grammar, judged by an independent recogniser and an independent validator.
 
+mod cases;
 mod negation;
 mod numbers;
 mod oracle;

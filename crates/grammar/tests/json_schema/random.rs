@@ -155,6 +155,86 @@ fn schema(dice: &mut Dice, depth: u32) -> Value {
     schema.into()
 }
 
+/// Branches told apart by the value of a member, in one of the ways that schemas have for it.
+fn by_cases(dice: &mut Dice) -> Value {
+    let mut schema = self::schema(dice, 1).as_object().cloned().unwrap_or_default();
+    let listed = |dice: &mut Dice| match dice.roll(6) {
+        0 => json!({"const": dice.pick(&TEXTS)}),
+        1 => json!({"const": number(dice)}),
+        2 => json!({"enum": [dice.pick(&TEXTS), dice.pick(&TEXTS), number(dice), null]}),
+        3 => json!({"type": "string", "enum": [dice.pick(&TEXTS), dice.pick(&TEXTS)]}),
+        4 => {
+            json!({"type": dice.pick(&["string", "integer", "number"]), "not": {"enum": [dice.pick(&TEXTS), number(dice)]}})
+        }
+        _ => json!({"pattern": dice.pick(&PATTERNS).0, "enum": [dice.pick(&TEXTS), dice.pick(&TEXTS)]}),
+    };
+    let branch = |dice: &mut Dice| {
+        let mut branch = if dice.one_in(2) { self::schema(dice, 1) } else { json!({}) };
+        let Value::Object(inner) = &mut branch else { return branch };
+        let mut properties = Map::new();
+        for _ in 0..=dice.roll(2) {
+            properties.insert(
+                dice.pick(&KEYS[..3]).to_string(),
+                if dice.one_in(4) { self::schema(dice, 0) } else { listed(dice) },
+            );
+        }
+        if dice.one_in(2) {
+            inner.insert("required".into(), json!([dice.pick(&KEYS[..3])]));
+        }
+        if dice.one_in(3) {
+            inner.insert("additionalProperties".into(), json!(false));
+        }
+        if dice.one_in(2) {
+            inner.insert("type".into(), json!("object"));
+        }
+        inner.insert("properties".into(), properties.into());
+        branch
+    };
+    let branches: Vec<Value> = (0..2 + dice.roll(4)).map(|_| branch(dice)).collect();
+    match dice.roll(5) {
+        0 | 1 => schema.insert("oneOf".into(), branches.into()),
+        2 => schema.insert("not".into(), json!({"anyOf": branches})),
+        3 => {
+            let conditions =
+                branches.into_iter().map(|condition| json!({"if": condition, "then": branch(dice), "else": true}));
+            schema.insert("allOf".into(), conditions.collect())
+        }
+        _ => {
+            let dependent =
+                branches.into_iter().map(|branch| (dice.pick(&KEYS).to_string(), branch)).collect::<Map<_, _>>();
+            schema.insert("dependentSchemas".into(), dependent.into())
+        }
+    };
+    schema.into()
+}
+
+/// All of some, any of others: strings under patterns and lengths.
+fn of_texts(dice: &mut Dice) -> Value {
+    let leaf = |dice: &mut Dice| {
+        let leaf = match dice.roll(4) {
+            0 => json!({"minLength": dice.roll(3)}),
+            1 => json!({"maxLength": dice.roll(4)}),
+            2 => json!({"type": dice.pick(&["string", "integer", "null"]), "pattern": dice.pick(&PATTERNS).0}),
+            _ => json!({"pattern": dice.pick(&PATTERNS).0}),
+        };
+        if dice.one_in(3) { json!({"not": leaf}) } else { leaf }
+    };
+    let few = |dice: &mut Dice| {
+        let leaves: Vec<Value> = (0..2 + dice.roll(2)).map(|_| leaf(dice)).collect();
+        let few = json!({ dice.pick(&["anyOf", "anyOf", "allOf", "oneOf"]): leaves });
+        if dice.one_in(4) { json!({"not": few}) } else { few }
+    };
+    let all: Vec<Value> = (0..2 + dice.roll(3)).map(|_| few(dice)).collect();
+    let mut schema = json!({"allOf": all});
+    if dice.one_in(2) {
+        schema["type"] = json!("string");
+    }
+    if dice.one_in(4) {
+        schema["enum"] = json!(TEXTS);
+    }
+    schema
+}
+
 /// A value, drawn towards a schema where one is given.
 fn value(dice: &mut Dice, towards: Option<&Value>, depth: u32) -> Value {
     let towards = towards.filter(|_| !dice.one_in(8));
@@ -261,6 +341,30 @@ fn write_string(dice: &mut Dice, string: &str, text: &mut String) {
     text.push('"');
 }
 
+/// Holds the grammar of a schema against the validator, for values near it.
+fn decided(dice: &mut Dice, schema: &Value) -> Result<(), TestCaseError> {
+    let text = schema.to_string();
+    let values: Vec<Value> = (0..12).map(|_| value(dice, Some(schema), 3)).collect();
+    // Cycles through $ref alone make the validator itself run for ever; the grammar has no instance there.
+    let grammar = match from_json_schema(&text, &options("o")) {
+        Ok(grammar) => Some(grammar),
+        Err(error) if error.kind == ErrorKind::Unsatisfiable && !error.message.contains("cycle") => None,
+        Err(error) => {
+            let known = ["cycle", "uniqueItems", "one of few keys", "too many", "contains:", "not:"];
+            prop_assert!(known.iter().any(|known| error.message.contains(known)), "{}\n{}", text, error);
+            return Ok(());
+        }
+    };
+    for value in &values {
+        let valid = is_valid(schema, schema, value);
+        let mut written = String::new();
+        write(dice, value, &mut written);
+        let accepted = grammar.as_ref().is_some_and(|grammar| oracle::accepts(grammar, &written));
+        prop_assert_eq!(accepted, valid, "{}\n{}", text, written);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -271,25 +375,27 @@ proptest! {
             dice.roll(2);
         }
         let schema = schema(&mut dice, 3);
-        let text = schema.to_string();
-        let values: Vec<Value> = (0..12).map(|_| value(&mut dice, Some(&schema), 3)).collect();
-        // Cycles through $ref alone make the validator itself run for ever; the grammar refuses them.
-        let grammar = match from_json_schema(&text, &options("o")) {
-            Ok(grammar) => Some(grammar),
-            Err(error) if error.kind == ErrorKind::Unsatisfiable && !error.message.contains("cycle") => None,
-            Err(error) => {
-                let known = ["cycle", "uniqueItems", "one of few keys", "too many", "contains:", "not:"];
-                prop_assert!(known.iter().any(|known| error.message.contains(known)), "{}\n{}", text, error);
-                return Ok(());
-            }
-        };
-        for value in &values {
-            let valid = is_valid(&schema, &schema, value);
-            let mut written = String::new();
-            write(&mut dice, value, &mut written);
-            let accepted = grammar.as_ref().is_some_and(|grammar| oracle::accepts(grammar, &written));
-            prop_assert_eq!(accepted, valid, "{}\n{}", text, written);
+        decided(&mut dice, &schema)?;
+    }
+
+    #[test]
+    fn branches_by_cases_are_decided_as_the_validator_decides(seed in 1u64..) {
+        let mut dice = Dice(seed);
+        for _ in 0..5 {
+            dice.roll(2);
         }
+        let schema = by_cases(&mut dice);
+        decided(&mut dice, &schema)?;
+    }
+
+    #[test]
+    fn texts_are_decided_as_the_validator_decides(seed in 1u64..) {
+        let mut dice = Dice(seed);
+        for _ in 0..5 {
+            dice.roll(2);
+        }
+        let schema = of_texts(&mut dice);
+        decided(&mut dice, &schema)?;
     }
 
     /// Whatever is broken in a schema, there is a grammar or an error, never a panic.
