@@ -347,9 +347,9 @@ impl GrammarMatcher {
         let stacks = Arc::make_mut(&mut self.stacks);
         let filled = if let Some(trail) = &self.trail {
             let filled = self.layout.fill_canonical_mask(stacks, now.configuration, &trail.encoding, trail.now(), mask);
-            filled.map(|(allowed, verdict)| {
+            filled.map(|verdict| {
                 self.verdict = verdict;
-                (allowed, self.verdict.is_some())
+                (0, self.verdict.is_some())
             })
         } else {
             let mut filled = self.layout.fill_mask(stacks, now.configuration, mask, false).map(|plain| plain.allowed);
@@ -365,7 +365,7 @@ impl GrammarMatcher {
         let (mut allowed, canonical) =
             filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
         if self.trail.is_some() {
-            allowed += self.add_token_edges(mask)?;
+            self.add_token_edges(mask)?;
         }
         let completed = self.is_completed() && self.may_end_canonically();
         let mut named = Vec::new();
@@ -375,13 +375,22 @@ impl GrammarMatcher {
             }
         }
         for &id in self.stop_token_ids.iter() {
-            allowed -= usize::from(tokenset::get(mask, id));
+            allowed = allowed.saturating_sub(usize::from(tokenset::get(mask, id)));
             if completed || named.contains(&id) {
                 tokenset::set(mask, id);
                 allowed += 1;
             } else {
                 tokenset::clear(mask, id);
             }
+        }
+        let size = vocabulary.vocab_size();
+        if self.trail.is_some() {
+            // They were not counted: nearly always a look at the first words tells what is asked of their number.
+            allowed = match () {
+                () if mask.iter().all(|&word| word == 0) => 0,
+                () if tokenset::has_all(mask, size) => size,
+                () => size - 1,
+            };
         }
         if allowed == 0 {
             return Err(match completed {
@@ -390,14 +399,13 @@ impl GrammarMatcher {
                 false => MatcherError::NoTokenFits,
             });
         }
-        Ok(allowed < vocabulary.vocab_size())
+        Ok(allowed < size)
     }
 
-    /// Adds to a canonical mask the single tokens that the grammar asks for by name, which say nothing of a text; says how
-    /// many they are.
-    fn add_token_edges(&mut self, mask: &mut [u32]) -> Result<usize, MatcherError> {
+    /// Adds to a canonical mask the single tokens that the grammar asks for by name, which say nothing of a text.
+    fn add_token_edges(&mut self, mask: &mut [u32]) -> Result<(), MatcherError> {
         if !self.compiled.tokens().any() || !self.may_end_canonically() {
-            return Ok(0);
+            return Ok(());
         }
         let configuration = self.configuration();
         let mut edges = vec![0; mask.len()];
@@ -405,9 +413,8 @@ impl GrammarMatcher {
             run.token_edges(configuration, &mut edges);
             Ok(())
         })?;
-        let added = tokenset::iter(&edges).filter(|&id| !tokenset::get(mask, id)).collect::<Vec<u32>>();
-        added.iter().for_each(|&id| tokenset::set(mask, id));
-        Ok(added.len())
+        mask.iter_mut().zip(&edges).for_each(|(word, edges)| *word |= edges);
+        Ok(())
     }
 
     /// Whether a token may come next, without a mask.

@@ -71,22 +71,16 @@ pub(crate) fn iter(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// Takes out of a set what is not in another one; says how many are left.
-pub(crate) fn keep(words: &mut [u32], others: &[u32]) -> usize {
-    // Bits are counted in four lanes of bytes, with no more words between two sums than the lanes can hold.
-    let mut left = 0;
-    for (words, others) in words.chunks_mut(CHUNK).zip(others.chunks(CHUNK)) {
-        let mut lanes = 0u32;
-        for (word, other) in words.iter_mut().zip(others) {
-            *word &= other;
-            let pairs = *word - (*word >> 1 & 0x5555_5555);
-            let fours = (pairs & 0x3333_3333) + (pairs >> 2 & 0x3333_3333);
-            lanes += (fours + (fours >> 4)) & 0x0F0F_0F0F;
-        }
-        let sums = (lanes & 0x00FF_00FF) + (lanes >> 8 & 0x00FF_00FF);
-        left += (sums & 0xFFFF) + (sums >> 16);
-    }
-    left as usize
+/// Takes out of a set what is not in another one.
+pub(crate) fn keep(words: &mut [u32], others: &[u32]) {
+    words.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+}
+
+/// Whether all of so many tokens are in a set.
+pub(crate) fn has_all(words: &[u32], vocab_size: usize) -> bool {
+    let whole = vocab_size / BITS as usize;
+    let rest = (1u32 << (vocab_size as u32 % BITS)) - 1;
+    words[..whole].iter().all(|&word| word == u32::MAX) && words.get(whole).is_none_or(|word| word & rest == rest)
 }
 
 /// Whether a bit is set.
@@ -111,29 +105,4 @@ pub(crate) fn flip(words: &mut [u32], id: u32) {
 #[inline]
 pub(crate) fn clear(words: &mut [u32], id: u32) {
     words[id as usize / 32] &= !(1 << (id % 32));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_kept_is_counted() {
-        let mut word = 1u32;
-        let mut next = || {
-            word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            if word & 7 == 0 { u32::MAX } else { word }
-        };
-        for len in [0, 1, 15, 16, 17, 400] {
-            let others: Vec<u32> = (0..len).map(|_| next()).collect();
-            for words in [vec![u32::MAX; len], (0..len).map(|_| next()).collect()] {
-                let expected: Vec<u32> = words.iter().zip(&others).map(|(word, other)| word & other).collect();
-                let mut kept = words;
-                let left = keep(&mut kept, &others);
-                assert_eq!(kept, expected);
-                assert_eq!(left, expected.iter().map(|word| word.count_ones() as usize).sum::<usize>());
-                assert_eq!(iter(&kept).count(), left);
-            }
-        }
-    }
 }

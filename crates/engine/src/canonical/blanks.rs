@@ -115,12 +115,15 @@ impl KnownBlank {
 
 impl KnownWay {
     fn new(encoding: &Encoding, places: &mut Places, next: &ByteSet, token: u32, behind: Place) -> KnownWay {
+        let is_dead_at_last = nothing_follows(encoding, places, &without_blanks(next), behind);
         let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, behind, left);
-        let needs = match leads_on(FAR_BLANKS) {
-            true => (0..FAR_BLANKS).find(|&left| leads_on(left)).or(Some(FAR_BLANKS)),
+        // Nearly always one more blank is needed, because the last one goes with what follows.
+        let needs = match leads_on(1) {
+            true if !is_dead_at_last && leads_on(0) => Some(0),
+            true => Some(1),
+            false if leads_on(FAR_BLANKS) => (2..FAR_BLANKS).find(|&left| leads_on(left)).or(Some(FAR_BLANKS)),
             false => None,
         };
-        let is_dead_at_last = needs != Some(0) && nothing_follows(encoding, places, &without_blanks(next), behind);
         KnownWay { needs, is_dead_at_last }
     }
 }
@@ -164,9 +167,12 @@ fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, pl
     if ascii != *bytes {
         return false;
     }
-    for what in 0..8 {
-        let kind = Kind { is_byte: what & 1 > 0, is_whole: what & 2 > 0 };
-        let Some(begun) = places.begin(encoding, place, kind, what & 4 > 0) else { continue };
+    let kinds = (0..4).map(|what| Kind { is_byte: what & 1 > 0, is_whole: what & 2 > 0 });
+    let has = |kind: &Kind| {
+        (!kind.is_byte || encoding.by_characters()) && (!kind.is_whole || encoding.whole_pieces.is_some())
+    };
+    for (kind, apart) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
+        let Some(begun) = places.begin(encoding, place, kind, apart) else { continue };
         if ascii.iter().any(|byte| places.read(encoding, begun, byte).is_some()) {
             return false;
         }

@@ -25,19 +25,16 @@ pub(crate) struct DeadEnds {
 }
 
 impl DeadEnds {
-    /// Takes them out of a mask behind a token; says how many they were.
-    pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) -> usize {
-        let mut cleared = 0;
+    /// Takes them out of a mask behind a token.
+    pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) {
         let same = self.ways[0] == self.ways[1];
         for (tokens, apart) in self.ways.iter().zip([true, false]) {
             for &token in tokens {
                 if tokenset::get(mask, token) && (same || encoding.stay_apart(before, token) == apart) {
                     tokenset::clear(mask, token);
-                    cleared += 1;
                 }
             }
         }
-        cleared
     }
 
     fn add(&mut self, token: u32, apart: bool) {

@@ -74,8 +74,8 @@ fn cache_of<K: std::hash::Hash + Eq, T>(
 }
 
 impl Layout {
-    /// Writes the canonical mask of a configuration behind a token and its cursor, without stop tokens. Says how many tokens
-    /// are allowed, and behind which something leads on; `None` where the grammar alone allows none.
+    /// Writes the canonical mask of a configuration behind a token and its cursor, without stop tokens. Says behind
+    /// which tokens something leads on; `None` where the grammar alone allows none.
     pub(crate) fn fill_canonical_mask(
         &self,
         stacks: &mut Stacks,
@@ -83,27 +83,27 @@ impl Layout {
         encoding: &Encoding,
         before: &Before,
         mask: &mut [u32],
-    ) -> Result<(usize, Option<CanonicalVerdict>), EngineError> {
+    ) -> Result<Option<CanonicalVerdict>, EngineError> {
         if let Some(known) = self.known_few(stacks, configuration, before)? {
             mask.fill(0);
             known.iter().for_each(|&token| tokenset::set(mask, token));
-            return Ok((known.len(), Some(CanonicalVerdict::Few(known))));
+            return Ok(Some(CanonicalVerdict::Few(known)));
         }
         let plain = self.fill_mask(stacks, configuration, mask, true)?;
         match plain.allowed {
-            0 => Ok((0, None)),
+            0 => Ok(None),
             1..=FEW_TOKENS => {
                 let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
                 mask.fill(0);
                 kept.iter().for_each(|&token| tokenset::set(mask, token));
-                Ok((kept.len(), Some(CanonicalVerdict::Few(kept))))
+                Ok(Some(CanonicalVerdict::Few(kept)))
             }
             _ => {
                 let fitting = encoding.fitting(&before.0, before.1);
                 let dead_ends = self.dead_ends(stacks, configuration, encoding, before, (&fitting, mask))?;
-                let left = tokenset::keep(mask, &fitting);
-                let left = left - dead_ends.clear(encoding, before.1, mask);
-                Ok((left, Some(CanonicalVerdict::Many(dead_ends))))
+                tokenset::keep(mask, &fitting);
+                dead_ends.clear(encoding, before.1, mask);
+                Ok(Some(CanonicalVerdict::Many(dead_ends)))
             }
         }
     }
@@ -168,13 +168,16 @@ impl Layout {
             let keeps = !run.machine.keeps_text();
             let saturated = if keeps { run.saturated(configuration)? } else { configuration };
             let mut is_open = false;
-            let kept = [cache.dead_ends.get(cursor), cache.dead_ends_behind.get(before)];
-            for kept in kept.into_iter().flatten().filter(|_| keeps) {
-                let Some(known) = kept.find(run.machine, run.stacks, saturated) else { continue };
+            let known = cache.dead_ends.get(cursor).filter(|_| keeps);
+            if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
                 if !known.is_open(encoding, token, fitting) {
                     return Ok(known.clone());
                 }
                 is_open = true;
+                let known = cache.dead_ends_behind.get(before);
+                if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
+                    return Ok(known.clone());
+                }
             }
             run.recording = !keeps;
             run.stacks.watch();

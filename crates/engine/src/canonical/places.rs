@@ -122,9 +122,14 @@ impl Places {
         let bytes = encoding.tokens().token_bytes(token)?;
         let mut at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
         let mut rest = bytes;
-        while let Some(&first) = rest.first() {
+        while let Some((&first, behind)) = rest.split_first() {
+            if first < 0x80 {
+                at = self.read(encoding, at, first)?;
+                rest = behind;
+                continue;
+            }
             let mut len = 1;
-            if first >= 0x80 && !self.cursor(at).within_character() {
+            if !self.cursor(at).within_character() {
                 len = rest.iter().skip(1).take_while(|&&byte| byte & 0xC0 == 0x80).count() + 1;
             }
             let (unit, behind) = rest.split_at(len);

@@ -11,7 +11,7 @@ use stencilm_regex::ByteSet;
 use super::places::{Place, Places};
 use super::splitter::{DEAD, Splitter};
 use super::{Cursor, Encoding};
-use crate::tokenset::TokenSet;
+use crate::tokenset::{BITS, TokenSet};
 
 /// So many characters behind a token are looked at, and so many ways to go on.
 const MAX_CHARACTERS: usize = 3;
@@ -73,10 +73,9 @@ impl Anywhere {
         let sure: Vec<bool> =
             self.examples.iter().map(|&token| encoding.surely_goes_on_anywhere(token, bytes)).collect();
         let mut tokens = TokenSet::empty(size);
-        for (token, &kind) in self.kinds.iter().enumerate() {
-            if sure[kind as usize] {
-                tokens.insert(token as u32);
-            }
+        for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
+            let bits = kinds.iter().enumerate().map(|(bit, &kind)| u32::from(sure[kind as usize]) << bit);
+            *word = bits.fold(0, |word, bit| word | bit);
         }
         let tokens = Arc::new(tokens);
         self.sets.insert(*bytes, tokens.clone());
