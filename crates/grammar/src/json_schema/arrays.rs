@@ -110,13 +110,14 @@ impl Lowering<'_> {
         at: SchemaId,
         depth: u32,
     ) -> Result<(NodeId, Branch), GrammarError> {
-        let rules: Vec<&Contains> = merged.contains.iter().collect();
+        let mut rules: Vec<&Contains> = merged.contains.iter().collect();
         if rules.len() > MAX_CONTAINS {
             let message = format!(
                 "contains: {} of them speak of one array and at most {MAX_CONTAINS} are told apart; join some of them",
                 rules.len()
             );
-            return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message));
+            self.relax_error(at, GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message))?;
+            rules.truncate(MAX_CONTAINS);
         }
         if let Some(clash) = self.too_few_values(merged, min)? {
             return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
@@ -177,7 +178,7 @@ impl Lowering<'_> {
 
     /// Whether it is certain at first sight that no value meets all these terms.
     fn is_hopeless(&mut self, all: &[Term]) -> Result<bool, GrammarError> {
-        let alternatives = self.normal.alternatives(all)?;
+        let alternatives = self.alternatives_or_more(all)?;
         for alternative in alternatives.iter() {
             if !self.normal.is_empty(alternative, 1)? {
                 return Ok(false);
@@ -202,7 +203,7 @@ impl Lowering<'_> {
     fn too_few_values(&mut self, merged: &Merged, min: u32) -> Result<Option<Clash>, GrammarError> {
         let Some(at) = merged.unique.filter(|_| min as usize > merged.prefix.len().max(1)) else { return Ok(None) };
         let mut count = 0;
-        for alternative in self.normal.alternatives(&merged.rest)?.iter() {
+        for alternative in self.alternatives_or_more(&merged.rest)?.iter() {
             let inner = merge(&self.normal, alternative);
             count += match &inner.values {
                 Some(values) => values.value.len(),

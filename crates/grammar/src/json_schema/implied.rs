@@ -92,6 +92,10 @@ impl Normal<'_> {
         if self.schemas.get(schema).never {
             return Ok(true);
         }
+        // A loose form is asked for to tell just this: a member that holds the schema again would never come to an end.
+        if self.is_loose {
+            return Ok(false);
+        }
         let mut all = terms.to_vec();
         all.push(Term::Holds(schema));
         // What is too much to multiply out, or leads in a circle, is not proven to be apart.

@@ -233,7 +233,7 @@ impl<'a> Lowering<'a> {
 
     /// The strings for which all these terms hold, as they are written.
     pub(super) fn key_strings(&mut self, all: &[Term]) -> Result<ExprId, GrammarError> {
-        let alternatives = self.normal.alternatives(all)?;
+        let alternatives = self.alternatives_or_more(all)?;
         self.admit()?;
         let mut ways = Vec::with_capacity(alternatives.len());
         for alternative in alternatives.iter() {
@@ -279,7 +279,8 @@ impl<'a> Lowering<'a> {
                 continue;
             };
             let mut next = Vec::with_capacity(2 * classes.len());
-            for (key, matched) in classes {
+            for (key, matched) in &classes {
+                let key = *key;
                 let failing = self.builder.exprs.not(test);
                 for (other, holds) in [(test, true), (failing, false)] {
                     let part = self.builder.exprs.and(&[key, other]);
@@ -294,7 +295,9 @@ impl<'a> Lowering<'a> {
                     "patternProperties: the patterns overlap in more than {MAX_CLASSES} ways; use fewer of them, or \
                      patterns that exclude each other"
                 );
-                return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message));
+                self.relax_error(at, GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message))?;
+                classes.iter_mut().for_each(|(_, matched)| matched.push(None));
+                continue;
             }
             classes = next;
         }

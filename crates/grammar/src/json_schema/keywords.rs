@@ -156,6 +156,10 @@ impl<'t> Reader<'t, '_> {
     fn keyword(&mut self, name: &'t str, value: JsonId) -> Result<(), GrammarError> {
         let keyword = match name {
             "type" => Keyword::Type(self.types(value)?),
+            "const" if self.draft == Draft::D4 => {
+                self.annotate(name, "not a keyword of this draft; it has enum");
+                return Ok(());
+            }
             "const" => Keyword::Values([value].into()),
             "enum" => match self.document.get(value) {
                 Json::Array(values) => Keyword::Values(values.clone()),

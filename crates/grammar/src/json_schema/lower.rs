@@ -153,7 +153,7 @@ impl<'a> Lowering<'a> {
         }
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.normal.check_time(at)?;
-        let alternatives = self.normal.alternatives(all)?;
+        let alternatives = self.alternatives_or_more(all)?;
         self.lowered += alternatives.iter().map(|alternative| 1 + alternative.len()).sum::<usize>();
         if self.lowered > MAX_LOWERED {
             return Err(self.normal.too_many(at));
@@ -304,17 +304,6 @@ impl<'a> Lowering<'a> {
                 self.relax(id, refusal.keyword, &refusal.reason)?;
             }
         }
-        Ok(())
-    }
-
-    /// Leaves a constraint out if the caller asked for that.
-    pub(super) fn relax(&mut self, at: SchemaId, keyword: &str, reason: &str) -> Result<(), GrammarError> {
-        let place = self.schemas.place(at);
-        if !self.options.relax {
-            return Err(GrammarError::new(ErrorKind::Unsupported, place, format!("{keyword}: {reason}")));
-        }
-        let finding = Finding { keyword: keyword.into(), place, note: reason.into() };
-        self.relaxed.push((at, finding));
         Ok(())
     }
 

@@ -3,11 +3,11 @@
 //! Every stage is a file and a function from value to value:
 //! [`parse`] (texts → [`document`]) → [`keywords`] and [`applicators`] (values → typed [`schema`], by the tables of
 //! [`vocabulary`], with [`refs`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`];
-//! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`implied`], [`alike`] and
+//! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`marks`], [`implied`], [`alike`] and
 //! [`texts`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and
 //! nodes, with [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
 //! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas
-//! share is in [`common`]. When nothing can match, [`explain`] says why.
+//! share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
 
 mod alike;
 mod applicators;
@@ -28,6 +28,7 @@ mod keywords;
 mod lengths;
 mod literal;
 mod lower;
+mod marks;
 mod members;
 mod merge;
 mod negation;
@@ -38,6 +39,7 @@ mod overlap;
 mod parse;
 mod products;
 mod refs;
+mod relaxing;
 mod scalars;
 mod schema;
 mod scopes;

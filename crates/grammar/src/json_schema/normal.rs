@@ -102,6 +102,8 @@ pub(super) struct Normal<'a> {
     pub(super) said: FxHashMap<Vec<u8>, u32>,
     /// Cycles of references, each with where it is and what is wrong.
     pub(super) cycles: Vec<Clash>,
+    /// Whether a product is searched for of which more may be allowed.
+    pub(super) is_loose: bool,
     /// Atoms in conjunctions looked at closely.
     pub(super) looks: usize,
     /// How many terms were looked at to prove that nothing fits.
@@ -131,6 +133,7 @@ impl<'a> Normal<'a> {
             words: FxHashMap::default(),
             said: FxHashMap::default(),
             cycles: Vec::new(),
+            is_loose: false,
             looks: 0,
             proofs: 0,
             patterns: None,
@@ -263,12 +266,15 @@ impl<'a> Normal<'a> {
     }
 
     /// Notes for the report that these schemas are used, which were not looked at because others say the same.
-    pub(super) fn note_used(&mut self, schemas: &[SchemaId]) {
+    /// Answers whether any of them is new.
+    pub(super) fn note_used(&mut self, schemas: &[SchemaId]) -> bool {
+        let before = self.used.len();
         for &schema in schemas {
             if self.is_used.insert(schema) {
                 self.used.push(schema);
             }
         }
+        self.used.len() > before
     }
 
     fn enter(&mut self, goal: Goal) {

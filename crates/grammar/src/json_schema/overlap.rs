@@ -10,6 +10,7 @@ use stencilm_regex::{Deriver, ExprId, Limits};
 
 use super::atoms::{Atom, Term};
 use super::document::{Json, JsonId};
+use super::marks::{Marks, are_apart};
 use super::merge::{Keys, Merged, Signed, merge, with};
 use super::normal::{Conjunction, Goal, Mode, Normal, Overlaps};
 use super::products::joined;
@@ -47,19 +48,29 @@ impl<'a> Normal<'a> {
     pub(super) fn find_overlaps(&mut self, id: SchemaId, branches: &[SchemaId]) -> Result<Overlaps, GrammarError> {
         let own: Conjunction = if self.schemas.get(id).constrains() { [Atom::Own(id)].into() } else { [].into() };
         let mut forms = Vec::with_capacity(branches.len());
+        let mut marks = Marks::default();
         for &schema in branches {
             let mut form = Vec::new();
-            for alternative in self.of(Goal { schema, fails: false, mode: Mode::Loose })?.iter() {
+            let alternatives = self.of(Goal { schema, fails: false, mode: Mode::Loose })?;
+            marks.next_branch(alternatives.len());
+            for alternative in alternatives.iter() {
                 let all = joined(&own, alternative);
-                let types = merge(self, &all).types;
-                form.push((all, types));
+                let merged = merge(self, &all);
+                marks.add(self, &merged);
+                form.push((all, merged.types));
             }
             forms.push(form);
         }
+        let marks = marks.best();
         let mut overlaps: Vec<Vec<u32>> = vec![Vec::new(); branches.len()];
         let mut pairs = 0;
         for (right, right_form) in forms.iter().enumerate() {
+            self.check_time(id)?;
             for (left, left_form) in forms[..right].iter().enumerate() {
+                // Most branches of long lists are told apart by one member, or are values themselves.
+                if are_apart(&marks[left], &marks[right]) {
+                    continue;
+                }
                 let mut apart = true;
                 'pairs: for (a, a_types) in left_form {
                     for (b, b_types) in right_form {

@@ -8,7 +8,7 @@ use stencilm_regex::check_time;
 
 use super::atoms::Atom;
 use super::normal::{Alternatives, Conjunction, Mode, Normal};
-use super::schema::{Keyword, SchemaId, Schemas, Types};
+use super::schema::{SchemaId, Schemas, Types};
 use crate::error::{ErrorKind, GrammarError};
 
 /// Most alternatives of one value.
@@ -18,7 +18,7 @@ const MAX_PRODUCT: usize = 1_000_000;
 /// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
 pub(super) const MANY: usize = 12;
 /// Most atoms in conjunctions looked at closely for one schema: bounds the time to multiply out.
-const MAX_LOOKS: usize = 2_000_000;
+const MAX_LOOKS: usize = 1_000_000;
 /// The same for a product of which more may be allowed.
 const LOOSE_LOOKS: usize = 3_000;
 /// So many combinations are multiplied out without a look at what they settle.
@@ -49,7 +49,9 @@ impl Normal<'_> {
             return self.search(at, factors, mode, MAX_LOOKS);
         }
         let looks = self.looks;
+        let outer = std::mem::replace(&mut self.is_loose, true);
         let found = self.search(at, factors, mode, looks + LOOSE_LOOKS);
+        self.is_loose = outer;
         self.looks = looks;
         found.or_else(|error| if error.kind == ErrorKind::Limit { self.loose_product(at, factors) } else { Err(error) })
     }
@@ -166,18 +168,7 @@ impl Normal<'_> {
             let message = "not: a value of enum or const has too many parts to differ in; negate less";
             return GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message);
         }
-        let names = self.schemas.get(at).keywords.iter().filter_map(|keyword| match keyword {
-            Keyword::AllOf(_) => Some("allOf"),
-            Keyword::AnyOf(_) => Some("anyOf"),
-            Keyword::OneOf(_) => Some("oneOf"),
-            Keyword::Not(_) => Some("not"),
-            Keyword::If { .. } => Some("if"),
-            Keyword::Dependent(_) => Some("dependencies between keys"),
-            Keyword::Ref(_) => Some("$ref"),
-            _ => None,
-        });
-        let mut names: Vec<&str> = names.collect();
-        names.dedup();
+        let names: Vec<&str> = self.schemas.combining(at).collect();
         let names = if names.is_empty() { "the schemas for one value".to_string() } else { names.join(", ") };
         let message = format!(
             "{names}: multiplies out to too many alternatives; move the common part into the branches, give the branches a \

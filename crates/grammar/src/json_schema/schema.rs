@@ -290,6 +290,14 @@ impl<'t> Schemas<'t> {
         &self.list[position as usize]
     }
 
+    /// Whether a schema stands there.
+    pub(super) fn has(&self, id: SchemaId) -> bool {
+        match id.scope {
+            0 => self.by_value[id.value.0 as usize] != Schemas::NONE,
+            _ => self.by_scope.contains_key(&id),
+        }
+    }
+
     /// A schema inside another one, as a value inside its value.
     pub(super) fn inner(&self, outer: SchemaId, value: JsonId) -> SchemaId {
         if outer.scope == 0 {

@@ -5,7 +5,7 @@
 //! whole is impossible. So the work follows the alternatives that come out, and not the number of combinations.
 
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::atoms::{Atom, Term};
 use super::canonical::canonical;
@@ -33,6 +33,8 @@ struct Factor {
 struct Branch<'a> {
     /// What holds, with the place of the factor that it comes from.
     chosen: Vec<(u32, Atom)>,
+    /// The same atoms.
+    known: FxHashSet<Atom>,
     /// The factors that are not settled.
     left: Vec<Factor>,
     /// The members whose case is chosen, with the place of that case.
@@ -42,7 +44,7 @@ struct Branch<'a> {
 impl Branch<'_> {
     fn choose(&mut self, place: u32, way: &[Atom]) {
         for &atom in way {
-            if self.chosen.iter().all(|(_, known)| *known != atom) {
+            if self.known.insert(atom) {
                 self.chosen.push((place, atom));
             }
         }
@@ -178,7 +180,7 @@ impl<'a> Normal<'a> {
             return None;
         }
         let mut counts: FxHashMap<&'a str, (usize, usize, Vec<SchemaId>)> = FxHashMap::default();
-        let is_chosen = |atom: Atom| branch.chosen.iter().any(|(_, chosen)| *chosen == atom);
+        let is_chosen = |atom: Atom| branch.known.contains(&atom);
         for (place, factor) in (1..).zip(&branch.left) {
             for &atom in factor.ways.iter().flat_map(|way| way.iter()).filter(|atom| !is_chosen(**atom)) {
                 for (name, property) in self.members_of(atom) {
@@ -202,7 +204,25 @@ impl<'a> Normal<'a> {
         properties.dedup();
         let chosen: Conjunction = branch.chosen.iter().map(|(_, atom)| *atom).collect();
         let is_object = merge(self, &chosen).types == Types::OBJECT;
-        Some((name, self.cases_of(name, &properties, is_object)?))
+        let cases = self.cases_of(name, &properties, is_object)?;
+        // What is chosen excludes most of the cases, in which nothing else need be looked at.
+        let mut kept = Vec::with_capacity(cases.len());
+        for case in cases {
+            if case.others || !self.excludes(&branch.chosen, &case) {
+                kept.push(case);
+            }
+        }
+        Some((name, kept)).filter(|(_, cases)| !cases.is_empty())
+    }
+
+    /// Whether what is chosen allows no object in some case of a member.
+    fn excludes(&mut self, chosen: &[(u32, Atom)], case: &Case<'a>) -> bool {
+        chosen.iter().any(|&(_, atom)| {
+            let Atom::Own(_) = atom else { return false };
+            let members = self.members_of(atom);
+            let mut here = members.into_iter().filter(|(name, _)| *name == case.name);
+            case.values != MemberValues::None && here.any(|(_, member)| self.fits(member, case.values) == Some(false))
+        })
     }
 
     /// The members whose values are listed in what an atom speaks of.

@@ -148,7 +148,7 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let schemas = self.schemas;
-        let alternatives = self.normal.alternatives(all)?;
+        let alternatives = self.alternatives_or_more(all)?;
         self.admit()?;
         let mut first = None;
         for alternative in alternatives.iter() {

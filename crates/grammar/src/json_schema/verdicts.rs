@@ -1,5 +1,7 @@
 //! What is certain of one more thing asked of a value, where some are chosen: that it holds too, or that it cannot.
 
+use rustc_hash::FxHashSet;
+
 use super::atoms::{Atom, Term};
 use super::cases::MemberValues;
 use super::document::JsonId;
@@ -10,7 +12,9 @@ use crate::error::GrammarError;
 
 /// What is known where a way is looked at.
 pub(super) struct Known<'a, 'n> {
-    chosen: &'n [Atom],
+    chosen: FxHashSet<Atom>,
+    /// Schemas of which something is chosen to fail.
+    broken: FxHashSet<SchemaId>,
     merged: &'n Merged<'a>,
     /// The members whose case is chosen.
     cases: &'n [(&'a str, u32)],
@@ -22,7 +26,11 @@ impl<'a, 'n> Known<'a, 'n> {
     pub(super) fn new(chosen: &'n [Atom], merged: &'n Merged<'a>, cases: &'n [(&'a str, u32)]) -> Known<'a, 'n> {
         let required = || merged.known.values().filter(|known| known.required.is_some()).count();
         let is_full = merged.max_members.is_some_and(|max| required() >= max as usize);
-        Known { chosen, merged, cases, is_full }
+        let broken = chosen.iter().filter_map(|atom| match atom {
+            Atom::Broken { schema, .. } => Some(*schema),
+            _ => None,
+        });
+        Known { broken: broken.collect(), chosen: chosen.iter().copied().collect(), merged, cases, is_full }
     }
 
     /// The place of the case of a member.
@@ -56,20 +64,19 @@ impl<'a> Normal<'a> {
 
     /// Whether an atom holds wherever the chosen ones do, or never together with them; `None` where neither is clear.
     fn verdict_of(&mut self, known: &Known<'a, '_>, atom: Atom) -> Result<Option<bool>, GrammarError> {
-        let Known { chosen, merged, .. } = *known;
-        if chosen.contains(&atom) {
+        let merged = known.merged;
+        if known.chosen.contains(&atom) {
             return Ok(Some(true));
         }
         let document = self.schemas.document;
         match atom {
             Atom::Own(id) => {
-                let is_broken = |other: &Atom| matches!(other, Atom::Broken { schema, .. } if *schema == id);
-                if chosen.iter().any(is_broken) {
+                if known.broken.contains(&id) {
                     return Ok(Some(false));
                 }
                 Ok(self.own_verdict(known, id))
             }
-            Atom::Broken { schema, .. } if chosen.contains(&Atom::Own(schema)) => Ok(Some(false)),
+            Atom::Broken { schema, .. } if known.chosen.contains(&Atom::Own(schema)) => Ok(Some(false)),
             Atom::Broken { schema, keyword, part } => {
                 if let Keyword::Properties(_) = self.schemas.get(schema).keywords[keyword as usize] {
                     let value = JsonId(part);

@@ -193,3 +193,23 @@ fn cases_that_make_no_difference_are_one() {
     );
     assert!(grammar(schema, "o").to_string().matches("%object").count() < 12);
 }
+
+/// To tell the branches apart, their members are looked into, which are such choices again.
+#[test]
+fn choices_within_themselves_come_to_an_end() {
+    let branches = joined(4, |n| {
+        format!(
+            r##"{{"type":"object","properties":{{"k":{{"$ref":"#"}},"v":{{"$ref":"#"}},"p{n}":{{"$ref":"#"}}}},"required":["k","v"],"not":{{"required":["p{n}","w"],"properties":{{"k":{{"$ref":"#"}}}}}}}}"##
+        )
+    });
+    let schema = format!(r#"{{"oneOf":[{branches},{{"type":"null"}}]}}"#);
+    let _ = from_json_schema(&schema, &JsonSchemaOptions::default());
+    let either = joined(3, |n| {
+        format!(
+            r##"{{"anyOf":[{{"properties":{{"k":{{"$ref":"#"}}}},"required":["k"]}},{{"not":{{"required":["k"],"properties":{{"k":{{"$ref":"#"}},"l{n}":{{"type":"null"}}}}}}}},{{"type":"null"}}]}}"##
+        )
+    });
+    let schema =
+        format!(r#"{{"allOf":[{either}],"oneOf":[{{"required":["k"]}},{{"type":"null"}},{{"required":["l1"]}}]}}"#);
+    let _ = from_json_schema(&schema, &JsonSchemaOptions::default());
+}

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use stencilm_grammar::{ErrorKind, from_json_schema};
 
-use crate::{check_with, grammar, options};
+use crate::{check_with, grammar, options, oracle};
 
 #[track_caller]
 fn refused_with(letters: &str, schema: &str, kind: ErrorKind, place: &str, words: &[&str]) {
@@ -53,6 +53,68 @@ fn relaxing_only_allows_more() {
     assert_eq!(keywords, ["patternProperties"]);
     // What is negated allows less when it loses a keyword, so all of it goes.
     check_with("r", r#"{"not":{"type":"integer","$ref":"http://a.example/b"}}"#, &["1", "2", "\"a\""]);
+}
+
+#[test]
+fn relaxing_leaves_out_what_grows_past_a_limit() {
+    let pairs: Vec<String> = (0..25).map(|n| format!(r#""a{n}":["b{n}"]"#)).collect();
+    let few: Vec<String> = (0..7).map(|n| format!(r#"{{"contains":{{"const":{n}}}}}"#)).collect();
+    let closed: Vec<String> =
+        (0..7).map(|n| format!(r#"{{"patternProperties":{{"x{n}":{{"minimum":{n}}}}}}}"#)).collect();
+    for (schema, keyword, valid, invalid, other) in [
+        (
+            format!(r#"{{"type":"object","required":["z"],"dependentRequired":{{{}}}}}"#, pairs.join(",")),
+            "dependentRequired",
+            r#"{"z":1,"a1":1,"b1":1}"#,
+            r#"{"z":1,"a1":1}"#,
+            r#"{"a1":1,"b1":1}"#,
+        ),
+        (
+            format!(r#"{{"type":"array","maxItems":9,"allOf":[{}]}}"#, few.join(",")),
+            "contains",
+            "[6,5,4,3,2,1,0]",
+            "[4,3,2,1,0]",
+            "[3,2,1,0]",
+        ),
+        (
+            format!(r#"{{"type":"object","allOf":[{}],"not":{{"maxProperties":0}}}}"#, closed.join(",")),
+            "patternProperties",
+            r#"{"x1":2}"#,
+            r#"{"x6":-1}"#,
+            "{}",
+        ),
+    ] {
+        let relaxed = grammar(&schema, "ro");
+        let report = relaxed.report();
+        let strict = from_json_schema(&schema, &options("o")).unwrap_err();
+        assert_eq!(strict.kind, ErrorKind::Limit, "{strict}");
+        let finding = report.relaxed.iter().find(|finding| finding.keyword == keyword).expect("a relaxed keyword");
+        assert!(finding.place.starts_with('#') && !finding.note.is_empty(), "{finding:?}");
+        let is_kept =
+            report.enforced.iter().any(|kept| (&kept.keyword, &kept.place) == (&finding.keyword, &finding.place));
+        assert!(!is_kept, "{schema}");
+        assert!(oracle::accepts(&relaxed, valid), "{schema}");
+        assert!(oracle::accepts(&relaxed, invalid), "{schema}");
+        assert!(!oracle::accepts(&relaxed, other), "what is no part of it still holds: {schema}");
+    }
+}
+
+#[test]
+fn keywords_of_later_drafts_are_annotations() {
+    let schema =
+        r#"{"$schema":"http://json-schema.org/draft-04/schema#","const":1,"not":{"const":2},"if":{},"then":false}"#;
+    // Nothing fails what has no force.
+    refused(
+        &schema.replace(r#""not":{"const":2},"#, r#""not":{"const":2},"type":"integer","#),
+        ErrorKind::Unsatisfiable,
+        "#/not",
+        &[],
+    );
+    let schema = schema.replace(r#""not":{"const":2},"#, "");
+    check_with("", &schema, &["1", "2", "{}"]);
+    let report = grammar(&schema, "").report().clone();
+    assert!(report.annotations.iter().any(|finding| finding.keyword == "const" && finding.note.contains("draft")));
+    check_with("", &schema.replace("04", "06").replace(r#","if":{},"then":false"#, ""), &["1", "!2"]);
 }
 
 #[test]
@@ -188,7 +250,7 @@ fn hard_schemas_are_cheap() {
     quickly("30 overlapping branches", || grammar(&format!(r#"{{"anyOf":[{}]}}"#, overlapping.join(",")), ""));
     let product = vec![r#"{"anyOf":[{"minLength":1},{"maximum":2},{"minItems":1}]}"#; 14].join(",");
     let product =
-        quickly("3^14 alternatives", || from_json_schema(&format!(r#"{{"allOf":[{product}]}}"#), &options("r")).err());
+        quickly("3^14 alternatives", || from_json_schema(&format!(r#"{{"allOf":[{product}]}}"#), &options("")).err());
     assert_eq!(product.map(|error| error.kind), Some(ErrorKind::Limit));
     quickly("maxItems 1e9", || grammar(r#"{"type":"array","minItems":100000,"maxItems":1000000000}"#, ""));
     quickly("date-time", || grammar(r#"{"type":"string","format":"date-time"}"#, ""));
