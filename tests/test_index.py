@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from typing import Any
 
@@ -215,6 +216,16 @@ def test_budgets_are_named() -> None:
         TokenIndex.from_regex("[a-z]{100}", info, max_states=50)
     with pytest.raises(stencilm.LimitExceeded, match=r"more than 100 bytes.*raise max_bytes"):
         TokenIndex.from_regex("[a-z]{9}", info, max_bytes=100)
+    # Where it would be far too large a sample of the states tells so, and only there.
+    words = "([a-z]{1,20} ){1,20}"
+    with pytest.raises(stencilm.LimitExceeded, match="would take about") as caught:
+        TokenIndex.from_regex(words, info, max_bytes=1 << 18)
+    told = re.search(r"about (\d+) bytes.* its (\d+) states", str(caught.value))
+    assert told is not None
+    estimate, states = map(int, told.groups())
+    with pytest.raises(stencilm.LimitExceeded, match="take more than"):
+        TokenIndex.from_regex(words, info, max_bytes=estimate * 3 // 4)
+    assert TokenIndex.from_regex(words, info, max_bytes=estimate * 5 // 4).num_states == states
     nested = Grammar.from_ebnf('root ::= "(" root ")" | "x"')
     with pytest.raises(stencilm.LimitExceeded, match="use a GrammarMatcher"):
         TokenIndex.from_grammar(nested, info, max_states=500)

@@ -94,7 +94,8 @@ class TokenIndex:
             grammar: The grammar.
             tokenizer_info: The vocabulary.
             max_states: The most states, before states that mean the same are joined.
-            max_bytes: The most bytes that the transitions may take.
+            max_bytes: The most bytes that the transitions may take. Where a sample of the states
+                shows that they would take more than twice as many, none are found.
             progress: Called now and then with how many states are done, and how many are known,
                 once while they are found, then while tokens are followed.
 

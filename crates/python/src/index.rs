@@ -31,7 +31,7 @@ pub struct TokenIndex {
 
 fn refused(py: Python<'_>, error: IndexError) -> PyErr {
     match error {
-        IndexError::TooManyStates(_) | IndexError::TooLarge(_) => {
+        IndexError::TooManyStates(_) | IndexError::TooLarge(_) | IndexError::WouldBeTooLarge { .. } => {
             errors::raise(py, "LimitExceeded", &error.to_string(), None)
         }
         IndexError::SingleTokens | IndexError::TokenBudgets => {

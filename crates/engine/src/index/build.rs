@@ -12,6 +12,10 @@ use crate::index::minimize::{Arrow, classes};
 use crate::index::{IndexError, IndexLimits, Ranks, Stretch, TokenIndex};
 use crate::vocabulary::Vocabulary;
 
+/// An index is refused beforehand where so many of its states show that it would take so many times what it may take.
+const SAMPLED: usize = 32;
+const FAR_TOO_MANY: usize = 2;
+
 /// An index in the making; each call of [`IndexBuilder::advance`] works for a while.
 pub struct IndexBuilder {
     vocabulary: Arc<Vocabulary>,
@@ -65,7 +69,9 @@ impl IndexBuilder {
                     let Stage::Exploring(explored) = std::mem::replace(&mut self.stage, Stage::Taken) else {
                         unreachable!("the stage was just looked at");
                     };
-                    self.stage = Stage::Walking(Box::new(Walking::new(explored.minimal(), self.vocabulary.ranks())));
+                    let walking = Walking::new(explored.minimal(), self.vocabulary.ranks());
+                    walking.check_size(&self.vocabulary, self.limits.max_bytes)?;
+                    self.stage = Stage::Walking(Box::new(walking));
                 }
                 Ok(false)
             }
@@ -109,6 +115,38 @@ impl Walking {
         let mut number = vec![NOWHERE; automaton.len()];
         number[0] = 0;
         Walking { automaton, ranks, number, at: vec![0], starts: vec![0], stretches: Vec::new() }
+    }
+
+    /// Where an index would be far too large, some of its states tell so in a fraction of the time that it takes to come to
+    /// the limit.
+    fn check_size(&self, vocabulary: &Vocabulary, limit: usize) -> Result<(), IndexError> {
+        let states = self.automaton.len();
+        let most = states.saturating_mul(self.ranks.tokens.len() * size_of::<Stretch>());
+        // Tokens reach all states of the automaton over bytes where each byte is one.
+        if most / FAR_TOO_MANY <= limit || !self.tells_bytes_apart(vocabulary) {
+            return Ok(());
+        }
+        let stretches: usize = (0..SAMPLED).map(|at| self.count_stretches(vocabulary, at * states / SAMPLED)).sum();
+        let estimate = (stretches * size_of::<Stretch>()).saturating_mul(states) / SAMPLED;
+        match estimate / FAR_TOO_MANY > limit {
+            true => Err(IndexError::WouldBeTooLarge { estimate, states, limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// How many stretches a state of the automaton over bytes has.
+    fn count_stretches(&self, vocabulary: &Vocabulary, state: usize) -> usize {
+        let (mut count, mut last) = (0, None);
+        let Ok(()) = vocabulary.trie().walk::<u32, std::convert::Infallible>(
+            state as u32,
+            |state, byte, _| Ok(Some(self.automaton.next(state, byte)).filter(|&next| next != NOWHERE)),
+            |token, target| {
+                let rank = self.ranks.rank_of[token as usize];
+                count += usize::from(last != Some((rank, target)));
+                last = Some((rank + 1, target));
+            },
+        );
+        count
     }
 
     fn advance(&mut self, vocabulary: &Vocabulary, until: Instant, limits: &IndexLimits) -> Result<bool, IndexError> {

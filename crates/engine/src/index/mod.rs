@@ -43,6 +43,19 @@ pub enum IndexError {
     /// There are too many transitions.
     #[error("the transitions of the index take more than {0} bytes; use a GrammarMatcher, or raise max_bytes")]
     TooLarge(usize),
+    /// There would be far too many transitions, as some of the states show.
+    #[error(
+        "the transitions of the index would take about {estimate} bytes, as a sample of its {states} states shows, more \
+         than twice the limit of {limit}; use a GrammarMatcher, bound its repetitions, or raise max_bytes"
+    )]
+    WouldBeTooLarge {
+        /// The bytes that they would take.
+        estimate: usize,
+        /// How many states there are.
+        states: usize,
+        /// The most bytes that they may take.
+        limit: usize,
+    },
     /// The grammar asks for single tokens.
     #[error("the grammar asks for single tokens, which an automaton over texts does not have; use a GrammarMatcher")]
     SingleTokens,
