@@ -179,8 +179,11 @@ impl Walking {
                 break;
             }
         }
-        self.stretches.shrink_to_fit();
-        Ok(self.starts.len() > self.at.len())
+        let is_done = self.starts.len() > self.at.len();
+        if is_done {
+            self.stretches.shrink_to_fit();
+        }
+        Ok(is_done)
     }
 
     fn index(mut self, vocabulary: Arc<Vocabulary>) -> TokenIndex {
