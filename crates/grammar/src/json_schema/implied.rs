@@ -8,6 +8,7 @@ use super::canonical::canonical;
 use super::document::JsonId;
 use super::merge::Merged;
 use super::normal::{Mode, Normal};
+use super::overlap::MAX_PROOFS;
 use super::schema::{Keyword, SchemaId, Types};
 use crate::error::GrammarError;
 
@@ -93,7 +94,7 @@ impl Normal<'_> {
             return Ok(true);
         }
         // A loose form is asked for to tell just this: a member that holds the schema again would never come to an end.
-        if self.is_loose {
+        if self.is_loose || self.proofs > MAX_PROOFS {
             return Ok(false);
         }
         let mut all = terms.to_vec();

@@ -28,7 +28,7 @@ const MAX_VALUES: usize = 64;
 const MAX_LEVEL: usize = 2;
 
 /// Most terms that are looked at for all proofs that nothing fits: past that nothing is taken to be proven.
-const MAX_PROOFS: usize = 300_000;
+pub(super) const MAX_PROOFS: usize = 300_000;
 
 /// Patterns as expressions over characters, to tell what excludes each other.
 pub(super) struct Patterns<'a> {

@@ -8,6 +8,7 @@ use stencilm_regex::check_time;
 
 use super::atoms::Atom;
 use super::normal::{Alternatives, Conjunction, Mode, Normal};
+use super::overlap::MAX_PROOFS;
 use super::schema::{SchemaId, Schemas, Types};
 use crate::error::{ErrorKind, GrammarError};
 
@@ -48,10 +49,15 @@ impl Normal<'_> {
         if mode != Mode::Loose {
             return self.search(at, factors, mode, MAX_LOOKS);
         }
+        if self.proofs > MAX_PROOFS {
+            return self.loose_product(at, factors);
+        }
         let looks = self.looks;
         let outer = std::mem::replace(&mut self.is_loose, true);
         let found = self.search(at, factors, mode, looks + LOOSE_LOOKS);
         self.is_loose = outer;
+        // It serves proofs, and counts as one.
+        self.proofs += self.looks - looks;
         self.looks = looks;
         found.or_else(|error| if error.kind == ErrorKind::Limit { self.loose_product(at, factors) } else { Err(error) })
     }
