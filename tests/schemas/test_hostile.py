@@ -68,6 +68,20 @@ WORKS: dict[str, tuple[Any, list[str], list[str]]] = {
         ['"aaa"'],
     ),
     "many values": ({"enum": WORDS}, [json.dumps(WORDS[-1])], ['"word"']),
+    "many constants, of which one": (
+        {"oneOf": [{"const": word} for word in WORDS[:2_000]]},
+        [json.dumps(WORDS[1_999])],
+        ['"word"'],
+    ),
+    "many kinds, of which one": (
+        {
+            "type": "object",
+            "required": ["kind"],
+            "oneOf": [{"properties": {"kind": {"const": n}}} for n in range(300)],
+        },
+        ['{"kind": 299}'],
+        ['{"kind": 300}', "{}"],
+    ),
     "overlapping alternatives": (OVERLAPPING, ['{"k0": 1}', '{"k0": ""}'], ["}"]),
     "many properties": (MANY, ['{"key3": 1, "key999": 2}'], ['{"key999": 1, "key3": 2}']),
     "great lengths": ({"type": "string", "maxLength": 10**9}, ['"abc"'], ["1"]),
