@@ -75,9 +75,6 @@ pub struct ExprSet {
     arena: Arena,
 }
 
-/// The least and the greatest count of a repetition.
-type Interval = (u32, Option<u32>);
-
 impl Default for ExprSet {
     fn default() -> ExprSet {
         ExprSet::new()
@@ -227,7 +224,7 @@ impl ExprSet {
             return head;
         }
         if !matches!(self.get(head), Expr::Concat { .. }) {
-            return self.intern(Expr::Concat { head, tail });
+            return self.concat_one(head, tail);
         }
         // Right-nested: unroll the spine of `head` and put it back in front of `tail`.
         let mut spine = Vec::new();
@@ -239,9 +236,17 @@ impl ExprSet {
         spine.push(rest);
         let mut result = tail;
         for &part in spine.iter().rev() {
-            result = self.intern(Expr::Concat { head: part, tail: result });
+            result = self.concat_one(part, result);
         }
         result
+    }
+
+    /// As [`ExprSet::concat`], of something that is no concatenation itself and something, neither of which is constant.
+    fn concat_one(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        match self.without_swallowed(head, tail) {
+            ExprId::EMPTY => tail,
+            head => self.intern(Expr::Concat { head, tail }),
+        }
     }
 
     /// The parts one after the other.
@@ -283,62 +288,14 @@ impl ExprSet {
             return ExprId::ANYTHING;
         }
         self.merge_counters(&mut flat);
-        if flat.contains(&ExprId::EMPTY) && flat.iter().any(|&part| part != ExprId::EMPTY && self.is_nullable(part)) {
-            flat.retain(|&part| part != ExprId::EMPTY);
+        if flat.contains(&ExprId::EMPTY) {
+            self.make_nullable(&mut flat);
         }
         match flat.len() {
             0 => ExprId::NOTHING,
             1 => flat[0],
             _ => self.intern(Expr::Or(flat.into())),
         }
-    }
-
-    /// Joins `x{2,5} | x{4,9}` into `x{2,9}`, alone and before equal tails; without this a repetition that can be
-    /// read in several ways would carry one alternative for every count.
-    fn merge_counters(&mut self, parts: &mut Vec<ExprId>) {
-        let mut groups: FxHashMap<(ExprId, ExprId), Vec<Interval>> = FxHashMap::default();
-        let key = |set: &ExprSet, part: ExprId| {
-            let (head, tail) = match *set.get(part) {
-                Expr::Concat { head, tail } => (head, tail),
-                _ => (part, ExprId::EMPTY),
-            };
-            match *set.get(head) {
-                Expr::Repeat { body, min, max } => Some(((body, tail), (min, max))),
-                _ => None,
-            }
-        };
-        let mut counted = 0;
-        for &part in parts.iter() {
-            if let Some((group, interval)) = key(self, part) {
-                groups.entry(group).or_default().push(interval);
-                counted += 1;
-            }
-        }
-        if groups.len() == counted {
-            return;
-        }
-        parts.retain(|&part| key(self, part).is_none());
-        for ((body, tail), mut intervals) in groups {
-            intervals.sort_unstable();
-            let mut merged: Vec<Interval> = Vec::new();
-            for (min, max) in intervals {
-                match merged.last_mut() {
-                    Some(last) if last.1.is_none_or(|end| min <= end.saturating_add(1)) => {
-                        last.1 = match (last.1, max) {
-                            (Some(a), Some(b)) => Some(a.max(b)),
-                            _ => None,
-                        };
-                    }
-                    _ => merged.push((min, max)),
-                }
-            }
-            for (min, max) in merged {
-                let repeat = self.repeat(body, min, max);
-                parts.push(self.concat(repeat, tail));
-            }
-        }
-        parts.sort_unstable();
-        parts.dedup();
     }
 
     /// All of the parts at once.
@@ -375,6 +332,16 @@ impl ExprSet {
             }
             flat.push(set);
             flat.sort_unstable();
+        }
+        if flat.len() > 1 {
+            let heads = self.common_heads(&mut flat);
+            if !heads.is_empty() || self.intersect_counters(&mut flat) {
+                let rest = self.and(&flat);
+                return heads.iter().rev().fold(rest, |tail, &head| {
+                    let head = self.bytes(head);
+                    self.concat(head, tail)
+                });
+            }
         }
         let contradicts = flat.iter().any(|&part| match *self.get(part) {
             Expr::Not(inner) => flat.binary_search(&inner).is_ok(),

@@ -10,6 +10,7 @@ mod dfa;
 mod expr;
 mod limits;
 mod needs;
+mod normal;
 mod numbers;
 mod print;
 mod saturate;
