@@ -28,8 +28,8 @@ pub(crate) struct Facts {
 struct Part {
     nodes: Vec<Expr>,
     facts: Vec<Facts>,
-    /// Ids of the nodes, by their hashes.
-    index: HashTable<u32>,
+    /// Hashes and ids of the nodes. A table that grows does not look at the nodes again, of which there may be many.
+    index: HashTable<(u32, u32)>,
     /// How many children the lists of all nodes hold together.
     children: usize,
 }
@@ -61,8 +61,14 @@ static CONSTANTS: LazyLock<Arc<Part>> = LazyLock::new(|| {
     Arc::new(arena.own)
 });
 
-fn hash_of(expr: &Expr) -> u64 {
-    BuildHasherDefault::<FxHasher>::default().hash_one(expr)
+/// Half of the hash of a node: that is kept.
+fn hash_of(expr: &Expr) -> u32 {
+    (BuildHasherDefault::<FxHasher>::default().hash_one(expr) >> 32) as u32
+}
+
+/// The hash that places a node in an index, from the half that is kept (Fibonacci hashing: Knuth 1998, 6.4).
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Whether all children have ids below `first`.
@@ -90,10 +96,10 @@ impl Arena {
     /// All nodes of both parts as one to be shared.
     pub(crate) fn freeze(mut self) -> SharedExprs {
         let mut all = Part::clone(&self.shared);
-        all.index.reserve(self.own.nodes.len(), |&id| hash_of(&self.shared.nodes[id as usize]));
+        all.index.reserve(self.own.nodes.len(), |&(hash, _)| spread(hash));
         for (own, expr) in self.own.nodes.iter().enumerate() {
-            let id = (self.first + own) as u32;
-            all.index.insert_unique(hash_of(expr), id, |_| unreachable!("room was reserved for all nodes"));
+            let (hash, id) = (hash_of(expr), (self.first + own) as u32);
+            all.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
         }
         all.nodes.append(&mut self.own.nodes);
         all.facts.append(&mut self.own.facts);
@@ -112,8 +118,7 @@ impl Arena {
         let Part { nodes: all, facts, index, .. } = &mut self.own;
         all.reserve(nodes);
         facts.reserve(nodes);
-        let first = self.first;
-        index.reserve(nodes, |&id| hash_of(&all[id as usize - first]));
+        index.reserve(nodes, |&(hash, _)| spread(hash));
     }
 
     /// How many nodes are not shared.
@@ -128,7 +133,7 @@ impl Arena {
 
     /// Bytes of memory held by what is not shared, about.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let per_node = size_of::<Expr>() + size_of::<Facts>() + size_of::<u32>() * 2;
+        let per_node = size_of::<Expr>() + size_of::<Facts>() + size_of::<(u32, u32)>() * 2;
         self.own.nodes.len() * per_node + self.own.children * size_of::<ExprId>()
     }
 
@@ -159,11 +164,13 @@ impl Arena {
         let Arena { shared, first, own } = self;
         // Shared expressions have shared children, so most of those that are new need not be looked for there.
         if may_be_shared(&expr, *first)
-            && let Some(&found) = shared.index.find(hash, |&id| shared.nodes[id as usize] == expr)
+            && let Some(&(_, found)) =
+                shared.index.find(spread(hash), |&(other, id)| other == hash && shared.nodes[id as usize] == expr)
         {
             return ExprId(found);
         }
-        if let Some(&found) = own.index.find(hash, |&id| own.nodes[id as usize - *first] == expr) {
+        let here = |&(other, id): &(u32, u32)| other == hash && own.nodes[id as usize - *first] == expr;
+        if let Some(&(_, found)) = own.index.find(spread(hash), here) {
             return ExprId(found);
         }
         let id = u32::try_from(*first + own.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
@@ -174,8 +181,7 @@ impl Arena {
             own.children += parts.len();
         }
         own.nodes.push(expr);
-        let (nodes, first) = (&own.nodes, self.first);
-        own.index.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize - first]));
+        own.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
         ExprId(id)
     }
 
