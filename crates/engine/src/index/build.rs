@@ -16,6 +16,12 @@ use crate::vocabulary::Vocabulary;
 const SAMPLED: usize = 32;
 const FAR_TOO_MANY: usize = 2;
 
+/// One of so many states is looked at to tell for how many transitions there should be room.
+const STATES_PER_SAMPLE: usize = 32;
+
+/// Fewer tell nothing, and the index is small.
+const FEW_SAMPLES: usize = 4;
+
 /// An index in the making; each call of [`IndexBuilder::advance`] works for a while.
 pub struct IndexBuilder {
     vocabulary: Arc<Vocabulary>,
@@ -69,8 +75,9 @@ impl IndexBuilder {
                     let Stage::Exploring(explored) = std::mem::replace(&mut self.stage, Stage::Taken) else {
                         unreachable!("the stage was just looked at");
                     };
-                    let walking = Walking::new(explored.minimal(), self.vocabulary.ranks());
+                    let mut walking = Walking::new(explored.minimal(), self.vocabulary.ranks());
                     walking.check_size(&self.vocabulary, self.limits.max_bytes)?;
+                    walking.reserve(&self.vocabulary, self.limits.max_bytes);
                     self.stage = Stage::Walking(Box::new(walking));
                 }
                 Ok(false)
@@ -132,6 +139,19 @@ impl Walking {
             true => Err(IndexError::WouldBeTooLarge { estimate, states, limit }),
             false => Ok(()),
         }
+    }
+
+    /// Makes room for the transitions where they may be many: a list that grows is copied, and keeps the system busy with
+    /// twice its pages.
+    fn reserve(&mut self, vocabulary: &Vocabulary, limit: usize) {
+        let states = self.automaton.len();
+        let sampled = states / STATES_PER_SAMPLE;
+        if sampled < FEW_SAMPLES {
+            return;
+        }
+        let stretches: usize = (0..sampled).map(|at| self.count_stretches(vocabulary, at * states / sampled)).sum();
+        let estimate = stretches * (states + states / 8) / sampled;
+        self.stretches.reserve(estimate.min(limit / size_of::<Stretch>()));
     }
 
     /// How many stretches a state of the automaton over bytes has.
