@@ -116,6 +116,15 @@ impl Fork {
         if self.blanks.is_some() { IN_BLANKS } else { StateId::START.0 }
     }
 
+    /// The state in which its lexemes begin, for all questions about the next token: with counts too large to matter left
+    /// out, equal for lexemes that differ in those only.
+    pub fn start_of_tokens(&self, lexicon: &mut Lexicon) -> Result<StateId, LimitExceeded> {
+        match self.automaton {
+            Automaton::Dfa(dfa) => lexicon.saturated(dfa, StateId::START),
+            Automaton::Names(..) => Ok(StateId::START),
+        }
+    }
+
     /// The automaton in the lexicon, unless names are read.
     pub fn dfa(&self) -> Option<DfaId> {
         match self.automaton {
@@ -127,6 +136,18 @@ impl Fork {
     /// The state after one byte, and whether a lexeme is complete there.
     #[inline]
     pub fn step(&self, lexicon: &mut Lexicon, state: u32, byte: u8) -> Result<(u32, bool), LimitExceeded> {
+        self.step_from(lexicon, state, byte, StateId::START)
+    }
+
+    /// The state after one byte, where blanks may be first and `start` is where the lexeme begins.
+    #[inline]
+    pub fn step_from(
+        &self,
+        lexicon: &mut Lexicon,
+        state: u32,
+        byte: u8,
+        start: StateId,
+    ) -> Result<(u32, bool), LimitExceeded> {
         let mut from = state;
         if state & IN_BLANKS != 0 {
             if let Some(blanks) = self.blanks.filter(|blanks| blanks.set.contains(byte)) {
@@ -137,7 +158,7 @@ impl Fork {
                 };
                 return Ok((next, false));
             }
-            from = StateId::START.0;
+            from = start.0;
         }
         let (next, accepts) = match &self.automaton {
             Automaton::Dfa(dfa) => lexicon.step(*dfa, StateId(from), byte)?,

@@ -102,7 +102,9 @@ impl Lexicon {
         most: Option<u32>,
     ) -> Result<Option<RowHere>, LimitExceeded> {
         let most = self.blank_runs(vocabulary, blanks).clamped(most);
-        let (distinct, tags) = self.distinct(dfa, StateId::START);
+        // Lexemes that differ in counts too large to matter have the same row.
+        let start = self.saturated(dfa, StateId::START)?;
+        let (distinct, tags) = self.distinct(dfa, start);
         let key = (distinct, Some((blanks, most)));
         if let Some(row) = self.rows.get(&key) {
             return Ok(Some(RowHere { row: row.clone(), tags }));
@@ -115,7 +117,7 @@ impl Lexicon {
             return Ok(None);
         }
         let mut parts = Vec::new();
-        for byte in self.live_bytes(dfa, StateId::START)?.intersect(&blanks.complement()).iter() {
+        for byte in self.live_bytes(dfa, start)?.intersect(&blanks.complement()).iter() {
             let runs = self.blank_runs(vocabulary, blanks);
             let behind = runs.behind(byte, Some(most)).iter();
             parts.extend(behind.map(|&(run, node)| {
@@ -124,7 +126,7 @@ impl Lexicon {
             }));
         }
         let runs = self.blank_runs(vocabulary, blanks).tokens(Some(most)).collect();
-        let from = self.start_of(&key.0, dfa, StateId::START)?;
+        let from = self.start_of(&key.0, dfa, start)?;
         let row = self.row_by_walk(vocabulary, from, Some((parts, runs)), usize::MAX)?;
         let row = row.expect("a walk without a limit ends");
         Ok(Some(RowHere { row: self.keep(key, row), tags }))

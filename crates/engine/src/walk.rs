@@ -39,6 +39,8 @@ struct Context {
     thread: Entry,
     fork: Arc<Fork>,
     doubt: Doubt,
+    /// Where the lexemes of the fork begin.
+    start: StateId,
 }
 
 /// The spots behind the lexemes that are complete at a spot, as a part of the followers, and the doubt that they share.
@@ -105,7 +107,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(found.then_some(self.ends_spent))
     }
 
-    fn spot(&mut self, thread: Entry, mut doubt: Doubt) -> Spot {
+    /// The spot of a thread. What begins there, begins as if counts that are too large to matter were none.
+    fn spot(&mut self, thread: Entry, mut doubt: Doubt) -> Result<Spot, EngineError> {
         let fork = self.run.machine.fork(ForkId(thread.head));
         // A token that ends within such a key may leave no new one.
         doubt.uneven |= fork.uneven && self.run.may_run_out(fork, thread);
@@ -114,9 +117,12 @@ impl<'r, 'a> Walk<'r, 'a> {
         let context = *self.index.entry((bare, doubt)).or_insert(next);
         if context == next {
             let fork = self.run.machine.fork(ForkId(thread.head)).clone();
-            self.contexts.push(Context { thread: bare, fork, doubt });
+            let start = fork.start_of_tokens(self.run.lexicon)?;
+            self.contexts.push(Context { thread: bare, fork, doubt, start });
         }
-        Spot { context, state: thread.state }
+        let begins = thread.state == StateId::START.0;
+        let state = if begins { self.contexts[context as usize].start.0 } else { thread.state };
+        Ok(Spot { context, state })
     }
 
     /// Calls `reached` for the entry of every string of the trie that the threads can read, once or more; with whether
@@ -130,7 +136,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     ) -> Result<(), EngineError> {
         for &thread in threads {
             if thread != Entry::BOTTOM && !offers_tokens(thread) {
-                let spot = self.spot(thread, doubt);
+                let spot = self.spot(thread, doubt)?;
                 self.jobs.push(Job { nodes: (0, trie.len()), depth: 0, spot });
             }
         }
@@ -151,7 +157,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             if nodes.is_empty() || thread == Entry::BOTTOM || offers_tokens(thread) {
                 continue;
             }
-            let spot = self.spot(thread, doubt);
+            let spot = self.spot(thread, doubt)?;
             self.jobs.extend(nodes.iter().map(|&node| {
                 let node = node as usize;
                 Job { nodes: (node, node + trie.size(node)), depth: trie.depth(node) - 1, spot }
@@ -178,14 +184,14 @@ impl<'r, 'a> Walk<'r, 'a> {
     fn begin_over_tokens(&mut self, vocabulary: &Tokens, threads: &[Entry]) -> Result<(), EngineError> {
         let trie = vocabulary.trie();
         for &thread in threads {
-            let spot = self.spot(thread, Doubt::default());
+            let spot = self.spot(thread, Doubt::default())?;
             let fork = self.contexts[spot.context as usize].fork.clone();
             let Some(blanks) = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) else {
                 let first = fork.live_bytes(self.run.lexicon, spot.state)?;
                 self.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
                 continue;
             };
-            let spot = Spot { state: StateId::START.0, ..spot };
+            let spot = Spot { state: self.contexts[spot.context as usize].start.0, ..spot };
             let first = fork.live_bytes(self.run.lexicon, spot.state)?;
             for byte in first.intersect(&blanks.set.complement()).iter() {
                 let runs = self.run.lexicon.blank_runs(vocabulary, blanks.set);
@@ -210,7 +216,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         let mut ends: Vec<(u32, u32)> = Vec::new();
         while let Some(job) = self.jobs.pop() {
             let context = &self.contexts[job.spot.context as usize];
-            let (fork, doubt) = (context.fork.clone(), context.doubt);
+            let (fork, doubt, start) = (context.fork.clone(), context.doubt, context.start);
             let lexicon = &mut *self.run.lexicon;
             // Blanks and names take the general step, everything else is a table.
             let dfa = match fork.automaton {
@@ -239,7 +245,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     job.spot.state,
                     &mut self.states,
                     |state, byte, node, has_children| {
-                        let (next, accepts) = fork.step(lexicon, state, byte)?;
+                        let (next, accepts) = fork.step_from(lexicon, state, byte, start)?;
                         if accepts && (has_children || fork.free) {
                             ends.push((node as u32, next));
                         }
@@ -335,7 +341,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         let start = self.followers.len() as u32;
         for thread in threads {
             if thread != Entry::BOTTOM {
-                let spot = self.spot(thread, doubt);
+                let spot = self.spot(thread, doubt)?;
                 self.followers.push(spot);
             }
         }
