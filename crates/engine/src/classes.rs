@@ -8,17 +8,15 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded};
 
+use crate::characters::{Characters, Counted};
 use crate::exits::{Exits, Leaving, Suffixes};
-use crate::groups::loops;
+use crate::makeup::Lengths;
 use crate::row::Row;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
 use crate::trie::Trie;
-
-/// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
-const FEW_ROUNDS: usize = 24;
 
 /// An expression of the form `C{min,max}X`, where `C` is one character.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,6 +51,22 @@ pub struct Stops {
     paths: Option<Trie>,
 }
 
+impl Stops {
+    /// Nodes, each with the number of characters before it, by the byte that leads to them.
+    fn by_byte(trie: &Trie, nodes: Vec<(u32, u32)>) -> Vec<Stops> {
+        let mut by_byte: Vec<Stops> = Vec::new();
+        for (node, rounds) in nodes {
+            let byte = trie.byte(node as usize);
+            let place = by_byte.iter().position(|stops| stops.byte == byte).unwrap_or_else(|| {
+                by_byte.push(Stops { byte, nodes: Vec::new(), paths: None });
+                by_byte.len() - 1
+            });
+            by_byte[place].nodes.push((node, rounds));
+        }
+        by_byte
+    }
+}
+
 /// What is behind characters and one byte of a set, which ends the lexeme.
 struct Ending {
     /// Nodes behind such a byte, ascending, each with the number of characters before it.
@@ -66,7 +80,7 @@ pub struct ClassRuns {
     pub character: Arc<ExprId>,
     /// Those that read characters only, the last perhaps not to its end.
     any: TokenSet,
-    counted: Option<Counted>,
+    counts: Counts,
     /// By byte.
     stops: Vec<Stops>,
     /// The bytes before which stops were looked for.
@@ -74,38 +88,18 @@ pub struct ClassRuns {
     endings: FxHashMap<ByteSet, Ending>,
 }
 
-/// The tokens that read characters only, by how many they begin.
-struct Counted {
-    /// Those with fewer first.
-    tokens: Vec<u32>,
-    /// For every number of characters begun, the first token in `tokens` that begins so many.
-    starts: Vec<u32>,
-    /// Those of at most so many characters, for few.
-    few: Vec<Option<TokenSet>>,
-}
-
-impl Counted {
-    /// Sorts tokens, each with its number of characters.
-    fn new(within: &[(u32, u32)]) -> Counted {
-        let rounds = within.iter().map(|&(rounds, _)| rounds as usize + 1).max().unwrap_or(0);
-        let mut starts = vec![0u32; rounds + 1];
-        within.iter().for_each(|&(rounds, _)| starts[rounds as usize + 1] += 1);
-        for rounds in 1..starts.len() {
-            starts[rounds] += starts[rounds - 1];
-        }
-        let mut tokens = vec![0; within.len()];
-        let mut places = starts.clone();
-        for &(rounds, token) in within {
-            let place = &mut places[rounds as usize];
-            tokens[*place as usize] = token;
-            *place += 1;
-        }
-        Counted { tokens, starts, few: vec![None; FEW_ROUNDS.min(rounds)] }
-    }
+/// How many characters tokens begin.
+enum Counts {
+    /// Not known.
+    None,
+    /// As many as they have bytes.
+    OfBytes(Arc<Lengths>),
+    /// As listed.
+    Listed(Counted),
 }
 
 impl ClassRuns {
-    /// Reads all tokens with the automaton of a character. `None` where it is not plain to see where a character ends.
+    /// Reads the tokens with the automaton of a character. `None` where it is not plain to see where a character ends.
     ///
     /// # Errors
     /// [`LimitExceeded`] when the automaton grows too large.
@@ -117,58 +111,22 @@ impl ClassRuns {
         stops: ByteSet,
         counted: bool,
     ) -> Result<Option<ClassRuns>, LimitExceeded> {
-        let trie = vocabulary.trie();
-        let mut characters = Characters { automaton, deriver, table: Vec::new(), plain: true };
-        let mut found: Vec<(u32, u32)> = Vec::new();
-        let mut step = |characters: &mut Characters<'_>, at: u32, byte, node| {
-            let state = at & STATE;
-            let next = characters.next(state, byte)?;
-            if next == StateId::DEAD.0 {
-                if state == StateId::START.0 && stops.contains(byte) {
-                    found.push((node as u32, at >> ROUNDS));
-                }
-                return Ok::<_, LimitExceeded>(None);
-            }
-            let begun = u32::from(state == StateId::START.0) << ROUNDS;
-            Ok(characters.plain.then_some(((at & !STATE) + begun) | next))
-        };
+        let of_bytes = matches!(deriver.exprs.get(*character), Expr::Bytes(_));
+        let mut characters = Characters::new(automaton, deriver);
         let mut any = TokenSet::empty(vocabulary.vocab_size());
-        let counted = if counted {
-            let mut within: Vec<(u32, u32)> = Vec::with_capacity(vocabulary.vocab_size());
-            let step = |at, byte, node| step(&mut characters, at, byte, node);
-            trie.walk(StateId::START.0, step, |token, at| within.push((at >> ROUNDS, token)))?;
-            within.iter().for_each(|&(_, token)| any.insert(token));
-            Some(Counted::new(&within))
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        let counts = if counted && !of_bytes {
+            Counts::Listed(characters.read_all(vocabulary, stops, &mut any, &mut found)?)
         } else {
-            let start = StateId::START.0;
-            let same = loops(start, |state, byte| {
-                Ok(Some(characters.next(state, byte)?).filter(|&next| next != StateId::DEAD.0))
-            })?;
-            let begins = *characters.automaton.live_bytes(characters.deriver, StateId::START)?;
-            let wide = 2 * trie.nodes_behind(begins) > trie.len();
-            if wide {
-                any = vocabulary.spelled().clone();
-            }
-            let step = |at, byte, node| {
-                let next = step(&mut characters, at, byte, node)?;
-                Ok(next.map(|at| (at, if at & STATE == start { same } else { 0 })))
-            };
-            trie.walk_mask(start, wide, step, any.words_mut())?;
-            None
+            characters.read_some(vocabulary, stops, &mut any, &mut found)?;
+            if of_bytes { Counts::OfBytes(vocabulary.makeup().lengths().clone()) } else { Counts::None }
         };
-        if !characters.plain {
+        if !characters.are_plain() {
             return Ok(None);
         }
-        let mut by_byte: Vec<Stops> = Vec::new();
-        for (node, rounds) in found {
-            let byte = trie.byte(node as usize);
-            let place = by_byte.iter().position(|stops| stops.byte == byte).unwrap_or_else(|| {
-                by_byte.push(Stops { byte, nodes: Vec::new(), paths: None });
-                by_byte.len() - 1
-            });
-            by_byte[place].nodes.push((node, rounds));
-        }
-        Ok(Some(ClassRuns { character, any, counted, stops: by_byte, known: stops, endings: FxHashMap::default() }))
+        let (endings, known) = (FxHashMap::default(), stops);
+        let stops = Stops::by_byte(vocabulary.trie(), found);
+        Ok(Some(ClassRuns { character, any, counts, stops, known, endings }))
     }
 
     /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
@@ -183,13 +141,20 @@ impl ClassRuns {
 
     /// Whether the numbers of characters are known.
     pub fn is_counted(&self) -> bool {
-        self.counted.is_some()
+        !matches!(self.counts, Counts::None)
     }
 
     /// The tokens that read at most so many characters, and nothing else; all of them where they are not counted.
     pub fn within(&mut self, max: Option<u32>) -> TokenSet {
-        let (Some(max), Some(Counted { tokens, starts, few })) = (max, &mut self.counted) else {
-            return self.any.clone();
+        let Some(max) = max else { return self.any.clone() };
+        let Counted { tokens, starts, few } = match &mut self.counts {
+            Counts::None => return self.any.clone(),
+            Counts::OfBytes(lengths) => {
+                let mut set = self.any.clone();
+                lengths.cut(&mut set, max);
+                return set;
+            }
+            Counts::Listed(counted) => counted,
         };
         let (most, rounds) = (max as usize, starts.len() - 1);
         if most + 1 >= rounds {
@@ -258,64 +223,18 @@ impl ClassRuns {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let counted = self.counted.iter().map(|counted| {
-            let sets = counted.few.iter().flatten().count() * self.any.words().len();
-            (counted.tokens.len() + counted.starts.len() + sets) * 4
-        });
+        let counted = match &self.counts {
+            Counts::None | Counts::OfBytes(_) => 0,
+            Counts::Listed(counted) => {
+                let sets = counted.few.iter().flatten().count() * self.any.words().len();
+                (counted.tokens.len() + counted.starts.len() + sets) * 4
+            }
+        };
         let stops = self.stops.iter().map(|stops| {
             stops.nodes.len() * 8 + stops.paths.as_ref().map_or(0, Trie::memory_bytes) + size_of::<Stops>()
         });
         let endings = self.endings.values().map(Ending::memory_bytes);
-        self.any.words().len() * 4 + counted.chain(stops).chain(endings).sum::<usize>()
-    }
-}
-
-/// Where a walk keeps a state of the automaton and the number of characters begun.
-const STATE: u32 = (1 << ROUNDS) - 1;
-
-/// See [`STATE`].
-const ROUNDS: u32 = 16;
-
-/// Not looked up yet.
-const UNKNOWN: u32 = u32::MAX;
-
-/// The automaton of one character as a table that begins anew behind each.
-struct Characters<'a> {
-    automaton: &'a mut Dfa,
-    deriver: &'a mut Deriver,
-    /// By state and byte the next state.
-    table: Vec<u32>,
-    /// Whether no character goes on with another, so far.
-    plain: bool,
-}
-
-impl Characters<'_> {
-    #[inline]
-    fn next(&mut self, state: u32, byte: u8) -> Result<u32, LimitExceeded> {
-        match self.table.get((state as usize) << 8 | usize::from(byte)) {
-            Some(&next) if next != UNKNOWN => Ok(next),
-            _ => self.look_up(state, byte),
-        }
-    }
-
-    #[cold]
-    fn look_up(&mut self, state: u32, byte: u8) -> Result<u32, LimitExceeded> {
-        let (next, complete) = self.automaton.step(self.deriver, StateId(state), byte)?;
-        let behind = if complete {
-            self.plain &= self.automaton.live_bytes(self.deriver, next)?.is_empty();
-            StateId::START
-        } else {
-            // Back at the start without being complete would be taken for a boundary.
-            self.plain &= next != StateId::START;
-            next
-        };
-        self.plain &= behind.0 <= STATE;
-        let end = (state as usize + 1) << 8;
-        if self.table.len() < end {
-            self.table.resize(end, UNKNOWN);
-        }
-        self.table[(state as usize) << 8 | usize::from(byte)] = behind.0;
-        Ok(behind.0)
+        self.any.words().len() * 4 + counted + stops.chain(endings).sum::<usize>()
     }
 }
 

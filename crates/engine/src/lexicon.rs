@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::common_exprs;
+use stencilm_grammar::{common_exprs, common_string};
 use stencilm_regex::{
     ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId, Tag,
 };
 
 use crate::blanks::BlankRuns;
-use crate::classes::ClassRuns;
+use crate::classes::{ClassRuns, Run};
 use crate::exits::Suffixes;
 use crate::fork::{Blanks, IN_BLANKS};
 use crate::open_runs::Behind;
@@ -107,6 +107,20 @@ impl Lexicon {
             rows_bytes: in_rows + in_ways,
             ..Lexicon::new(self.longest_token, self.limits)
         }
+    }
+
+    /// Finds what nearly every grammar asks for sooner or later, so that no mask has to: the body of a JSON string.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the limits are too small even for that.
+    pub fn prepare(&mut self, vocabulary: &Tokens) -> Result<(), LimitExceeded> {
+        let Expr::Concat { tail: body, .. } = *self.deriver.exprs.get(common_string()) else { return Ok(()) };
+        if let Some(Run { character, .. }) = Run::of(&self.deriver.exprs, body) {
+            self.runs(vocabulary, character, ByteSet::of(b'"'), true)?;
+        }
+        let dfa = self.dfa(&[body])?;
+        self.row(vocabulary, dfa, StateId::START)?;
+        Ok(())
     }
 
     /// Bytes of memory held, about.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::makeup::Makeup;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
@@ -52,6 +53,7 @@ pub struct Tokens {
     fingerprint: u128,
     /// See [`Tokens::escaping`].
     escaping: OnceLock<Box<[u32]>>,
+    makeup: OnceLock<Makeup>,
 }
 
 impl Tokens {
@@ -130,6 +132,7 @@ impl Tokens {
         Ok(Tokens {
             fingerprint: fingerprint.0,
             escaping: OnceLock::new(),
+            makeup: OnceLock::new(),
             bytes,
             spans,
             vocab_size,
@@ -191,6 +194,19 @@ impl Tokens {
         })
     }
 
+    /// What the tokens of the trie are made of.
+    pub(crate) fn makeup(&self) -> &Makeup {
+        self.makeup.get_or_init(|| Makeup::new(&self.trie, self.vocab_size))
+    }
+
+    /// The bytes on the way to a node of the trie, without its own.
+    pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
+        let node = node as usize;
+        let token = self.trie.entries_below(node).next().expect("every node leads to a token");
+        let bytes = self.token_bytes(token).expect("a token in the trie spells bytes");
+        &bytes[..self.trie.depth(node) - 1]
+    }
+
     /// The other tokens that spell the same bytes as this one of the trie.
     pub fn same_bytes(&self, id: u32) -> &[u32] {
         let found = self.duplicates.iter().find(|(first, _)| *first == id);
@@ -204,7 +220,10 @@ impl Tokens {
 
     /// Bytes of memory held by the tokens and the trie.
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.len() + self.spans.len() * 8 + self.trie.memory_bytes()
+        self.bytes.len()
+            + self.spans.len() * 8
+            + self.trie.memory_bytes()
+            + self.makeup.get().map_or(0, Makeup::memory_bytes)
     }
 }
 

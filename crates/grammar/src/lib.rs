@@ -31,7 +31,9 @@ pub use grammar::{
     ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId, Node,
     NodeId, Rule, RuleId, Surface, Temperature, TokenPattern,
 };
-pub use json_schema::{JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, from_json_schema};
+pub use json_schema::{
+    JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, common_string, from_json_schema,
+};
 pub use lark::{LarkOptions, NamedGrammar};
 pub use regex::{RegexError, from_regex};
 pub use report::{Finding, KeptReport, Report};

@@ -29,6 +29,7 @@ pub(super) struct Common {
     number: ExprId,
     integer: ExprId,
     pointless: ExprId,
+    string: ExprId,
 }
 
 static COMMON: LazyLock<Common> = LazyLock::new(Common::new);
@@ -36,6 +37,11 @@ static COMMON: LazyLock<Common> = LazyLock::new(Common::new);
 /// A set of expressions that begins with the common ones.
 pub fn common_exprs() -> ExprSet {
     ExprSet::extending(&COMMON.exprs)
+}
+
+/// Any JSON string among the [`common_exprs`], in the spelling that most grammars have.
+pub fn common_string() -> ExprId {
+    COMMON.string
 }
 
 /// What is built once.
@@ -71,7 +77,16 @@ impl Common {
         for format in Format::COMMON {
             strings.format(&mut exprs, format);
         }
-        Common { tables: strings.into_tables(), exprs: exprs.freeze(), null, booleans, number, integer, pointless }
+        Common {
+            tables: strings.into_tables(),
+            exprs: exprs.freeze(),
+            null,
+            booleans,
+            number,
+            integer,
+            pointless,
+            string,
+        }
     }
 
     /// Any number of a kind.

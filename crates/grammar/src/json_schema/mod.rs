@@ -54,7 +54,7 @@ mod vocabulary;
 mod witnesses;
 
 pub use canonical::canonical_json;
-pub use common::common_exprs;
+pub use common::{common_exprs, common_string};
 pub(crate) use parse::{MAX_BYTES, parse};
 pub(crate) use validate::spelled;
 
