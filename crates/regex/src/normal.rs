@@ -220,7 +220,7 @@ mod tests {
     fn character(set: &mut ExprSet) -> ExprId {
         let plain =
             set.bytes(ByteSet::range(b' ', b'~').intersect(&ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement()));
-        let (backslash, any) = (set.literal(&[b'\\']), class(set, b' ', b'~'));
+        let (backslash, any) = (set.literal(b"\\"), class(set, b' ', b'~'));
         let escaped = set.concat(backslash, any);
         let (lead, follow) = (class(set, 0xC2, 0xDF), class(set, 0x80, 0xBF));
         let two = set.concat(lead, follow);
