@@ -232,7 +232,7 @@ mod tests {
 
     fn class(deriver: &mut Deriver, pattern: &str) -> ExprId {
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-        parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8::default()).unwrap()
+        parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).unwrap()
     }
 
     proptest::proptest! {
