@@ -300,6 +300,35 @@ impl Deriver {
         Ok(derivatives.iter().find(|(set, _)| set.contains(byte)).map_or(ExprId::NOTHING, |&(_, rest)| rest))
     }
 
+    /// What is left after one byte that only a repetition with a greatest count can read, which comes first; `None` where
+    /// that is not plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes
+    /// takes long, and a text reads one.
+    ///
+    /// # Errors
+    /// As [`Deriver::after`].
+    pub fn after_a_count(&mut self, id: ExprId, byte: u8) -> Result<Option<ExprId>, LimitExceeded> {
+        let (head, tail) = match *self.exprs.get(id) {
+            Expr::Concat { head, tail } => (head, tail),
+            _ => (id, ExprId::EMPTY),
+        };
+        let Expr::Repeat { body, min, max: Some(max) } = *self.exprs.get(head) else { return Ok(None) };
+        if self.exprs.has_boolean(id) || self.exprs.is_nullable(body) {
+            return Ok(None);
+        }
+        if min == 0 && self.after(tail, byte)? != ExprId::NOTHING {
+            return Ok(None);
+        }
+        let rest = self.after(body, byte)?;
+        if rest == ExprId::NOTHING {
+            return Ok(None);
+        }
+        let rounds = self.exprs.repeat(body, min.saturating_sub(1), Some(max - 1));
+        let below = self.exprs.concat(rounds, tail);
+        let after = self.exprs.concat(rest, below);
+        self.limits.check_exprs(self.exprs.len() - self.before)?;
+        Ok(Some(after))
+    }
+
     /// Whether the expression matches the whole string: the slow twin of every automaton.
     ///
     /// # Errors

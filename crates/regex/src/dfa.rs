@@ -53,6 +53,8 @@ pub struct Dfa {
 struct State {
     residuals: Box<[(Tag, ExprId)]>,
     accepts: Box<[Tag]>,
+    /// Whether all transitions are known; before, some may be.
+    filled: bool,
     /// The bytes that lead on, once the transitions are known.
     live: ByteSet,
     /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
@@ -143,7 +145,7 @@ impl Dfa {
         let cell = state.0 as usize * width + usize::from(self.columns[usize::from(byte)]);
         let mut next = self.table[cell];
         if next == UNKNOWN {
-            self.fill_row(deriver, state)?;
+            self.fill(deriver, state, byte)?;
             next = self.table[cell];
         }
         Ok((StateId(next & !ACCEPTS), next & ACCEPTS != 0))
@@ -179,8 +181,7 @@ impl Dfa {
     /// # Errors
     /// As [`Dfa::next`].
     pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<&ByteSet, LimitExceeded> {
-        let width = self.representatives.len();
-        if self.table[state.0 as usize * width] == UNKNOWN {
+        if !self.states[state.0 as usize].filled {
             self.fill_row(deriver, state)?;
         }
         Ok(&self.states[state.0 as usize].live)
@@ -237,6 +238,19 @@ impl Dfa {
         Ok(saturated)
     }
 
+    /// Finds at least the transition by a byte: only that one where a repetition with a greatest count is read.
+    #[cold]
+    fn fill(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(), LimitExceeded> {
+        let &[(tag, residual)] = &*self.states[state.0 as usize].residuals else {
+            return self.fill_row(deriver, state);
+        };
+        let Some(rest) = deriver.after_a_count(residual, byte)? else { return self.fill_row(deriver, state) };
+        let next = self.state_of(&deriver.exprs, &[(tag, rest)])?;
+        let cell = state.0 as usize * self.representatives.len() + usize::from(self.columns[usize::from(byte)]);
+        self.table[cell] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
+        Ok(())
+    }
+
     #[cold]
     fn fill_row(&mut self, deriver: &mut Deriver, state: StateId) -> Result<(), LimitExceeded> {
         let width = self.representatives.len();
@@ -270,7 +284,8 @@ impl Dfa {
             live = live.union(&self.members[column]);
             self.table[row + column] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         }
-        self.states[state.0 as usize].live = live;
+        let filled = &mut self.states[state.0 as usize];
+        (filled.live, filled.filled) = (live, true);
         Ok(())
     }
 
@@ -290,7 +305,9 @@ impl Dfa {
         let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
         self.residuals += residuals.len();
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
-        self.states.push(State { residuals: residuals.into(), accepts, live: ByteSet::EMPTY, saturated: UNKNOWN });
+        let filled = residuals.is_empty();
+        let (live, saturated) = (ByteSet::EMPTY, UNKNOWN);
+        self.states.push(State { residuals: residuals.into(), accepts, filled, live, saturated });
         let states = &self.states;
         if self.index.find(hash, |&known| states[known as usize].residuals == states[id as usize].residuals).is_none() {
             self.index.insert_unique(hash, id, |&id| hash_of(&states[id as usize].residuals));
@@ -412,6 +429,34 @@ mod tests {
         let before = deriver.exprs.len();
         dfa.run(&mut deriver, StateId::START, b"aaaaa").unwrap();
         assert!(deriver.exprs.len() < before + 40, "a few expressions a step");
+    }
+
+    #[test]
+    fn a_text_derives_one_transition_of_a_count() {
+        let build = |set: &mut ExprSet| {
+            let (quote, plain) = (set.literal(b"\""), set.bytes(ByteSet::range(b'a', b'y')));
+            let pairs: Vec<ExprId> = (b'A'..=b'Z').map(|byte| set.literal(&[byte, byte])).collect();
+            let character = set.or(&[&pairs[..], &[plain]].concat());
+            let text = set.repeat(character, 0, Some(1000));
+            vec![set.concat(text, quote)]
+        };
+        let ((mut deriver, mut read), (mut other, mut laid_out)) = (dfa(build), dfa(build));
+        let before = deriver.exprs.len();
+        let mut states = (StateId::START, StateId::START);
+        for byte in b"abcAAxyZZ".iter().cycle().take(90).copied() {
+            laid_out.live_bytes(&mut other, states.1).unwrap();
+            states.0 = read.next(&mut deriver, states.0, byte).unwrap();
+            states.1 = laid_out.next(&mut other, states.1, byte).unwrap();
+        }
+        let (grown, grown_laid_out) = (deriver.exprs.len() - before, other.exprs.len() - before);
+        assert!(4 * grown < grown_laid_out, "{grown} and {grown_laid_out}");
+        for byte in 0..=u8::MAX {
+            let (next, accepts) = read.step(&mut deriver, states.0, byte).unwrap();
+            let (expected, accepts_there) = laid_out.step(&mut other, states.1, byte).unwrap();
+            assert_eq!((next == StateId::DEAD, accepts), (expected == StateId::DEAD, accepts_there), "{byte}");
+        }
+        let live = *read.live_bytes(&mut deriver, states.0).unwrap();
+        assert_eq!(live, *laid_out.live_bytes(&mut other, states.1).unwrap());
     }
 
     #[test]
