@@ -21,7 +21,7 @@ pub fn random_grammar(choices: &mut Choices<'_>) -> Option<Grammar> {
     let mut builder = GrammarBuilder::default();
     let rules: Vec<RuleId> =
         (0..1 + choices.below(4)).map(|index| builder.declare_rule(format!("rule{index}"))).collect();
-    let mut maker = Maker { builder, rules, pool: Vec::new() };
+    let mut maker = Maker { builder, rules, pool: Vec::new(), values: Vec::new() };
     let woven = choices.chance(2);
     let depth = 2 + choices.below(3);
     for index in 0..maker.rules.len() {
@@ -37,20 +37,22 @@ pub fn random_grammar(choices: &mut Choices<'_>) -> Option<Grammar> {
 pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
     let mut builder = GrammarBuilder::default();
     let rule = builder.declare_rule("value");
-    let mut maker = Maker { builder, rules: vec![rule], pool: Vec::new() };
+    let mut maker = Maker { builder, rules: vec![rule], pool: Vec::new(), values: Vec::new() };
     for text in ["1", "2", "12", "\"a\"", "\"ab\"", "true"] {
         let leaf = maker.literal(text.as_bytes());
-        maker.pool.push(leaf);
+        maker.values.push(leaf);
     }
     let digits = maker.builder.exprs.bytes((b'0'..=b'9').collect());
     let digits = maker.builder.exprs.repeat(digits, 1, Some(2));
     let digits = maker.builder.lexeme(digits);
-    maker.pool.push(digits);
+    maker.values.push(digits);
+    maker.pool.clone_from(&maker.values);
     for _ in 0..1 + choices.below(3) {
         let node = if choices.chance(2) { maker.object(choices, 0) } else { maker.array(choices, 0) };
         maker.pool.push(node);
+        maker.values.push(node);
     }
-    let root = *maker.pool.last()?;
+    let root = *maker.values.last()?;
     maker.builder.define_rule(rule, root);
     maker.builder.finish(root, Report::default()).ok()
 }
@@ -60,6 +62,8 @@ struct Maker {
     rules: Vec<RuleId>,
     /// Nodes made so far, to be used again.
     pool: Vec<NodeId>,
+    /// Those of them that are made to be whole JSON values.
+    values: Vec<NodeId>,
 }
 
 impl Maker {
@@ -211,7 +215,7 @@ impl Maker {
         self.builder.object(Members { known, ordered, free, min, max, surface })
     }
 
-    /// An array with counters; its elements are never empty.
+    /// An array with counters; its elements are never empty, and never blank where they are compared.
     fn array(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let Surface { open, item, close, .. } = self.surface(choices);
         let counters = choices.below(3);
@@ -221,12 +225,15 @@ impl Maker {
                 (min, choices.chance(2).then(|| min + choices.below(3) as u32))
             })
             .collect();
+        let unique = choices.chance(2);
         let mut place = |choices: &mut Choices<'_>| -> Box<[Element]> {
             let alternatives = 1 + choices.below(3);
             let mut element = || {
-                let value = self.node(choices, depth.saturating_sub(1));
-                // Behind a letter nothing is empty.
-                let value = if choices.chance(3) {
+                let is_value = !self.values.is_empty() && !choices.chance(4);
+                let value =
+                    if is_value { *choices.pick(&self.values) } else { self.node(choices, depth.saturating_sub(1)) };
+                // Behind a letter nothing is empty or blank.
+                let value = if choices.chance(3) || (unique && !is_value) {
                     let letter = self.literal(choices.pick(&["x", "1", "\"a\""]).as_bytes());
                     self.builder.sequence(&[letter, value])
                 } else {
@@ -242,7 +249,7 @@ impl Maker {
         let max = choices.chance(2).then(|| min + choices.below(4) as u32);
         let empty = self.builder.exprs.literal(b"{}");
         let surface = ArraySurface { empty, open, item, close };
-        self.builder.array(Items { prefix, rest, min, max, contains, unique: choices.chance(2), surface })
+        self.builder.array(Items { prefix, rest, min, max, contains, unique, surface })
     }
 
     fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember], class: usize) -> FreeMembers {
@@ -260,8 +267,11 @@ impl Maker {
         if few {
             let letters: &[u8] = if class == 0 { b"ac" } else { b"bac" };
             let letters = exprs.bytes(letters[..1 + choices.below(letters.len())].iter().copied().collect());
-            let escaped = exprs.literal(b"\\u0061");
-            character = if choices.chance(3) { exprs.or(&[letters, escaped]) } else { letters };
+            // What has an escaped spelling has the plain one.
+            let both = exprs.literal(b"\\u0061");
+            let a = exprs.literal(b"a");
+            let both = exprs.or(&[both, a]);
+            character = if choices.chance(3) { exprs.or(&[letters, both]) } else { letters };
         }
         let most = few.then(|| 1 + choices.below(2) as u32);
         let least = most.map_or(0, |most| choices.below(most as usize + 1) as u32);

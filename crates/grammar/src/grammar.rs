@@ -180,7 +180,8 @@ pub enum KeySpace {
 /// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FreeMembers {
-    /// A key as it is written, quotes included.
+    /// A key as it is written, quotes included. A string value that has a spelling here has its canonical one, too: every
+    /// character plain that may be, the others in their shortest escape. Keys that are left are counted by these.
     pub key: ExprId,
     /// How many keys there are.
     pub space: KeySpace,
@@ -235,7 +236,7 @@ pub struct ArraySurface {
 /// One of the things that an element of an array may be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Element {
-    /// What the element matches; never the empty text.
+    /// What the element matches: a JSON value, so never the empty text, nor blanks alone.
     pub value: NodeId,
     /// The counters that it counts for: bit `i` adds one to the counter of `contains[i]`.
     pub counts: u32,
