@@ -8,6 +8,7 @@ use stencilm_grammar::{
     ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KeySpace, KnownMember, Members, Node, NodeId,
     Report, RuleId, Surface,
 };
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ByteSet, ExprId};
 
 use crate::choices::Choices;
@@ -46,10 +47,11 @@ pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
     let digits = maker.builder.exprs.repeat(digits, 1, Some(2));
     let digits = maker.builder.lexeme(digits);
     maker.values.push(digits);
-    maker.pool.clone_from(&maker.values);
+    let [number, string, letters] = ["-?[0-9](\\.[0-9]{1,2})?(e[0-9])?", r#""(a|\\u0061|b|\\n|é){0,2}""#, "\"[ab]*\""]
+        .map(|pattern| maker.pattern(pattern));
+    maker.values.extend([number, string, letters]);
     for _ in 0..1 + choices.below(3) {
         let node = if choices.chance(2) { maker.object(choices, 0) } else { maker.array(choices, 0) };
-        maker.pool.push(node);
         maker.values.push(node);
     }
     let root = *maker.values.last()?;
@@ -62,7 +64,7 @@ struct Maker {
     rules: Vec<RuleId>,
     /// Nodes made so far, to be used again.
     pool: Vec<NodeId>,
-    /// Those of them that are made to be whole JSON values.
+    /// JSON values, where nothing else is to be in objects and arrays.
     values: Vec<NodeId>,
 }
 
@@ -74,6 +76,20 @@ impl Maker {
         let node = if depth == 0 || choices.chance(6) { self.leaf(choices) } else { self.inner(choices, depth) };
         self.pool.push(node);
         node
+    }
+
+    /// What stands in an object or an array.
+    fn value(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
+        match &*self.values {
+            [] => self.node(choices, depth.saturating_sub(1)),
+            values => *choices.pick(values),
+        }
+    }
+
+    fn pattern(&mut self, pattern: &str) -> NodeId {
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+        let expr = parse_pattern(&mut self.builder.exprs, pattern, &options, &mut Utf8).expect("it is well formed");
+        self.builder.lexeme(expr)
     }
 
     /// A node made of a few leaves by joining nodes that there are, mostly the latest.
@@ -197,7 +213,7 @@ impl Maker {
         for name in ["a", "ab", "b", "c", "é"] {
             if choices.chance(2) {
                 let key = self.key(name, choices.chance(3));
-                let value = self.node(choices, depth.saturating_sub(1));
+                let value = self.value(choices, depth);
                 known.push(KnownMember { name: name.into(), key, value, required: choices.chance(2) });
             }
         }
@@ -215,7 +231,7 @@ impl Maker {
         self.builder.object(Members { known, ordered, free, min, max, surface })
     }
 
-    /// An array with counters; its elements are never empty, and never blank where they are compared.
+    /// An array with counters; its elements are never empty, and JSON values where they are compared.
     fn array(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let Surface { open, item, close, .. } = self.surface(choices);
         let counters = choices.below(3);
@@ -225,15 +241,13 @@ impl Maker {
                 (min, choices.chance(2).then(|| min + choices.below(3) as u32))
             })
             .collect();
-        let unique = choices.chance(2);
+        let unique = !self.values.is_empty() && choices.chance(2);
         let mut place = |choices: &mut Choices<'_>| -> Box<[Element]> {
             let alternatives = 1 + choices.below(3);
             let mut element = || {
-                let is_value = !self.values.is_empty() && !choices.chance(4);
-                let value =
-                    if is_value { *choices.pick(&self.values) } else { self.node(choices, depth.saturating_sub(1)) };
-                // Behind a letter nothing is empty or blank.
-                let value = if choices.chance(3) || (unique && !is_value) {
+                let value = self.value(choices, depth);
+                // Behind a letter nothing is empty.
+                let value = if self.values.is_empty() && choices.chance(3) {
                     let letter = self.literal(choices.pick(&["x", "1", "\"a\""]).as_bytes());
                     self.builder.sequence(&[letter, value])
                 } else {
@@ -293,8 +307,8 @@ impl Maker {
             taken.push("bc".into());
         }
         taken.sort_unstable();
-        let value = self.node(choices, depth.saturating_sub(1));
-        let some = choices.chance(4).then(|| self.node(choices, depth.saturating_sub(1)));
+        let value = self.value(choices, depth);
+        let some = choices.chance(4).then(|| self.value(choices, depth));
         let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
         let space = self.builder.key_space(key, &names).unwrap_or_else(|_| {
             // All of them are taken.
