@@ -54,7 +54,7 @@ pub(crate) fn groups_on_the_way(nodes: impl ExactSizeIterator<Item = (u8, usize)
 
 /// What must come within a character of several bytes: a byte of a range, then so many from 80 to BF.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Rest {
+pub(crate) struct Rest {
     low: u8,
     high: u8,
     more: u8,
@@ -62,7 +62,7 @@ struct Rest {
 
 impl Rest {
     /// Behind the first byte of a character; `None` where it has no other, or is none (Unicode 16, table 3-7).
-    fn behind_first(byte: u8) -> Option<Rest> {
+    pub fn behind_first(byte: u8) -> Option<Rest> {
         let (low, high, more) = match byte {
             0xC2..=0xDF => (0x80, 0xBF, 0),
             0xE0 => (0xA0, 0xBF, 1),
@@ -76,12 +76,17 @@ impl Rest {
         Some(Rest { low, high, more })
     }
 
-    fn bytes(self) -> std::ops::RangeInclusive<u8> {
+    pub fn bytes(self) -> std::ops::RangeInclusive<u8> {
         self.low..=self.high
     }
 
-    fn behind(self) -> Option<Rest> {
+    pub fn behind(self) -> Option<Rest> {
         (self.more > 0).then(|| Rest { low: 0x80, high: 0xBF, more: self.more - 1 })
+    }
+
+    /// The bits of the first byte that tell the character.
+    pub fn mask_of_first(self) -> u8 {
+        0x1F >> self.more
     }
 }
 

@@ -15,6 +15,7 @@ use crate::blanks::BlankRuns;
 use crate::classes::{ClassRuns, Run};
 use crate::exits::Suffixes;
 use crate::fork::{Blanks, IN_BLANKS};
+use crate::kinds::Kinds;
 use crate::open_runs::Behind;
 use crate::row::Row;
 use crate::rows::MAX_EXITS;
@@ -50,6 +51,8 @@ pub struct Lexicon {
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
     /// The ways behind a byte, where they are not too many.
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
+    /// How the automaton that was walked last reads kinds of characters.
+    pub(crate) kinds: Option<(DfaId, Kinds)>,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
     measured: (usize, usize),
     longest_token: usize,
@@ -72,6 +75,7 @@ impl Lexicon {
             relaxation: Relaxation::default(),
             blank_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
+            kinds: None,
             measured: (0, 0),
             longest_token,
             limits,
@@ -126,7 +130,12 @@ impl Lexicon {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
-        self.deriver.memory_bytes() + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>() + self.rows_bytes + runs
+        let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
+        self.deriver.memory_bytes()
+            + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>()
+            + self.rows_bytes
+            + runs
+            + kinds
     }
 
     /// Whether the lexicon holds more than this. Measuring takes a look at everything, so it is done only when there is

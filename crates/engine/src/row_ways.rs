@@ -15,6 +15,9 @@ use crate::tokenset;
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
 
+/// With more nodes behind the places where a run stops than this part of the shapes, a walk of these is cheaper.
+const FEW_OF_SHAPES: usize = 4;
+
 /// So many bytes may come behind the longest token, for those who look on behind tokens.
 const BYTES_BEHIND: usize = 4 * CHARACTERS_BEHIND as usize;
 
@@ -64,8 +67,13 @@ impl Lexicon {
         let Some(Run { character, min, max, tail }) = Run::of(&self.deriver.exprs, residual) else {
             return Ok(None);
         };
-        let (characters, behind) = (self.dfa(&[character])?, self.dfa(&[tail])?);
-        let first = *self.live_bytes(behind, StateId::START)?;
+        let characters = self.dfa(&[character])?;
+        let mut first = ByteSet::EMPTY;
+        for &(bytes, rest) in self.deriver.derivatives(tail)?.iter() {
+            if self.deriver.is_live(rest)? {
+                first = first.union(&bytes);
+            }
+        }
         if first.is_empty() || !first.intersect(self.live_bytes(characters, StateId::START)?).is_empty() {
             return Ok(None);
         }
@@ -79,7 +87,11 @@ impl Lexicon {
         let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte)).flat_map(|stops| &stops.nodes);
         let mut stops: Vec<u32> =
             stops.filter(|(_, rounds)| (counts.0..=counts.1).contains(rounds)).map(|&(node, _)| node).collect();
-        if one_byte && stops.iter().map(|&node| trie.size(node as usize)).sum::<usize>() <= MAX_BELOW_ENDS {
+        let behind_stops: usize = stops.iter().map(|&node| trie.size(node as usize)).sum();
+        if !one_byte && behind_stops > vocabulary.shapes().len() / FEW_OF_SHAPES {
+            return Ok(None);
+        }
+        if one_byte && behind_stops <= MAX_BELOW_ENDS {
             let before = runs.memory_bytes();
             let row = runs.row(vocabulary, min, max, first, known).with_runs(runs.character.clone(), most);
             let grown = runs.memory_bytes() - before;
@@ -90,6 +102,7 @@ impl Lexicon {
         let mut inside = runs.within(max);
         let name = runs.character.clone();
         let mut ends = Ends::default();
+        let behind = self.dfa(&[tail])?;
         let (automaton, deriver) = (&mut self.dfas[behind.0 as usize], &mut self.deriver);
         let mut states = vec![0; trie.max_depth() + 1];
         for node in stops {

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, Deriver, Dfa, ExprId, LimitExceeded, StateId, Tag};
+use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag};
 
 use crate::exits::{Exits, Leaving};
-use crate::groups::loops;
 use crate::lexicon::{DfaId, Lexicon, RowKey};
 use crate::row::{Row, RowHere};
 use crate::tokens::Tokens;
@@ -25,20 +24,8 @@ const SOME_BELOW_ENDS: usize = 128;
 /// With so many it has them found: sorting the ways behind a byte takes as long as some hundred small rows.
 const MANY_BELOW_ENDS: usize = 4_096;
 
-/// A state with fewer bytes that lead on is not asked which of them lead back to it.
-const MANY_LOOPS: usize = 16;
-
-/// A state is asked for its loops when a walk meets it so often: many are met once or twice.
-const MANY_VISITS: u32 = 32;
-
-/// So often it is looked whether more of its ends would be listed.
-const SOME_VISITS: u32 = 512;
-
 /// More nodes than this are not looked through for leaving tokens.
 pub(crate) const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
-
-/// Nodes of a trie from one to before another, and the depth above them.
-type Part = ((usize, usize), usize);
 
 /// So many nodes are looked at before a row is made from a similar one.
 const FEW_NODES: usize = 10_000;
@@ -57,7 +44,7 @@ impl Lexicon {
         let from = self.start_of(&key.0, dfa, state)?;
         let row = match *key.0 {
             [residual] => self.row_of_one(vocabulary, residual, from)?,
-            _ => self.row_by_walk(vocabulary, from, None, usize::MAX)?.expect("a walk without a limit ends"),
+            _ => self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends"),
         };
         Ok(RowHere { row: self.keep(key, row), tags })
     }
@@ -72,7 +59,7 @@ impl Lexicon {
         }
         let base = self.base_of(residual);
         let enough = if base.is_some() { FEW_NODES } else { usize::MAX };
-        if let Some(row) = self.row_by_walk(vocabulary, from, None, enough)? {
+        if let Some(row) = self.row_by_walk(vocabulary, from, enough)? {
             return Ok(row);
         }
         if let Some(base) = base
@@ -80,7 +67,7 @@ impl Lexicon {
         {
             return Ok(row);
         }
-        Ok(self.row_by_walk(vocabulary, from, None, usize::MAX)?.expect("a walk without a limit ends"))
+        Ok(self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends"))
     }
 
     /// Where to start reading these residuals, which are those of a state: there, if it is no matter how the automaton
@@ -127,8 +114,7 @@ impl Lexicon {
         }
         let runs = self.blank_runs(vocabulary, blanks).tokens(Some(most)).collect();
         let from = self.start_of(&key.0, dfa, start)?;
-        let row = self.row_by_walk(vocabulary, from, Some((parts, runs)), usize::MAX)?;
-        let row = row.expect("a walk without a limit ends");
+        let row = self.row_of_parts(vocabulary, from, parts, runs)?;
         Ok(Some(RowHere { row: self.keep(key, row), tags }))
     }
 
@@ -153,83 +139,12 @@ impl Lexicon {
         row
     }
 
-    /// The row of what is read from a state: the trie is walked as a whole, or in some parts, each with the depth above
-    /// it, with these tokens beside what is found. `None` where more nodes than these would have to be looked at.
-    fn row_by_walk(
-        &mut self,
-        vocabulary: &Tokens,
-        from: Start,
-        parts: Option<(Vec<Part>, Vec<u32>)>,
-        enough: usize,
-    ) -> Result<Option<Row>, LimitExceeded> {
-        let trie = vocabulary.trie();
-        let mut ends = Ends::default();
-        let (automaton, deriver) = (&mut self.dfas[from.dfa.0 as usize], &mut self.deriver);
-        // Where most tokens begin as the lexeme may go on, those are told that leave it.
-        let wide = 2 * trie.nodes_behind(*automaton.live_bytes(deriver, from.state)?) > trie.len();
-        let mut left = enough;
-        let mut step = |ends: &mut Ends, automaton: &mut Dfa, deriver: &mut Deriver, state, byte, node| {
-            if left == 0 {
-                return Err(Stopped::Enough);
-            }
-            left -= 1;
-            let (next, accepts) = automaton.step(deriver, StateId(state), byte).map_err(Stopped::Limit)?;
-            if accepts {
-                ends.push(vocabulary, node, next);
-            }
-            Ok((next != StateId::DEAD).then_some(next.0))
-        };
-        let (inside, walked) = match parts {
-            None => {
-                let mut inside =
-                    if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
-                let mut loops: Vec<Loops> = Vec::new();
-                let walked = trie.walk_mask(
-                    from.state.0,
-                    wide,
-                    |state, byte, node| {
-                        let next = step(&mut ends, automaton, deriver, state, byte, node)?;
-                        let Some(next) = next else { return Ok(None) };
-                        let place = next as usize;
-                        if place >= loops.len() {
-                            loops.resize(place + 1, Loops::default());
-                        }
-                        let known = &mut loops[place];
-                        known.until_asked -= 1;
-                        if known.until_asked == 0 {
-                            let full = ends.is_full(next);
-                            known.until_asked = if full { u32::MAX } else { SOME_VISITS };
-                            if full || !known.asked {
-                                known.asked = true;
-                                known.groups = loops_of(automaton, deriver, next, full).map_err(Stopped::Limit)?;
-                            }
-                        }
-                        Ok(Some((next, known.groups)))
-                    },
-                    inside.words_mut(),
-                );
-                (Inside::Set(inside), walked)
-            }
-            Some((parts, mut tokens)) => {
-                let mut states = vec![0; trie.max_depth() + 1];
-                let walked = parts.into_iter().try_for_each(|(nodes, depth)| {
-                    let step = |state, byte, node, _| step(&mut ends, automaton, deriver, state, byte, node);
-                    trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token))
-                });
-                (Inside::Listed(tokens), walked)
-            }
-        };
-        match walked {
-            Ok(()) => Ok(Some(self.row_with(vocabulary, from, inside, ends))),
-            Err(Stopped::Enough) => Ok(None),
-            Err(Stopped::Limit(limit)) => Err(limit),
-        }
-    }
-
     /// The row of these tokens inside of what an automaton reads, and these ends.
     pub(crate) fn row_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
         let Ends { nodes: mut ends, below } = ends;
+        // A walk may meet a node twice, where a token without a shape goes on from it.
         ends.sort_unstable_by_key(|&(node, _)| node);
+        ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
         let byte =
@@ -280,35 +195,6 @@ impl Lexicon {
     }
 }
 
-/// The groups of characters that lead from a state back to it, when they have been asked for.
-#[derive(Clone, Copy)]
-struct Loops {
-    groups: u32,
-    /// So many times the walk meets the state until they are asked for, or once more when so many of its ends have been
-    /// found that those are among them with which something matches.
-    until_asked: u32,
-    asked: bool,
-}
-
-impl Default for Loops {
-    fn default() -> Loops {
-        Loops { groups: 0, until_asked: MANY_VISITS, asked: false }
-    }
-}
-
-/// The groups of characters that lead from a state back to it while nothing has matched; where it is `full`, something may
-/// match there.
-fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32, full: bool) -> Result<u32, LimitExceeded> {
-    let live = *automaton.live_bytes(deriver, StateId(state))?;
-    if live.len() < MANY_LOOPS {
-        return Ok(0);
-    }
-    loops(state, |from, byte| {
-        let (next, accepts) = automaton.step(deriver, StateId(from), byte)?;
-        Ok((next != StateId::DEAD && (!accepts || (full && next.0 == state))).then_some(next.0))
-    })
-}
-
 /// The byte that leads into all these nodes.
 fn only_byte_before(trie: &Trie, ends: &[(u32, StateId)]) -> Option<u8> {
     let mut bytes = ends.iter().map(|&(node, _)| trie.byte(node as usize));
@@ -323,12 +209,6 @@ pub(crate) struct Start {
     pub state: StateId,
     /// Whether there is a single residual, so that it goes without saying which one matches.
     pub one: bool,
-}
-
-/// Why a walk ended early.
-enum Stopped {
-    Enough,
-    Limit(LimitExceeded),
 }
 
 /// The tokens inside a lexeme, as they were found.
@@ -347,8 +227,14 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// Whether so much lies below the ends in a state that no more of them are listed.
-    fn is_full(&self, state: u32) -> bool {
+    pub(crate) fn is_full(&self, state: u32) -> bool {
         self.below.get(state as usize).is_some_and(|below| below.is_some_and(|below| below > MAX_BELOW_ENDS))
+    }
+
+    /// The nodes, each with the state that matches there, some perhaps twice.
+    #[cfg(test)]
+    pub(crate) fn nodes(&self) -> &[(u32, StateId)] {
+        &self.nodes
     }
 
     #[inline]

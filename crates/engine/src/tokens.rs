@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::makeup::Makeup;
+use crate::shapes::Shapes;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
@@ -54,6 +55,7 @@ pub struct Tokens {
     /// See [`Tokens::escaping`].
     escaping: OnceLock<Box<[u32]>>,
     makeup: OnceLock<Makeup>,
+    shapes: OnceLock<Shapes>,
 }
 
 impl Tokens {
@@ -133,6 +135,7 @@ impl Tokens {
             fingerprint: fingerprint.0,
             escaping: OnceLock::new(),
             makeup: OnceLock::new(),
+            shapes: OnceLock::new(),
             bytes,
             spans,
             vocab_size,
@@ -199,6 +202,11 @@ impl Tokens {
         self.makeup.get_or_init(|| Makeup::new(&self.trie, self.vocab_size))
     }
 
+    /// The shapes of the tokens of the trie.
+    pub(crate) fn shapes(&self) -> &Shapes {
+        self.shapes.get_or_init(|| Shapes::new(&self.trie))
+    }
+
     /// The bytes on the way to a node of the trie, without its own.
     pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
         let node = node as usize;
@@ -224,6 +232,7 @@ impl Tokens {
             + self.spans.len() * 8
             + self.trie.memory_bytes()
             + self.makeup.get().map_or(0, Makeup::memory_bytes)
+            + self.shapes.get().map_or(0, Shapes::memory_bytes)
     }
 }
 

@@ -215,10 +215,31 @@ impl Trie {
         mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
-        let nodes = &self.nodes[..];
-        let below = &self.below[..nodes.len()];
         let mut states = vec![start; self.max_depth + 1];
-        let mut index = 0;
+        self.walk_mask_part((0, self.nodes.len()), 0, start, &mut states, wide, &mut step, mask)
+    }
+
+    /// As [`Trie::walk_mask`], over the nodes from one to before another, which lie below `depth` in `states`. `states` must
+    /// have a place for every depth.
+    ///
+    /// # Panics
+    /// As [`Trie::walk_mask`].
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments)]
+    pub fn walk_mask_part<S: Copy, E>(
+        &self,
+        (first, end): (usize, usize),
+        depth: usize,
+        start: S,
+        states: &mut [S],
+        wide: bool,
+        step: &mut impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
+        mask: &mut [u32],
+    ) -> Result<(), E> {
+        let nodes = &self.nodes[..end];
+        let below = &self.below[..end];
+        states[depth] = start;
+        let mut index = first;
         while index < nodes.len() {
             let node = nodes[index];
             let depth = (node.byte_and_depth >> 8) as usize;

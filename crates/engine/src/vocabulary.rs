@@ -38,6 +38,7 @@ impl Vocabulary {
         let (ranks, named, encoding) = (OnceLock::new(), NamedRows::default(), OnceLock::new());
         let vocabulary = Vocabulary { tokens, lexicons: Mutex::default(), ranks, named, encoding };
         vocabulary.makeup();
+        vocabulary.shapes();
         let lexicon = vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
         // What a watch of this thread keeps it from finding is found when a mask asks for it.
         let _ = lexicon.lock().expect("nobody else has it yet").prepare(&vocabulary);

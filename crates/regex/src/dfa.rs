@@ -119,6 +119,12 @@ impl Dfa {
         self.states.is_empty()
     }
 
+    /// The first byte that is never told from this one: both lead to the same state, wherever the automaton is.
+    #[inline]
+    pub fn representative(&self, byte: u8) -> u8 {
+        self.representatives[usize::from(self.columns[usize::from(byte)])]
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.residuals * size_of::<(Tag, ExprId)>()

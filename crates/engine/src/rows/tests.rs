@@ -91,7 +91,7 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
             }
             let &[(_, residual)] = lexicon.residuals(dfa, state) else { continue };
             let from = Start { dfa, state, one: true };
-            let walked = lexicon.row_by_walk(&vocabulary, from, None, usize::MAX).unwrap().unwrap();
+            let walked = lexicon.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
             let run = lexicon.row_of_run(&vocabulary, residual).unwrap();
             let open_run = lexicon.row_of_open_run(&vocabulary, residual, from).unwrap();
             if index < open.len() && text == "\"" {
