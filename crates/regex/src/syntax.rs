@@ -10,6 +10,7 @@ use regex_syntax::hir::Hir;
 use regex_syntax::hir::translate::TranslatorBuilder;
 
 use crate::expr::{ExprId, ExprSet};
+use kinds::Edge;
 
 mod around;
 mod build;
@@ -76,7 +77,7 @@ pub fn parse_pattern(
     alphabet: &mut dyn Alphabet,
 ) -> Result<ExprId, PatternError> {
     let rewritten = rewritten(pattern, options.dialect)?;
-    let mut groups = read(exprs, rewritten, pattern, options, alphabet, Reading { open: false, depth: 0 })?;
+    let Found { mut groups, .. } = read(exprs, rewritten, pattern, options, alphabet, Reading::default())?;
     Ok(groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts))
 }
 
@@ -93,7 +94,7 @@ pub fn parse_part(
 ) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
     let options = PatternOptions { dialect, anchoring: Anchoring::Whole };
     let rewritten = rewritten(pattern, dialect)?;
-    read(exprs, rewritten, pattern, &options, alphabet, Reading { open: true, depth: 0 })
+    Ok(read(exprs, rewritten, pattern, &options, alphabet, Reading { open: true, ..Reading::default() })?.groups)
 }
 
 /// A pattern in the spelling of `regex-syntax`, if it is not too long.
@@ -112,11 +113,82 @@ fn rewritten(pattern: &str, dialect: Dialect) -> Result<rewritten::Rewritten, Pa
     }
 }
 
-/// How a pattern is read: whether its texts go on behind it, and how many look-arounds it stands in.
-#[derive(Clone, Copy)]
+/// How a pattern is read: where it stands.
+#[derive(Clone, Copy, Default)]
 struct Reading {
+    /// Whether its texts go on behind it.
     open: bool,
+    /// How many look-arounds it stands in.
     depth: u32,
+    /// Whether the innermost of these is a look-ahead.
+    ahead: Option<bool>,
+    /// What stands before its texts and after them.
+    before: Edge,
+    after: Edge,
+}
+
+/// What a pattern matches, as it was read.
+#[derive(Default)]
+struct Found {
+    /// Its texts in groups, each with the condition on what follows.
+    groups: Vec<(ExprId, ExprId)>,
+    /// Whether they depend on the character before them or after them.
+    before: bool,
+    after: bool,
+    /// Whether a look-around inside may look beyond the one that this pattern stands in.
+    beyond: bool,
+}
+
+/// Reads a look-around that was cut out.
+fn around_of(
+    exprs: &mut ExprSet,
+    cut: &around::Cut,
+    pattern: &str,
+    options: &PatternOptions,
+    alphabet: &mut dyn Alphabet,
+    reading: Reading,
+) -> Result<around::Around, PatternError> {
+    let refuse = |kind, what: &str| PatternError::about(kind, pattern, cut.offset, cut.offset + 3, what);
+    if reading.depth >= MAX_AROUND_DEPTH {
+        return Err(refuse(PatternErrorKind::Limit, "look-around nested more than 8 deep; flatten it"));
+    }
+    // An alphabet of ours, and whoever uses it asks for a bound only: nobody sees this error.
+    if !alphabet.tells_apart() {
+        return Err(refuse(PatternErrorKind::Unsupported, "look-around, where characters are not told apart"));
+    }
+    let whole = PatternOptions { anchoring: Anchoring::Whole, ..*options };
+    let mut read_between = |edge: Edge| -> Result<(ExprId, Found), PatternError> {
+        let (before, after) = if cut.ahead { (edge, Edge::Text) } else { (Edge::Text, edge) };
+        let inner = Reading { open: false, depth: reading.depth + 1, ahead: Some(cut.ahead), before, after };
+        // Where the text goes on, a condition that is met is none any more: any bytes may follow, not only any text.
+        let open = Reading { open: true, ..inner };
+        let found = if reading.open && cut.ahead {
+            read(exprs, cut.whole(pattern, false), pattern, &whole, alphabet, open).ok()
+        } else {
+            None
+        };
+        let (found, ways) = match found {
+            Some(found) => {
+                let ways: Vec<ExprId> = found.groups.iter().map(|&(texts, rest)| exprs.concat(texts, rest)).collect();
+                (found, ways)
+            }
+            None => {
+                let found = read(exprs, cut.whole(pattern, true), pattern, &whole, alphabet, inner)?;
+                let ways = found.groups.iter().map(|&(texts, _)| texts).collect();
+                (found, ways)
+            }
+        };
+        Ok((exprs.or(&ways), found))
+    };
+    let (expr, found) = read_between(Edge::Text)?;
+    let mut by_edge = [expr; 4];
+    if if cut.ahead { found.before } else { found.after } {
+        for edge in Edge::ALL {
+            by_edge[edge as usize] = read_between(edge)?.0;
+        }
+    }
+    let around::Cut { ahead, negative, offset, .. } = *cut;
+    Ok(around::Around { ahead, negative, by_edge, beyond: found.beyond, offset })
 }
 
 /// Reads a pattern in groups of texts, each with the condition on what follows.
@@ -127,48 +199,11 @@ fn read(
     options: &PatternOptions,
     alphabet: &mut dyn Alphabet,
     reading: Reading,
-) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
+) -> Result<Found, PatternError> {
     let (rewritten, cuts) = around::cut(rewritten, pattern)?;
     let mut arounds = Vec::with_capacity(cuts.len());
-    for cut in cuts {
-        let refuse = |kind, what: &str| PatternError::about(kind, pattern, cut.offset, cut.offset + 3, what);
-        if reading.depth >= MAX_AROUND_DEPTH {
-            return Err(refuse(PatternErrorKind::Limit, "look-around nested more than 8 deep; flatten it"));
-        }
-        if !alphabet.tells_apart() {
-            return Err(refuse(PatternErrorKind::Unsupported, "look-around, where characters are not told apart"));
-        }
-        let inner = Reading { open: false, depth: reading.depth + 1 };
-        let whole = PatternOptions { anchoring: Anchoring::Whole, ..*options };
-        let mut body = rewritten::Rewritten::empty(pattern);
-        body.replace(cut.offset, "(?:");
-        body.append(&cut.body, 0, cut.body.text.len());
-        // A comment would swallow the bracket.
-        body.replace(cut.offset, if cut.verbose { "\n)" } else { ")" });
-        // What the text looks like from here on, or up to here.
-        let mut text = rewritten::Rewritten::empty(pattern);
-        let any = "(?s:.)*";
-        if !cut.ahead {
-            text.replace(cut.offset, any);
-        }
-        text.append(&body, 0, body.text.len());
-        if cut.ahead {
-            text.replace(cut.offset, any);
-        }
-        // Where the text goes on, a condition that is met is none any more: any bytes may follow, not only any text.
-        let open = Reading { open: true, ..inner };
-        let ahead = reading.open && cut.ahead;
-        let groups = if ahead { read(exprs, body, pattern, &whole, alphabet, open).ok() } else { None };
-        let groups = match groups {
-            Some(groups) => groups,
-            None => {
-                let groups = read(exprs, text, pattern, &whole, alphabet, inner)?;
-                groups.into_iter().map(|(texts, _)| (texts, ExprId::EMPTY)).collect()
-            }
-        };
-        let ways: Vec<ExprId> = groups.into_iter().map(|(texts, rest)| exprs.concat(texts, rest)).collect();
-        let expr = exprs.or(&ways);
-        arounds.push(around::Around { ahead: cut.ahead, negative: cut.negative, expr, offset: cut.offset });
+    for cut in &cuts {
+        arounds.push(around_of(exprs, cut, pattern, options, alphabet, reading)?);
     }
     let rewritten = &rewritten;
     let mut ast = ParserBuilder::new()
@@ -183,50 +218,61 @@ fn read(
         .translate(&rewritten.text, &ast)
         .map_err(|error| PatternError::from_hir(&error, pattern, rewritten))?;
     drop(ast);
+    let place = Place { pattern, options, arounds: &arounds, reading };
     if !(reading.open && reading.depth == 0) {
-        return groups_of(exprs, &hir, pattern, options, alphabet, &arounds, reading.open);
+        return groups_of(exprs, &hir, alphabet, &place);
     }
-    let mut groups = Vec::new();
+    let mut whole = Found::default();
     for lazy::Alternative { head, tail, is_lazy } in lazy::alternatives(&hir) {
-        let mut found = groups_of(exprs, &head, pattern, options, alphabet, &arounds, true)?;
+        let mut found = groups_of(exprs, &head, alphabet, &place)?.groups;
         if is_lazy {
             lazy::shortest(exprs, &mut found);
         }
         if let Some(tail) = tail {
-            let tails = groups_of(exprs, &tail, pattern, options, alphabet, &arounds, true)?;
+            let tails = groups_of(exprs, &tail, alphabet, &place)?.groups;
             found = lazy::joined(exprs, &found, &tails).map_err(|limit| {
                 let what = format!("this pattern is too costly: {limit}");
                 PatternError::about(PatternErrorKind::Limit, pattern, 0, pattern.len(), what)
             })?;
         }
-        groups.extend(found);
+        whole.groups.extend(found);
     }
-    Ok(groups)
+    Ok(whole)
 }
 
-/// The texts of a pattern, or of a part of it, in groups with the condition on what follows.
+/// A part of a pattern, and where it stands.
+struct Place<'p> {
+    pattern: &'p str,
+    options: &'p PatternOptions,
+    arounds: &'p [around::Around],
+    reading: Reading,
+}
+
+/// What a pattern, or a part of it, matches.
 fn groups_of(
     exprs: &mut ExprSet,
     hir: &Hir,
-    pattern: &str,
-    options: &PatternOptions,
     alphabet: &mut dyn Alphabet,
-    arounds: &[around::Around],
-    open: bool,
-) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
+    place: &Place<'_>,
+) -> Result<Found, PatternError> {
+    let &Place { pattern, options, arounds, reading } = place;
     let mut tree = tree::Tree::new(exprs, alphabet);
-    tree.arounds = arounds.len();
+    tree.arounds = arounds.iter().map(|around| around.asks().then_some(around.ahead)).collect();
     let root = build::add(&mut tree, hir);
     let root = match options.anchoring {
         Anchoring::Whole => root,
         Anchoring::Search => tree.search(root),
     };
-    if tree.facts(root).arounds {
-        return around::resolve(&mut tree, root, options.dialect, pattern, arounds, open);
-    }
-    if open && tree.facts(root).after {
+    let facts = tree.facts(root);
+    let groups = if facts.arounds {
+        around::resolve(&mut tree, root, place)?
+    } else if reading.open && facts.after {
         let what = "an anchor or a boundary at its end asks what follows, which is another part of the grammar";
         return Err(PatternError::about(PatternErrorKind::Unsupported, pattern, 0, pattern.len(), what));
-    }
-    Ok(vec![(edges::resolve(&mut tree, root, options.dialect)?, ExprId::ANYTHING)])
+    } else {
+        let texts = edges::resolve(&mut tree, root, options.dialect, reading.before, reading.after)?;
+        vec![(texts, ExprId::ANYTHING)]
+    };
+    let beyond = reading.ahead.is_some_and(|ahead| arounds.iter().any(|around| around.ahead != ahead || around.beyond));
+    Ok(Found { groups, before: facts.before, after: facts.after, beyond })
 }

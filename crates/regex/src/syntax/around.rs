@@ -5,11 +5,14 @@
 //! conditions between them. A look-ahead intersects what stands behind it; a look-behind is run beside the parts before it,
 //! which are split by what they leave of it.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 
+use super::kinds::{Edge, Kinds, KindsOfPattern, Ranges};
 use super::rewritten::Rewritten;
 use super::tree::{Node, NodeId, Tree};
-use super::{Dialect, PatternError, PatternErrorKind, edges};
+use super::{PatternError, PatternErrorKind, Place, edges};
 use crate::derivative::Deriver;
 use crate::expr::ExprId;
 use crate::limits::{LimitExceeded, Limits};
@@ -34,14 +37,44 @@ pub(super) struct Cut {
     pub offset: usize,
 }
 
+impl Cut {
+    /// The pattern in it as one group; for `open`, with the rest of the text that a look-ahead does not ask about, or the
+    /// beginning that a look-behind does not.
+    pub fn whole(&self, pattern: &str, open: bool) -> Rewritten {
+        let any = "(?s:.)*";
+        let mut text = Rewritten::empty(pattern);
+        if open && !self.ahead {
+            text.replace(self.offset, any);
+        }
+        text.replace(self.offset, "(?:");
+        text.append(&self.body, 0, self.body.text.len());
+        // A comment would swallow the bracket.
+        text.replace(self.offset, if self.verbose { "\n)" } else { ")" });
+        if open && self.ahead {
+            text.replace(self.offset, any);
+        }
+        text
+    }
+}
+
 /// A look-around as a condition.
 #[derive(Clone, Copy)]
 pub(super) struct Around {
     pub ahead: bool,
     pub negative: bool,
-    /// What the rest of the text, or its beginning up to here, must match, or must not.
-    pub expr: ExprId,
+    /// What the rest of the text, or its beginning up to here, must match, or must not: for each kind of what stands on the
+    /// other side of this place.
+    pub by_edge: [ExprId; 4],
+    /// Whether a look-around inside may look to the other side.
+    pub beyond: bool,
     pub offset: usize,
+}
+
+impl Around {
+    /// Whether it depends on what stands on the other side.
+    pub fn asks(&self) -> bool {
+        self.by_edge.iter().any(|&expr| expr != self.by_edge[0])
+    }
 }
 
 /// Which look-around a group with this name stands for.
@@ -212,40 +245,61 @@ fn sequences(
 
 /// The texts of a pattern with look-around: for each group of them, what the text behind the pattern must match.
 ///
-/// Where `open`, the pattern is a part of a longer text, and a look-ahead may reach beyond it; else the text ends with it, and
-/// there is one group, without a condition.
+/// Where it is open, the pattern is a part of a longer text, and a look-ahead may reach beyond it; else the text ends with it,
+/// and there is one group, without a condition.
 pub(super) fn resolve(
     tree: &mut Tree<'_>,
     root: NodeId,
-    dialect: Dialect,
-    pattern: &str,
-    arounds: &[Around],
-    open: bool,
+    place: &Place<'_>,
 ) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
-    let ways = sequences(tree, root, pattern, arounds)?;
+    let &Place { pattern, arounds, reading, .. } = place;
+    let open = reading.open;
+    let refuse = |kind, offset, what: &str| Err(PatternError::about(kind, pattern, offset, offset + 3, what));
     let mut found: FxHashMap<ExprId, Vec<ExprId>> = FxHashMap::default();
     let mut order = Vec::new();
-    for way in ways {
-        let mut steps = Vec::new();
+    let mut ways: Vec<Vec<Step>> = Vec::new();
+    for way in sequences(tree, root, pattern, arounds)? {
+        // One for each combination of kinds that look-arounds ask for.
+        let mut layouts: Vec<Vec<Step>> = vec![Vec::new()];
         let is_last = |at: usize| way[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
+        let mut first = true;
         for (at, piece) in way.iter().enumerate() {
-            steps.push(match piece {
-                Piece::Around(number) => Step::Around(arounds[*number]),
+            match piece {
+                Piece::Around(number) => {
+                    let around = &arounds[*number];
+                    let is_outermost = if around.ahead { first } else { !open && is_last(at) };
+                    if around.beyond && !is_outermost {
+                        let what = "a look-behind in this look-ahead, or the other way round, may look beyond it; move it \
+                                    out, or to the edge of the pattern";
+                        return refuse(PatternErrorKind::Unsupported, around.offset, what);
+                    }
+                    let ways = laid_out(tree, around, is_outermost, place);
+                    let all = layouts.iter().flat_map(|steps| ways.iter().map(|more| [&steps[..], more].concat()));
+                    layouts = all.collect();
+                }
                 Piece::Plain(parts) => {
                     let part = tree.concat(parts);
                     let facts = tree.facts(part);
-                    let first = steps.iter().all(|step| !matches!(step, Step::Texts(expr) if *expr != ExprId::EMPTY));
-                    if facts.before && !first || facts.after && !is_last(at) || open && facts.after {
+                    if facts.before && !first || facts.after && (open || !is_last(at)) {
                         let offset = arounds.first().map_or(0, |around| around.offset);
                         let what = "an anchor or a word boundary beside look-around asks what stands on its other side; \
                                     put it in the look-around, or leave one of the two out";
-                        let kind = PatternErrorKind::Unsupported;
-                        return Err(PatternError::about(kind, pattern, offset, offset + 3, what));
+                        return refuse(PatternErrorKind::Unsupported, offset, what);
                     }
-                    Step::Texts(edges::resolve(tree, part, dialect)?)
+                    let texts = edges::resolve(tree, part, place.options.dialect, reading.before, reading.after)?;
+                    first &= texts == ExprId::EMPTY;
+                    layouts.iter_mut().for_each(|steps| steps.push(Step::Texts(texts)));
                 }
-            });
+            }
+            if ways.len() + layouts.len() > MAX_SEQUENCES {
+                let offset = arounds.first().map_or(0, |around| around.offset);
+                let what = "look-around in more than 1000 ways through alternatives; put it in front of them";
+                return refuse(PatternErrorKind::Limit, offset, what);
+            }
         }
+        ways.extend(layouts);
+    }
+    for steps in ways {
         let mut deriver = Deriver::over(std::mem::take(tree.exprs), Limits::default());
         let groups = run(&mut deriver, &steps, open);
         *tree.exprs = std::mem::take(&mut deriver.exprs);
@@ -265,9 +319,46 @@ pub(super) fn resolve(
     Ok(order.into_iter().map(|behind| (tree.exprs.or(&found[&behind]), behind)).collect())
 }
 
+/// A look-around as steps, in a way for each of the kinds on its other side that it tells apart.
+fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Place<'_>) -> Vec<Vec<Step>> {
+    let &Around { ahead, negative, by_edge, .. } = around;
+    let edge = if ahead { place.reading.before } else { place.reading.after };
+    if is_outermost || !around.asks() {
+        return vec![vec![Step::Around { ahead, negative, expr: by_edge[edge as usize] }]];
+    }
+    let kinds = KindsOfPattern::new((true, true), place.options.dialect);
+    let any = tree.class(ranges_of_any());
+    let any = tree.exprs.repeat(any, 0, None);
+    let mut ways: Vec<(ExprId, Kinds)> = Vec::new();
+    for edge in Edge::ALL {
+        let expr = by_edge[edge as usize];
+        match ways.iter_mut().find(|(known, _)| *known == expr) {
+            Some((_, of)) => *of = of.or(Kinds::of(edge)),
+            None => ways.push((expr, Kinds::of(edge))),
+        }
+    }
+    let lay_out = |(expr, of): (ExprId, Kinds)| {
+        let neighbour = tree.class(kinds.within(&ranges_of_any(), of));
+        let parts = if ahead { [any, neighbour] } else { [neighbour, any] };
+        let mut there = tree.exprs.concat_all(&parts);
+        if of.has(edge) {
+            there = tree.exprs.optional(there);
+        }
+        let there = Step::Around { ahead: !ahead, negative: false, expr: there };
+        vec![there, Step::Around { ahead, negative, expr }]
+    };
+    ways.into_iter().map(lay_out).collect()
+}
+
+fn ranges_of_any() -> Ranges {
+    Rc::new([('\0', char::MAX)])
+}
+
+/// A step through a pattern: texts, or a condition on what comes before this place, or from it on.
+#[derive(Clone, Copy)]
 enum Step {
     Texts(ExprId),
-    Around(Around),
+    Around { ahead: bool, negative: bool, expr: ExprId },
 }
 
 /// The texts of the steps from one on, for what is left of the look-behinds and, where the end is open, of the look-aheads.
@@ -278,15 +369,15 @@ type State = (usize, Vec<ExprId>);
 
 fn run(deriver: &mut Deriver, steps: &[Step], open: bool) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
     // The look-behinds, all of which are run from the start on; behind them, if open, what the rest must match.
-    let behinds: Vec<(usize, Around)> = steps
+    let behinds: Vec<(usize, ExprId)> = steps
         .iter()
         .enumerate()
-        .filter_map(|(at, step)| match step {
-            Step::Around(around) if !around.ahead => Some((at, *around)),
+        .filter_map(|(at, step)| match *step {
+            Step::Around { ahead: false, expr, .. } => Some((at, expr)),
             _ => None,
         })
         .collect();
-    let mut start: Vec<ExprId> = behinds.iter().map(|(_, around)| around.expr).collect();
+    let mut start: Vec<ExprId> = behinds.iter().map(|&(_, expr)| expr).collect();
     start.push(ExprId::ANYTHING);
     // Forward: every state that is reached before every step.
     let mut layers: Vec<Vec<Vec<ExprId>>> = vec![vec![start.clone()]];
@@ -294,25 +385,25 @@ fn run(deriver: &mut Deriver, steps: &[Step], open: bool) -> Result<Vec<(ExprId,
     for (at, step) in steps.iter().enumerate() {
         let mut next: Vec<Vec<ExprId>> = Vec::new();
         for state in layers[at].clone() {
-            let groups = match step {
-                Step::Around(around) if around.ahead => {
+            let groups = match *step {
+                Step::Around { ahead: true, negative, expr } => {
                     let mut state = state.clone();
                     if open {
-                        let expr = if around.negative { deriver.exprs.not(around.expr) } else { around.expr };
+                        let expr = if negative { deriver.exprs.not(expr) } else { expr };
                         let last = state.last_mut().expect("the rest is always there");
                         *last = deriver.exprs.and(&[*last, expr]);
                     }
                     vec![(ExprId::EMPTY, state)]
                 }
-                Step::Around(around) => {
+                Step::Around { negative, .. } => {
                     let number = behinds.iter().position(|&(place, _)| place == at).expect("it is listed");
-                    let holds = deriver.exprs.is_nullable(state[number]) != around.negative;
+                    let holds = deriver.exprs.is_nullable(state[number]) != negative;
                     // It has been asked, and is of no interest any more.
                     let mut state = state.clone();
                     state[number] = ExprId::NOTHING;
                     if holds { vec![(ExprId::EMPTY, state)] } else { Vec::new() }
                 }
-                Step::Texts(texts) => split(deriver, *texts, &state)?,
+                Step::Texts(texts) => split(deriver, texts, &state)?,
             };
             for (_, state) in &groups {
                 if !next.contains(state) {
@@ -336,10 +427,8 @@ fn run(deriver: &mut Deriver, steps: &[Step], open: bool) -> Result<Vec<(ExprId,
             for (texts, next) in &moves[&(at, state.clone())] {
                 for (rest, behind) in memo[&(at + 1, next.clone())].clone() {
                     let mut whole = deriver.exprs.concat(*texts, rest);
-                    if let (Step::Around(around), false) = (&steps[at], open)
-                        && around.ahead
-                    {
-                        let expr = if around.negative { deriver.exprs.not(around.expr) } else { around.expr };
+                    if let (Step::Around { ahead: true, negative, expr }, false) = (steps[at], open) {
+                        let expr = if negative { deriver.exprs.not(expr) } else { expr };
                         whole = deriver.exprs.and(&[whole, expr]);
                     }
                     match found.iter_mut().find(|(_, known)| *known == behind) {

@@ -53,7 +53,7 @@ impl hir::Visitor for Builder<'_, '_> {
             }
             HirKind::Capture(group) => {
                 let around = group.name.as_deref().and_then(super::around::number);
-                let Some(around) = around.filter(|&number| number < tree.arounds) else { return Ok(()) };
+                let Some(around) = around.filter(|&number| number < tree.arounds.len()) else { return Ok(()) };
                 self.done.pop();
                 tree.push(Node::Around(around))
             }

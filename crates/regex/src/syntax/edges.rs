@@ -38,8 +38,14 @@ struct Request {
     empty: bool,
 }
 
-/// The expression for all texts of `root`.
-pub(super) fn resolve(tree: &mut Tree<'_>, root: NodeId, dialect: Dialect) -> Result<ExprId, PatternError> {
+/// The expression for all texts of `root` between two edges.
+pub(super) fn resolve(
+    tree: &mut Tree<'_>,
+    root: NodeId,
+    dialect: Dialect,
+    before: Edge,
+    after: Edge,
+) -> Result<ExprId, PatternError> {
     if !tree.facts(root).looks {
         return Ok(tree.plain(root));
     }
@@ -48,7 +54,7 @@ pub(super) fn resolve(tree: &mut Tree<'_>, root: NodeId, dialect: Dialect) -> Re
     let new_before = tree.exprs.len() - tree.first_expr;
     let most_exprs = new_before * 3 + tree.first_expr + MAX_NEW_EXPRS;
     let mut resolver = Resolver { tree, kinds, all, known: FxHashMap::default(), depth: 0, most_exprs };
-    let request = Request { before: Edge::Text, after: Edge::Text, first: all, last: all, empty: true };
+    let request = Request { before, after, first: all, last: all, empty: true };
     resolver.texts(root, request)
 }
 

@@ -15,9 +15,10 @@ pub(super) fn ranges_of(class: &ClassUnicode) -> Ranges {
 }
 
 /// What stands next to a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) enum Edge {
     /// The start or end of the text.
+    #[default]
     Text,
     /// A word character: `[A-Za-z0-9_]`.
     Word,
@@ -112,7 +113,7 @@ impl KindsOfPattern {
     }
 
     /// The characters of `ranges` that are of these kinds.
-    pub fn within(&self, ranges: &Ranges, kinds: Kinds) -> Ranges {
+    pub fn within(&self, ranges: &[(char, char)], kinds: Kinds) -> Ranges {
         let mut wanted = ClassUnicode::empty();
         kinds.iter().for_each(|kind| wanted.union(&self.sets[kind as usize]));
         wanted.intersect(&set(ranges));

@@ -93,8 +93,8 @@ pub(super) struct Tree<'a> {
     pub exprs: &'a mut ExprSet,
     /// How many expressions there were before this pattern.
     pub first_expr: usize,
-    /// How many look-arounds the pattern has.
-    pub arounds: usize,
+    /// The look-arounds of the pattern: of those that ask what stands on their outer side whether they look ahead.
+    pub arounds: Vec<Option<bool>>,
     alphabet: &'a mut dyn Alphabet,
     classes: FxHashMap<Ranges, ExprId>,
     chars: FxHashMap<char, ExprId>,
@@ -104,7 +104,7 @@ impl<'a> Tree<'a> {
     pub fn new(exprs: &'a mut ExprSet, alphabet: &'a mut dyn Alphabet) -> Tree<'a> {
         let (classes, chars) = Default::default();
         let first_expr = exprs.len();
-        Tree { nodes: Vec::new(), facts: Vec::new(), exprs, first_expr, arounds: 0, alphabet, classes, chars }
+        Tree { nodes: Vec::new(), facts: Vec::new(), exprs, first_expr, arounds: Vec::new(), alphabet, classes, chars }
     }
 
     pub fn node(&self, id: NodeId) -> &Node {
@@ -295,8 +295,9 @@ impl<'a> Tree<'a> {
                 }
             }
             // Laid out before anyone asks for more.
-            Node::Around(_) => {
-                Facts { before: true, after: true, looks: true, arounds: true, ..plain(EdgePairs::ALL, None) }
+            &Node::Around(number) => {
+                let (before, after) = (self.arounds[number] == Some(true), self.arounds[number] == Some(false));
+                Facts { before, after, looks: true, arounds: true, ..plain(EdgePairs::ALL, None) }
             }
             &Node::Concat { head, tail } => {
                 let (first, second) = (self.facts(head), self.facts(tail));

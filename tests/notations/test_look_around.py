@@ -1,0 +1,110 @@
+"""Look-around with boundaries and anchors at its edges, against `re` on all short texts."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import product
+
+import pytest
+
+from stencilm import (
+    GrammarCompiler,
+    GrammarMatcher,
+    LimitExceeded,
+    TokenizerInfo,
+    Unsatisfiable,
+    UnsupportedFeature,
+)
+
+LETTERS = ["a", "b", " ", "-"]
+TEXTS = ["".join(letters) for length in range(5) for letters in product(LETTERS, repeat=length)]
+PLAIN = ["a", "b", " ", ".", "[ab]", r"\w", r"\W", ".*", "[^a]*", "a?", "b*"]
+EDGES = [r"\b", r"\B", "^", r"\Z"]
+AROUND = ["(?=", "(?!", "(?<=", "(?<!"]
+
+
+def sequence(choose: random.Random, depth: int) -> str:
+    return "".join(piece(choose, depth) for _ in range(choose.randint(1, 3)))
+
+
+def piece(choose: random.Random, depth: int) -> str:
+    kind = choose.random()
+    if kind < 0.45 or depth > 2:
+        return choose.choice(PLAIN)
+    if kind < 0.62:
+        return choose.choice(EDGES)
+    if kind < 0.86:
+        return f"{choose.choice(AROUND)}{sequence(choose, depth + 1)})"
+    return f"(?:{sequence(choose, depth + 1)}|{sequence(choose, depth + 1)})"
+
+
+def matched(compiler: GrammarCompiler, pattern: str) -> list[str]:
+    try:
+        compiled = compiler.compile_regex(pattern)
+    except Unsatisfiable:
+        return []
+    found = []
+    for text in TEXTS:
+        matcher = GrammarMatcher(compiled)
+        if matcher.accept_string(text) and matcher.is_completed():
+            found.append(text)
+    return found
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    vocabulary = [letter.encode() for letter in LETTERS]
+    return GrammarCompiler(TokenizerInfo([*vocabulary, b""], stop_token_ids=[len(vocabulary)]))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"ba(?=\b).*",
+        r"a(?=^)b",
+        r"a(?<=^)b",
+        r"a(?<=a\b)b",
+        r"a(?<=a\b).*",
+        r"a(?!.*\bb\b).*",
+        r"[ab]+(?<!\b)[ab ]*",
+        r"(?=(?=\b)b)b.*",
+        r"(?=(?<=^)b)b.*",
+        r"^a.*(?=\b)[^a]*",
+    ],
+)
+def test_what_stands_on_the_other_side(compiler: GrammarCompiler, pattern: str) -> None:
+    expected = [text for text in TEXTS if re.fullmatch(pattern, text)]
+    assert matched(compiler, pattern) == expected
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"a(?=(?<=a)b)b", r"x(?!(?<=x)y).*", r"a(?<=a(?=b))b", r"a(?=(?=.(?<=b)).)b"],
+)
+def test_what_would_look_beyond_is_refused(compiler: GrammarCompiler, pattern: str) -> None:
+    with pytest.raises(UnsupportedFeature, match="may look beyond it") as caught:
+        compiler.compile_regex(pattern)
+    assert caught.value.place == "offset 1"
+
+
+def test_random_patterns(compiler: GrammarCompiler) -> None:
+    choose = random.Random(7)
+    compared = 0
+    while compared < 400:
+        pattern = sequence(choose, 0)
+        if "(?" not in pattern:
+            continue
+        try:
+            reader = re.compile(pattern)
+        except re.error:  # a look-behind of no fixed length
+            continue
+        try:
+            found = matched(compiler, pattern)
+        except (UnsupportedFeature, LimitExceeded):
+            continue
+        # Before Python 3.14 no `\B` holds in the empty text.
+        first = 1 if r"\B" in pattern else 0
+        expected = [text for text in TEXTS[first:] if reader.fullmatch(text)]
+        assert [text for text in found if text or first == 0] == expected, pattern
+        compared += 1
