@@ -31,9 +31,9 @@ pub fn from_regex(pattern: &str) -> Result<Grammar, RegexError> {
                 let shown: String = pattern.chars().take(60).collect();
                 let message =
                     format!("no text matches the regular expression `{shown}`; loosen its classes or anchors");
-                GrammarError::new(ErrorKind::Unsatisfiable, "", message)
+                GrammarError::new(ErrorKind::Unsatisfiable, "offset 0", message)
             }
-            _ => error,
+            _ => GrammarError { place: "offset 0".into(), ..error },
         })
     })
 }

@@ -26,6 +26,17 @@ impl SyntaxError {
         SyntaxError { kind: ErrorKind::Limit, offset, message: message.into() }
     }
 
+    /// An error with line and column of a text that is a part of another and starts there.
+    pub fn within(error: GrammarError, part: &str, start: usize) -> SyntaxError {
+        let GrammarError { kind, place, message } = error;
+        let numbers = place.strip_prefix("line ").and_then(|place| place.split_once(", column "));
+        let numbers = numbers.and_then(|(line, column)| Some((line.parse().ok()?, column.parse().ok()?)));
+        let (line, column): (usize, usize) = numbers.expect("what reads it tells line and column");
+        let before: usize = part.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let inside = part[before..].chars().take(column - 1).map(char::len_utf8).sum::<usize>();
+        SyntaxError { kind, offset: start + before + inside, message }
+    }
+
     /// The error with its place in `text` as line and column.
     pub fn placed(self, text: &str) -> GrammarError {
         let before = &text.as_bytes()[..self.offset.min(text.len())];
@@ -34,5 +45,15 @@ impl SyntaxError {
         // Characters, not bytes: continuation bytes do not count.
         let column = before[start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count() + 1;
         GrammarError::new(self.kind, format!("line {line}, column {column}"), self.message)
+    }
+
+    /// An error of the whole grammar, which knows no place: where the rule is that texts start from.
+    pub fn of_whole(error: GrammarError, text: &str, start: usize) -> GrammarError {
+        let GrammarError { kind, place, message } = error;
+        if place.is_empty() {
+            SyntaxError { kind, offset: start, message }.placed(text)
+        } else {
+            GrammarError { kind, place, message }
+        }
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn items(
     };
     checks
         .check_array(&builder.exprs, &items)
+        .and_then(|()| items.check_counters())
         .map_err(|error| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) })?;
     Ok(items)
 }

@@ -51,8 +51,10 @@ impl Grammar {
             );
             return Err(GrammarError::new(ErrorKind::Syntax, "line 1, column 1", message));
         };
+        let (_, start) = parsed.names[root];
         let root = lower::lower(&mut builder, &parsed, root).map_err(|error| error.placed(text))?;
-        Ok(passes::normalised(&builder.finish(root, Report::default())?))
+        let grammar = builder.finish(root, Report::default());
+        Ok(passes::normalised(&grammar.map_err(|error| SyntaxError::of_whole(error, text, start))?))
     }
 
     /// The grammar as EBNF, normalised, with `root` as the rule that texts start from. [`Grammar::from_ebnf`] reads it

@@ -1,12 +1,12 @@
 //! Terminals that depend on what stands around them: with look-around, or with lazy repetition. As in the toolkit, such a
 //! terminal is one pattern with all that it is made of written out, because look-around sees across its parts.
 
-use stencilm_regex::syntax::{Dialect, PatternError, PatternErrorKind, Utf8, parse_part};
+use rustc_hash::FxHashSet;
+use stencilm_regex::syntax::{Dialect, Utf8, parse_part};
 use stencilm_regex::{ExprId, ExprSet};
 
-use super::terminals::escaped;
+use super::terminals::{check_pattern, escaped, of_pattern, with_flags};
 use super::tree::{Definition, Part, PartId, Unit};
-use crate::error::ErrorKind;
 use crate::syntax_error::SyntaxError;
 
 /// Longest pattern that is written out, in bytes.
@@ -75,14 +75,32 @@ pub(super) fn groups(
     let mut pattern = String::new();
     write(unit, part, &mut pattern, 0)?;
     parse_part(exprs, &pattern, Dialect::Standard, &mut Utf8).map_err(|error| {
-        let PatternError { kind, message, .. } = error;
-        let kind = match kind {
-            PatternErrorKind::Syntax => ErrorKind::Syntax,
-            PatternErrorKind::Unsupported => ErrorKind::Unsupported,
-            PatternErrorKind::Limit => ErrorKind::Limit,
-        };
-        SyntaxError { kind, offset: place, message }
+        // What is wrong with one pattern of it is told at its place by that pattern alone.
+        let alone =
+            patterns(unit, part).into_iter().find_map(|(place, text, flags)| check_pattern(place, text, flags).err());
+        alone.unwrap_or_else(|| of_pattern(error, |_| place))
     })
+}
+
+/// The patterns that a part is made of, each with its place and flags.
+fn patterns(unit: &Unit, part: PartId) -> Vec<(usize, &str, &str)> {
+    let mut found = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut work = vec![part];
+    while let Some(id) = work.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let part = unit.part(id);
+        if let Part::Pattern(text, flags) = part {
+            found.push((unit.place(id), text.as_str(), flags.as_str()));
+        }
+        if let Part::Name { name, .. } = part {
+            work.extend(unit.definitions.get(name).map(|used| used.body));
+        }
+        work.extend(part.children().iter().rev());
+    }
+    found
 }
 
 /// Writes a part as a pattern.
@@ -112,8 +130,8 @@ fn write(unit: &Unit, id: PartId, out: &mut String, depth: usize) -> Result<(), 
             Ok(())
         }
         Part::Pattern(pattern, flags) => {
-            let flags: String = flags.chars().filter(|&flag| "imsx".contains(flag)).collect();
-            out.push_str(&format!("(?{flags}:{pattern}{})", if flags.contains('x') { "\n" } else { "" }));
+            let (flagged, _) = with_flags(place, pattern, flags)?;
+            out.push_str(&format!("(?:{flagged})"));
             Ok(())
         }
         Part::Range(first, last) => {

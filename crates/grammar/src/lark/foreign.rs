@@ -68,7 +68,10 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// An error of another text as part of a message.
-fn described(error: &GrammarError) -> String {
-    if error.place.is_empty() { error.message.clone() } else { format!("at {}: {}", error.place, error.message) }
+/// An error of another text as part of a message; the whole of it needs no place.
+pub(super) fn described(error: &GrammarError) -> String {
+    match &*error.place {
+        "" | "#" => error.message.clone(),
+        place => format!("at {place}: {}", error.message),
+    }
 }

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use super::common::COMMON;
 use super::parse::{Later, Parsed, parse};
+use super::terminals::check_pattern;
 use super::tree::{Definition, Import, Part, PartId, Unit};
 use super::{NamedGrammar, Names};
 use crate::error::GrammarError;
@@ -30,18 +31,23 @@ pub(super) fn with_imports(
     for (module, imports) in modules {
         let place = imports[0].place;
         let source = module_text(&module, place, names).map_err(|error| error.placed(text))?;
-        if chain.contains(&&*module) || chain.len() > MAX_CHAIN {
-            let message = format!("the grammar `{module}` imports itself, by way of {}", chain.join(", "));
+        if chain.contains(&&*module) {
+            let message =
+                format!("the grammar `{module}` imports itself, by way of {}; break the circle", chain.join(", "));
             return Err(SyntaxError::at(place, message).placed(text));
         }
-        let within = |error: GrammarError| GrammarError {
-            message: format!("in the imported grammar `{module}`, {}: {}", error.place, error.message),
-            ..SyntaxError::at(place, "").placed(text)
+        if chain.len() >= MAX_CHAIN {
+            let message = format!("grammars import each other more than {MAX_CHAIN} deep; join some of them");
+            return Err(SyntaxError::limit(place, message).placed(text));
+        }
+        let within = |GrammarError { kind, place: at, message }: GrammarError| {
+            let message = format!("in the imported grammar `{module}`, {at}: {message}");
+            SyntaxError { kind, offset: place, message }.placed(text)
         };
         let read = parse(source, 0, source.len(), 0).map_err(|error| within(error.placed(source)))?;
         let longer: Vec<&str> = chain.iter().copied().chain([&*module]).collect();
         let inner = with_imports(read, source, names, &longer).map_err(within)?;
-        bring_in(&mut unit, &inner, &module, &imports).map_err(|error| error.placed(text))?;
+        bring_in(&mut unit, &inner, source, &module, &imports).map_err(|error| error.placed(text))?;
     }
     for Later { name, definition, extends } in later {
         let place = definition.place;
@@ -79,7 +85,7 @@ fn module_text<'a>(module: &str, place: usize, names: &Names<'a>) -> Result<&'a 
 }
 
 /// Copies definitions, and all that they use under names of their own.
-fn bring_in(unit: &mut Unit, from: &Unit, module: &str, imports: &[Import]) -> Result<(), SyntaxError> {
+fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &[Import]) -> Result<(), SyntaxError> {
     let mut renamed: IndexMap<&str, (String, usize)> = IndexMap::new();
     let mut aliases = Vec::new();
     for Import { name, alias, place, .. } in imports {
@@ -115,6 +121,16 @@ fn bring_in(unit: &mut Unit, from: &Unit, module: &str, imports: &[Import]) -> R
                 && let Some((used, _)) = from.definitions.get_key_value(name)
             {
                 renamed.entry(used).or_insert_with(|| (format!("{module}__{used}"), place));
+            }
+            // The copies forget where they stood, so a pattern that is wrong is told now.
+            if let Part::Pattern(text, flags) = from.part(part)
+                && module != "common"
+            {
+                check_pattern(from.place(part), text, flags).map_err(|error| {
+                    let GrammarError { kind, place: at, message } = error.placed(source);
+                    let message = format!("in the imported grammar `{module}`, {at}: {message}");
+                    SyntaxError { kind, offset: place, message }
+                })?;
             }
         }
         let copy = copied(unit, from, definition, place, &|name| {

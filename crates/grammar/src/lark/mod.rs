@@ -29,6 +29,7 @@ use crate::ebnf::MAX_EBNF_BYTES;
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::Grammar;
 use crate::passes;
+use crate::syntax_error::SyntaxError;
 
 /// Longest chain of named grammars that use each other.
 const MAX_CHAIN: usize = 32;
@@ -76,10 +77,14 @@ impl<'a> Names<'a> {
         if let Some(known) = self.read.get(name) {
             return Ok(Some(known.clone()));
         }
-        if self.chain.contains(&name) || self.chain.len() >= MAX_CHAIN {
+        if self.chain.contains(&name) {
             let chain: Vec<String> = self.chain.iter().chain([&name]).map(|name| format!("@{name}")).collect();
             let message = format!("grammars use each other in a circle: {}; break it", chain.join(" -> "));
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        }
+        if self.chain.len() >= MAX_CHAIN {
+            let message = format!("grammars use each other more than {MAX_CHAIN} deep; join some of them");
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
         let grammar = match named {
             NamedGrammar::Grammar(grammar) => Rc::new(grammar.clone()),
@@ -87,9 +92,9 @@ impl<'a> Names<'a> {
                 self.chain.push(name);
                 let grammar = read(text, "start", self);
                 self.chain.pop();
-                Rc::new(grammar.map_err(|error| GrammarError {
-                    message: format!("in the grammar `{name}`: {}", error.message),
-                    ..error
+                Rc::new(grammar.map_err(|GrammarError { kind, place, message }| {
+                    let place = if place.is_empty() { place } else { format!(", {place}") };
+                    GrammarError::new(kind, "", format!("in the grammar `{name}`{place}: {message}"))
                 })?)
             }
         };
@@ -119,6 +124,8 @@ fn read(text: &str, start: &str, names: &mut Names<'_>) -> Result<Grammar, Gramm
     let unit = imports::with_imports(parsed, text, names, &[])?;
     let mut builder = GrammarBuilder::default();
     let (tree, root, report) = expand::expand(&mut builder, &unit, start, text, names)?;
+    let (_, start) = tree.names[root as usize];
     let root = crate::ebnf::lower::lower(&mut builder, &tree, root as usize).map_err(|error| error.placed(text))?;
-    Ok(passes::normalised(&builder.finish(root, report)?))
+    let grammar = builder.finish(root, report);
+    Ok(passes::normalised(&grammar.map_err(|error| SyntaxError::of_whole(error, text, start))?))
 }

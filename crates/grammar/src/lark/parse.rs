@@ -166,8 +166,8 @@ impl Parser<'_> {
                 Word::Token(pattern) => Part::Token(pattern),
                 Word::Grammar(name) => Part::Grammar(name),
                 Word::Directive(name) => match &*name {
-                    "json" => Part::Json(self.json("`%json`")?),
-                    "regex" => Part::Regex(self.json("`%regex`")?),
+                    "json" => Part::Json(self.json("`%json`")?.1),
+                    "regex" => Part::Regex(self.json("`%regex`")?.1),
                     "lark" => {
                         let (start, end) = self.words.nested()?;
                         let Parsed { mut unit, later } = parse(self.text, start, end, self.depth + 1)?;
@@ -235,9 +235,13 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn json(&mut self, after: &str) -> Result<Box<str>, SyntaxError> {
+    pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {
         let (start, end) = self.words.json(after)?;
-        Ok(self.text[start..end].into())
+        let text = &self.text[start..end];
+        match crate::json_schema::parse(text, &[], usize::MAX) {
+            Err(error) => Err(SyntaxError::within(error, text, start)),
+            Ok(_) => Ok((start, text.into())),
+        }
     }
 
     /// A name, with the arguments of a template or the parameter of a rule; none where arguments begin.

@@ -69,9 +69,9 @@ impl Parser<'_> {
     }
 
     fn options(&mut self, name: &str) -> Result<(), SyntaxError> {
-        let (start, end) = self.words.json(&format!("`%{name}`"))?;
+        let (start, text) = self.json(&format!("`%{name}`"))?;
         let wrong = |message: String| Err(SyntaxError::at(start, message));
-        let read: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&self.text[start..end]);
+        let read: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
         let options = match read {
             Ok(options) => options,
             Err(error) => return wrong(format!("the options are no JSON object: {error}")),

@@ -1,10 +1,14 @@
 //! Texts, patterns, ranges and `%regex` as expressions.
 
 use serde_json::Value as Json;
-use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::syntax::{
+    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
+};
 use stencilm_regex::{ExprId, ExprSet};
 
 use super::attributes::{Ends, shown};
+use super::context::is_context;
+use super::foreign::described;
 use super::tree::{self, Part, Unit};
 use crate::builder::GrammarBuilder;
 use crate::error::ErrorKind;
@@ -63,7 +67,7 @@ pub(super) fn expr(builder: &mut GrammarBuilder, place: usize, part: &Part) -> R
 }
 
 /// A pattern with its flags in front, and how many characters those take.
-fn with_flags(place: usize, pattern: &str, flags: &str) -> Result<(String, usize), SyntaxError> {
+pub(super) fn with_flags(place: usize, pattern: &str, flags: &str) -> Result<(String, usize), SyntaxError> {
     let mut known = String::new();
     for flag in flags.chars() {
         match flag {
@@ -88,14 +92,30 @@ fn with_flags(place: usize, pattern: &str, flags: &str) -> Result<(String, usize
 /// `before` characters of the pattern are not in the text; the slash before it is.
 fn pattern(exprs: &mut ExprSet, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
     let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
-    parse_pattern(exprs, pattern, &options, &mut Utf8).map_err(|error| {
-        let kind = match error.kind {
-            PatternErrorKind::Syntax => ErrorKind::Syntax,
-            PatternErrorKind::Unsupported => ErrorKind::Unsupported,
-            PatternErrorKind::Limit => ErrorKind::Limit,
-        };
-        SyntaxError { kind, offset: place + 1 + error.offset.saturating_sub(before), message: error.message }
-    })
+    parse_pattern(exprs, pattern, &options, &mut Utf8)
+        .map_err(|error| of_pattern(error, |offset| place + 1 + offset.saturating_sub(before)))
+}
+
+/// An error of a pattern at its place in the text.
+pub(super) fn of_pattern(error: PatternError, place: impl Fn(usize) -> usize) -> SyntaxError {
+    let kind = match error.kind {
+        PatternErrorKind::Syntax => ErrorKind::Syntax,
+        PatternErrorKind::Unsupported => ErrorKind::Unsupported,
+        PatternErrorKind::Limit => ErrorKind::Limit,
+    };
+    SyntaxError { kind, offset: place(error.offset), message: error.message }
+}
+
+/// Refuses a pattern that is wrong on its own, whatever stands beside it.
+pub(super) fn check_pattern(place: usize, text: &str, flags: &str) -> Result<(), SyntaxError> {
+    let exprs = &mut ExprSet::new();
+    if !is_context(text) {
+        let (flagged, before) = with_flags(place, text, flags)?;
+        return pattern(exprs, place, &flagged, before).map(|_| ());
+    }
+    parse_part(exprs, text, Dialect::Standard, &mut Utf8)
+        .map(|_| ())
+        .map_err(|error| of_pattern(error, |offset| place + 1 + offset))
 }
 
 /// A text as a pattern that matches just it.
@@ -159,10 +179,10 @@ fn number(builder: &mut GrammarBuilder, place: usize, schema: &str) -> Result<Ex
     let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
         kind: error.kind,
         offset: place,
-        message: error.message,
+        message: described(&error),
     })?;
-    match *grammar.node(grammar.root()) {
-        Node::Lexeme(expr) => Ok(exprs::copy(grammar.exprs(), [expr], &mut builder.exprs).of(expr)),
-        _ => Err(SyntaxError::unsupported(place, "these numbers are no single terminal; use %json in a rule")),
-    }
+    let Node::Lexeme(expr) = *grammar.node(grammar.root()) else {
+        unreachable!("a number has no parts, so that all alternatives of a schema of numbers are one lexeme")
+    };
+    Ok(exprs::copy(grammar.exprs(), [expr], &mut builder.exprs).of(expr))
 }

@@ -74,7 +74,9 @@ impl<'a> Lowering<'a> {
             self.nodes[index] = Some(node);
         }
         let root = self.whole(tree, FormatId(0));
-        self.builder.finish(root, self.report)
+        let grammar = self.builder.finish(root, self.report);
+        grammar
+            .map_err(|error| if error.place.is_empty() { GrammarError { place: "#".into(), ..error } } else { error })
     }
 
     /// What a format was lowered to; of a tag, what follows its beginning.

@@ -193,7 +193,8 @@ impl<'d, 't> Reader<'d, 't> {
                 return Err(error(self.document, at, format!("a format needs a type: one of {}", TYPES.join(", "))));
             }
         };
-        let fields = fields.named(&format!("a {kind}"));
+        let article = if kind.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+        let fields = fields.named(&format!("{article} {kind}"));
         Ok(match kind {
             "const_string" => {
                 fields.only(&["value"])?;

@@ -61,10 +61,10 @@ fn malformed_texts() {
 
 #[test]
 fn what_matches_nothing() {
-    refused("root ::= root", ErrorKind::Unsatisfiable, "", "nothing can match");
-    refused("root ::= \"a\" root", ErrorKind::Unsatisfiable, "", "nothing can match");
-    refused("root ::= %bytes[]", ErrorKind::Unsatisfiable, "", "nothing can match");
-    refused("root ::= \"a\" & \"b\"", ErrorKind::Unsatisfiable, "", "nothing can match");
+    refused("root ::= root", ErrorKind::Unsatisfiable, "line 1, column 1", "nothing can match");
+    refused("root ::= \"a\" root", ErrorKind::Unsatisfiable, "line 1, column 1", "nothing can match");
+    refused("root ::= %bytes[]", ErrorKind::Unsatisfiable, "line 1, column 1", "nothing can match");
+    refused("root ::= \"a\" & \"b\"", ErrorKind::Unsatisfiable, "line 1, column 1", "nothing can match");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn keys_that_run_out() {
     refused(all_taken, ErrorKind::Unsatisfiable, "line 1, column 10", "are taken");
     // Three keys are too few for four members.
     let too_many = r#"root ::= %object { count {4,}; others = "\"" [a-c] "\"": "1"; }"#;
-    refused(too_many, ErrorKind::Unsatisfiable, "", "nothing can match");
+    refused(too_many, ErrorKind::Unsatisfiable, "line 1, column 1", "nothing can match");
 }
 
 #[test]

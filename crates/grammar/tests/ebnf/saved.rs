@@ -54,6 +54,24 @@ fn damaged_texts_are_refused() {
     }
 }
 
+/// What no notation writes, so that only a text that was changed has it.
+#[test]
+fn objects_and_arrays_that_no_notation_writes() {
+    let object = grammar("root ::= %object { member \"a\": \"1\"; member \"b\": \"2\"; }").serialize_json();
+    let array = grammar("root ::= %array { contains c {1,}; rest c: \"1\"; }").serialize_json();
+    let counters = format!(r#""contains":[{}]"#, vec!["[1,null]"; 33].join(","));
+    for (text, from, to, kind, place, words) in [
+        (&object, r#""ordered":2"#, r#""ordered":3"#, ErrorKind::Syntax, "#/members/0", "more members are in order"),
+        (&array, r#""rest":[[0,1]]"#, r#""rest":[[0,2]]"#, ErrorKind::Syntax, "#/items/0", "counts for a counter"),
+        (&array, r#""contains":[[1,null]]"#, &counters, ErrorKind::Limit, "#/items/0", "more than 32 counters"),
+    ] {
+        assert!(text.contains(from), "{from} in {text}");
+        let error = Grammar::deserialize_json(&text.replacen(from, to, 1)).expect_err(to);
+        assert_eq!((error.kind, error.place.as_str()), (kind, place), "{error}");
+        assert!(error.message.contains(words), "{error}");
+    }
+}
+
 /// Every text with a part cut out or a number changed is refused or read, without a panic.
 #[test]
 fn no_damage_panics() {

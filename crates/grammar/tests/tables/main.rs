@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use stencilm_grammar::{ErrorKind, Grammar, GrammarError, LarkOptions, NamedGrammar, RegexError, from_regex};
+use stencilm_grammar::{
+    ErrorKind, Grammar, GrammarError, JsonSchemaOptions, LarkOptions, NamedGrammar, RegexError, from_json_schema,
+    from_regex,
+};
 use stencilm_regex::PatternErrorKind;
 
 #[derive(Deserialize)]
@@ -18,9 +21,9 @@ struct Table {
 #[derive(Deserialize)]
 struct Case {
     name: String,
-    grammar: String,
+    grammar: Spelled,
     #[serde(default)]
-    grammars: BTreeMap<String, String>,
+    grammars: BTreeMap<String, Named>,
     #[serde(default)]
     accept: Vec<String>,
     #[serde(default)]
@@ -31,10 +34,35 @@ struct Case {
     error: Option<Refusal>,
 }
 
+/// A grammar by name: a Lark text, or another grammar as EBNF.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Named {
+    Lark(String),
+    Other { ebnf: String },
+}
+
+/// A text; a long one as parts, each with how often it comes.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Spelled {
+    Text(String),
+    Parts(Vec<(String, usize)>),
+}
+
+impl Spelled {
+    fn text(&self) -> String {
+        match self {
+            Spelled::Text(text) => text.clone(),
+            Spelled::Parts(parts) => parts.iter().map(|(part, times)| part.repeat(*times)).collect(),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Refusal {
     kind: String,
-    /// Line and column; empty where they do not matter.
+    /// Line and column, an offset or a JSON pointer; empty where the text is too long to be read.
     place: String,
     words: String,
 }
@@ -71,8 +99,10 @@ fn check(case: &Case, read: Result<Grammar, GrammarError>) {
     if let Some(refusal) = &case.error {
         let error = read.expect_err(name);
         assert_eq!(error.kind, kind(&refusal.kind), "{name}: {error}");
-        assert!(refusal.place.is_empty() || error.place == refusal.place, "{name}: {error}");
-        assert!(error.message.contains(&refusal.words), "{name}: {error}");
+        // A text that is too long is not read, so it has no places.
+        let is_too_long = refusal.words.contains("bytes and at most");
+        assert!(is_too_long || error.place == refusal.place, "{name}: {error}");
+        assert!(!refusal.words.is_empty() && error.message.contains(&refusal.words), "{name}: {error}");
         return;
     }
     let grammar = read.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -95,22 +125,33 @@ fn check(case: &Case, read: Result<Grammar, GrammarError>) {
 #[test]
 fn lark() {
     check_all(&table("lark.json"), |case| {
-        let named: Vec<(&str, NamedGrammar<'_>)> =
-            case.grammars.iter().map(|(name, text)| (name.as_str(), NamedGrammar::Lark(text))).collect();
+        let others: Vec<Option<Grammar>> = case
+            .grammars
+            .values()
+            .map(|named| match named {
+                Named::Lark(_) => None,
+                Named::Other { ebnf } => Some(Grammar::from_ebnf(ebnf, "root").expect("a grammar beside the case")),
+            })
+            .collect();
+        let named = case.grammars.iter().zip(&others).map(|((name, named), other)| match (named, other) {
+            (Named::Lark(text), _) => (name.as_str(), NamedGrammar::Lark(text)),
+            (_, other) => (name.as_str(), NamedGrammar::Grammar(other.as_ref().expect("it was read"))),
+        });
+        let named: Vec<(&str, NamedGrammar<'_>)> = named.collect();
         let options = LarkOptions { grammars: &named, ..LarkOptions::default() };
-        Grammar::from_lark(&case.grammar, &options)
+        Grammar::from_lark(&case.grammar.text(), &options)
     });
 }
 
 #[test]
 fn ebnf() {
-    check_all(&table("ebnf.json"), |case| Grammar::from_ebnf(&case.grammar, "root"));
+    check_all(&table("ebnf.json"), |case| Grammar::from_ebnf(&case.grammar.text(), "root"));
 }
 
 #[test]
 fn regex() {
     check_all(&table("regex.json"), |case| {
-        from_regex(&case.grammar).map_err(|error| match error {
+        from_regex(&case.grammar.text()).map_err(|error| match error {
             RegexError::Grammar(error) => error,
             RegexError::Pattern(error) => {
                 let kind = match error.kind {
@@ -121,5 +162,19 @@ fn regex() {
                 GrammarError::new(kind, format!("offset {}", error.offset), error.message)
             }
         })
+    });
+}
+
+#[test]
+fn patterns_of_json_schema() {
+    let mut table = table("pattern.json");
+    for case in &mut table.cases {
+        for texts in [&mut case.accept, &mut case.reject] {
+            texts.iter_mut().for_each(|text| *text = serde_json::to_string(text).expect("a string is JSON"));
+        }
+    }
+    check_all(&table, |case| {
+        let schema = serde_json::json!({"type": "string", "pattern": case.grammar.text()});
+        from_json_schema(&schema.to_string(), &JsonSchemaOptions::default())
     });
 }

@@ -63,7 +63,11 @@ impl PatternError {
         use PatternErrorKind::{Limit, Syntax, Unsupported};
         use ast::ErrorKind::*;
         let mut offset = rewritten.original(error.span().start.offset);
-        let end = rewritten.original(error.span().end.offset);
+        let mut end = rewritten.original(error.span().end.offset);
+        if end == offset {
+            // The parser points before what it stumbles over.
+            end += pattern[offset..].chars().next().map_or(0, char::len_utf8);
+        }
         if matches!(error.kind(), EscapeHexEmpty | EscapeHexInvalid | EscapeHexInvalidDigit) {
             offset = pattern[..offset].rfind('\\').unwrap_or(offset);
         }
@@ -89,7 +93,6 @@ impl PatternError {
                 "look-around is not supported; say the same with alternatives, a character class or a second pattern",
             ),
             NestLimitExceeded(_) => (Limit, "nested too deeply; flatten the groups"),
-            CaptureLimitExceeded => (Limit, "too many groups; use (?:...)"),
             DecimalInvalid => (Syntax, "not a number of at most 4294967295"),
             RepetitionMissing => (Syntax, "nothing to repeat; put what is repeated before it or escape it with \\"),
             RepetitionCountInvalid => (Syntax, "the least count is above the greatest; swap them"),
