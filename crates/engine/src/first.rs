@@ -323,6 +323,9 @@ impl Machine {
 
     /// Follows every way to a first lexeme that reads at least one byte.
     fn search(&mut self, search: &mut Search) -> Result<(), EngineError> {
+        if search.work.is_empty() {
+            return Ok(());
+        }
         let begin = search.clone();
         while let Some((place, continuation)) = search.work.pop() {
             if !search.whole && search.is_lost(continuation) {

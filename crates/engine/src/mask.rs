@@ -217,23 +217,28 @@ impl Run<'_> {
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         let taken = self.tokens_of_taken_names(draft.vocabulary, thread, fork)?;
-        let elsewhere: Vec<bool> = taken
-            .iter()
-            .map(|&token| (draft.row.is_some() || !draft.flipped.is_empty()) && tokenset::get(draft.mask, token))
-            .collect();
+        // What other threads allow stays.
+        let has_others = draft.row.is_some() || !draft.flipped.is_empty();
+        let stays: Vec<u32> = match has_others {
+            true => taken.iter().copied().filter(|&token| tokenset::get(draft.mask, token)).collect(),
+            false => Vec::new(),
+        };
         draft.add_row(&here.row);
         if fork.free && (thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
-            let seen = self.stacks.members(thread.register).seen != NIL;
+            let doubt = |seen| Doubt { seen, taken: fork.has_taken, ..Doubt::default() };
             let trie = draft.vocabulary.trie();
-            for &node in &here.row.ends {
-                for token in trie.entries_below(node as usize) {
-                    draft.note(token, Doubt { seen, taken: fork.has_taken, ..Doubt::default() }, false);
-                }
+            if self.stacks.members(thread.register).seen != NIL {
+                let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
+                tokens.for_each(|token| draft.note(token, doubt(true), false));
+            } else if fork.has_taken {
+                let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
+                tokens.for_each(|&token| draft.note(token, doubt(false), false));
             }
         }
-        for (&token, elsewhere) in taken.iter().zip(elsewhere) {
-            if !elsewhere && tokenset::get(draft.mask, token) {
+        let mut stays = stays.into_iter().peekable();
+        for &token in taken.iter() {
+            if stays.next_if_eq(&token).is_none() && tokenset::get(draft.mask, token) {
                 tokenset::clear(draft.mask, token);
                 draft.flipped.push(token);
                 draft.cleared = true;
@@ -315,7 +320,7 @@ impl Run<'_> {
     }
 
     /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not
-    /// have, ascending. Where the key is free text, all of them are wrong.
+    /// have. Where the key is free text, all of them are wrong.
     fn tokens_of_taken_names(
         &mut self,
         vocabulary: &Tokens,
@@ -357,6 +362,8 @@ impl Run<'_> {
                 |state, byte, node, _| {
                     let next = names.next(StateId(state), byte);
                     if names.is_taken(next, fork.class) {
+                        // About half of the nodes end a token.
+                        tokens.reserve(trie.size(node) / 2);
                         tokens.extend(trie.entries_below(node));
                         return Ok::<_, EngineError>(None);
                     }
@@ -365,8 +372,7 @@ impl Run<'_> {
                 |_| {},
             )?;
         }
-        tokens.sort_unstable();
-        Ok(TakenTokens(tokens))
+        Ok(TakenTokens::new(tokens, vocabulary.vocab_size()))
     }
 
     /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
@@ -453,16 +459,27 @@ impl Draft<'_> {
     }
 }
 
-/// Tokens, ascending.
+/// Tokens that complete a name which a free key must not have. Behind all of a name they are the hundreds that begin with
+/// a quote, and most that leave the key are asked for.
 #[derive(Default)]
-struct TakenTokens(Vec<u32>);
+struct TakenTokens {
+    tokens: Vec<u32>,
+    /// The same as a set; empty where there are none.
+    set: Vec<u32>,
+}
 
 impl TakenTokens {
+    fn new(tokens: Vec<u32>, vocab_size: usize) -> TakenTokens {
+        let mut set = if tokens.is_empty() { Vec::new() } else { vec![0; vocab_size.div_ceil(32)] };
+        tokens.iter().for_each(|&token| tokenset::set(&mut set, token));
+        TakenTokens { tokens, set }
+    }
+
     fn contains(&self, token: &u32) -> bool {
-        !self.0.is_empty() && self.0.binary_search(token).is_ok()
+        !self.set.is_empty() && tokenset::get(&self.set, *token)
     }
 
     fn iter(&self) -> std::slice::Iter<'_, u32> {
-        self.0.iter()
+        self.tokens.iter()
     }
 }

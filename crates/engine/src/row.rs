@@ -49,6 +49,8 @@ pub struct Row {
     pub ends: Vec<u32>,
     /// See [`Row::escaped_ends`].
     escaped: OnceLock<Box<[EscapedEnd]>>,
+    /// See [`Row::escaped_tokens`].
+    escaped_tokens: OnceLock<Box<[u32]>>,
     /// Where the row was found by its runs of characters.
     pub runs: Option<RunsInside>,
     /// See [`crate::patch::NamedRows`].
@@ -84,6 +86,7 @@ impl Row {
             unkept,
             ends: Vec::new(),
             escaped: OnceLock::new(),
+            escaped_tokens: OnceLock::new(),
             runs: None,
             number: OnceLock::new(),
         }
@@ -111,6 +114,7 @@ impl Row {
             unkept,
             ends: Vec::new(),
             escaped: OnceLock::new(),
+            escaped_tokens: OnceLock::new(),
             runs: None,
             number: OnceLock::new(),
         }
@@ -134,6 +138,15 @@ impl Row {
             escaped.sort_unstable_by_key(|&(node, _)| node);
             escaped.dedup_by_key(|&mut (node, _)| node);
             escaped.into()
+        })
+    }
+
+    /// The tokens at and below the ends in which a backslash is.
+    pub fn escaped_tokens(&self, vocabulary: &Tokens) -> &[u32] {
+        self.escaped_tokens.get_or_init(|| {
+            let below = self.ends.iter().flat_map(|&node| vocabulary.trie().entries_below(node as usize));
+            let escapes = |token: &u32| vocabulary.token_bytes(*token).is_some_and(|bytes| bytes.contains(&b'\\'));
+            below.filter(escapes).collect()
         })
     }
 
