@@ -186,7 +186,7 @@ SCHEMA_REFUSALS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         {"const": "\ud800"},
         {},
         stencilm.GrammarSyntaxError,
-        r"offset 11: .*lone surrogate '\\ud800'",
+        r"line 1, column 12: .*lone surrogate '\\ud800'",
     ),
     (nested(100_000), {}, stencilm.LimitExceeded, "nested too deeply"),
     (True, {"any_whitespace": 1}, TypeError, "any_whitespace is 1, but must be True or False"),
@@ -220,8 +220,16 @@ def test_arguments_of_the_wrong_kind_are_refused_with_their_value(
 def test_patterns_of_the_wrong_kind_are_refused() -> None:
     with pytest.raises(TypeError, match="pattern is a bytes"):
         Grammar.from_regex(b"a")  # type: ignore[arg-type]
-    with pytest.raises(stencilm.GrammarSyntaxError, match="lone surrogate"):
+    with pytest.raises(stencilm.GrammarSyntaxError, match="lone surrogate") as caught:
         Grammar.from_regex("a\udc00")
+    assert caught.value.place == "offset 1"
+    for notation, text in (
+        (Grammar.from_ebnf, 'root ::=\n  "\udc00"'),
+        (Grammar.from_lark, 'start:\n  "\udc00"'),
+    ):
+        with pytest.raises(stencilm.GrammarSyntaxError, match="lone surrogate") as caught:
+            notation(text)
+        assert caught.value.place == "line 2, column 4"
 
 
 # The compiler

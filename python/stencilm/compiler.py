@@ -37,7 +37,7 @@ from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.tokenizers import TokenizerInfo
 
 if TYPE_CHECKING:
-    from stencilm.structural_tag import StructuralTag, StructuralTagItem
+    from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
 
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
 
@@ -206,7 +206,7 @@ class GrammarCompiler:
 
     def compile_structural_tag(
         self,
-        tag: StructuralTag | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        tag: StructuralTag | Format | Mapping[str, Any] | str | Sequence[StructuralTagItem],
         triggers: Sequence[str] | None = None,
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_structural_tag`."""

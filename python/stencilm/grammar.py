@@ -34,7 +34,7 @@ from stencilm.grammar_sources import (
 from stencilm.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from stencilm.structural_tag import StructuralTag, StructuralTagItem
+    from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +213,14 @@ class Grammar:
 
     @staticmethod
     def from_structural_tag(
-        tag: StructuralTag | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        tag: StructuralTag | Format | Mapping[str, Any] | str | Sequence[StructuralTagItem],
         triggers: Sequence[str] | None = None,
     ) -> Grammar:
         """The texts of a structural tag, as `docs/structural-tags.md` describes it.
 
         Args:
-            tag: A `StructuralTag`, or its JSON as text or a dict. With triggers the older form:
-                a list of `StructuralTagItem`.
+            tag: A `StructuralTag` or a format alone, or its JSON as text or a dict. With triggers
+                the older form: a list of `StructuralTagItem`.
             triggers: What leads to the items; only with the older form.
 
         Raises:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from stencilm import _core
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
@@ -18,7 +18,7 @@ from stencilm.limits import Limits
 
 if TYPE_CHECKING:
     from stencilm.grammar import Grammar
-    from stencilm.structural_tag import StructuralTag, StructuralTagItem
+    from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
 
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
@@ -267,7 +267,7 @@ class StructuralTagSource:
 
     @staticmethod
     def of(
-        tag: StructuralTag | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        tag: StructuralTag | Format | Mapping[str, Any] | str | Sequence[StructuralTagItem],
         triggers: Sequence[str] | None = None,
     ) -> StructuralTagSource:
         """The source of `Grammar.from_structural_tag`; raises TypeError and GrammarSyntaxError."""
@@ -279,18 +279,24 @@ class StructuralTagSource:
             ):
                 raise TypeError("with triggers, tag must be a list of StructuralTagItem")
             return StructuralTagSource(
-                StructuralTag.from_legacy_structural_tag(tag, triggers).to_json()
+                StructuralTag.from_legacy_structural_tag(
+                    cast("Sequence[StructuralTagItem]", tag), triggers
+                ).to_json()
             )
         if isinstance(tag, str):
             return StructuralTagSource(checked_text("tag", tag))
         if isinstance(tag, Mapping):
             return StructuralTagSource(_json_text(dict(tag), "tag"))
-        text = getattr(tag, "to_json", None)
-        if text is None:
+        from stencilm.structural_tag import StructuralTag, is_format
+
+        if is_format(tag):
+            tag = StructuralTag(format=cast("Format", tag))
+        if not isinstance(tag, StructuralTag):
             raise TypeError(
-                f"tag is a {type(tag).__name__}, but must be a StructuralTag, a dict or JSON text"
+                f"tag is a {type(tag).__name__}, but must be a StructuralTag, a format, a dict or "
+                "JSON text"
             )
-        return StructuralTagSource(checked_text("tag", text()))
+        return StructuralTagSource(checked_text("tag", tag.to_json()))
 
     @property
     def size_bytes(self) -> int:
@@ -405,10 +411,13 @@ def checked_text(name: str, value: Any) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
+        before = value[: error.start]
+        line, column = before.count("\n") + 1, error.start - before.rfind("\n")
+        place = f"offset {error.start}" if name == "pattern" else f"line {line}, column {column}"
         raise GrammarSyntaxError(
             f"{name} holds the lone surrogate {value[error.start]!r}, which no text can spell: "
             "remove it, or write both halves of the pair",
-            place=f"offset {error.start}",
+            place=place,
         ) from None
     return value
 

@@ -28,6 +28,7 @@ from stencilm.structural_tag import (
     TagFormat,
     TagsWithSeparatorFormat,
     TriggeredTagsFormat,
+    is_format,
 )
 
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
@@ -147,8 +148,10 @@ def get_model_structural_tag(
 
     known = [_tool(index, tool, arguments) for index, tool in enumerate(tools or ())]
     choice, chosen = _chosen(tool_choice, known)
-    if answer is not None and isinstance(answer, Mapping):
+    if isinstance(answer, Mapping):
         answer = StructuralTag.from_json(answer).format
+    if answer is not None and not is_format(answer):
+        raise TypeError(f"answer is {answer!r}, but must be a format, or a dict of one")
     request = ToolRequest(
         tools=tuple(chosen),
         choice=choice,

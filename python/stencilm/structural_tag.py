@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -256,6 +256,13 @@ Format: TypeAlias = Annotated[
     | TokenDispatchFormat,
     Field(discriminator="type"),
 ]
+
+
+def is_format(value: object) -> bool:
+    """Whether a value is one of the formats."""
+    return type(value) in get_args(get_args(Format)[0])
+
+
 for _format in (
     SequenceFormat,
     OrFormat,

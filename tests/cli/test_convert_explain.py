@@ -45,6 +45,8 @@ def run(tmp_path: Path, monkeypatch: Any, capsys: Any) -> Run:
     (tmp_path / "n.json").write_text(json.dumps(NUMBER))
     (tmp_path / "tag.json").write_text(json.dumps(TAG))
     (tmp_path / "old.json").write_text(json.dumps(LEGACY))
+    untyped = {key: value for key, value in LEGACY.items() if key != "type"}
+    (tmp_path / "older.json").write_text(json.dumps(untyped))
     (tmp_path / "n.ebnf").write_text('root ::= "a" root | "b"')
     (tmp_path / "n.lark").write_text('start: "yes" | "no"')
     (tmp_path / "n.regex").write_text("[0-9]{2}\n")
@@ -66,6 +68,7 @@ class TestConvert:
         [
             (["n.json"], Grammar.from_json_schema(NUMBER)),
             (["tag.json"], Grammar.from_structural_tag(TAG)),
+            (["older.json"], Grammar.from_structural_tag(LEGACY)),
             (["n.ebnf"], Grammar.from_ebnf('root ::= "a" root | "b"')),
             (["n.lark"], Grammar.from_lark('start: "yes" | "no"')),
             (["n.regex"], Grammar.from_regex("[0-9]{2}")),

@@ -124,5 +124,13 @@ def test_a_typed_tag_is_refused_at_its_place(value: str, place: str) -> None:
     assert caught.value.place == place
 
 
+def test_a_format_alone_is_a_tag(compiler: GrammarCompiler) -> None:
+    tag = StructuralTag.from_json({"type": "regex", "pattern": "[0-9]"})
+    assert Grammar.from_structural_tag(tag.format) == Grammar.from_structural_tag(tag)
+    assert compiler.compile_structural_tag(tag.format) is compiler.compile_structural_tag(tag)
+    with pytest.raises(TypeError, match="tag is a int, but must be a StructuralTag, a format"):
+        Grammar.from_structural_tag(3)  # type: ignore[arg-type]
+
+
 def test_importing_the_package_imports_no_tags() -> None:
     assert "StructuralTag" in dir(stencilm)

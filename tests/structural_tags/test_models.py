@@ -420,6 +420,8 @@ def test_refusals(arguments: tuple[Any, ...], says: str) -> None:
     with pytest.raises(GrammarSyntaxError, match=says) as caught:
         get_model_structural_tag(*arguments)
     assert isinstance(caught.value, ValueError)
+    with pytest.raises(TypeError, match="answer is 3, but must be a format"):
+        get_model_structural_tag("hermes", TOOLS, answer=3)  # type: ignore[arg-type]
 
 
 def test_a_family_of_ones_own(compiler: GrammarCompiler) -> None:

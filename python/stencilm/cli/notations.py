@@ -63,7 +63,11 @@ def _is_tag(text: str, notation: str) -> bool:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and value.get("type") == "structural_tag"
+    if not isinstance(value, dict):
+        return False
+    # The older form may leave out its type; no schema has such lists.
+    is_older = isinstance(value.get("structures"), list) and isinstance(value.get("triggers"), list)
+    return is_older or value.get("type") == "structural_tag"
 
 
 def grammar_of(notation: str, source: Any) -> Grammar:

@@ -172,7 +172,7 @@ impl Terminals<'_> {
         let name = name.unwrap_or_else(|| "a rule".into());
         let message = format!(
             "{name} refers to itself within a terminal, which must be regular; use repetition there, or move the \
-             recursion out of %lexeme, %lazy, %not, `&` and `~`"
+             recursion out of what makes it a terminal"
         );
         SyntaxError::at(self.text.places[user.index()], message)
     }

@@ -103,6 +103,14 @@ impl Parser<'_> {
                         if name == "max_tokens" { &mut attributes.max_tokens } else { &mut attributes.temperature };
                     *slot = Some(mark);
                 }
+                ("lazy" | "capture" | "max_chars", _) => {
+                    let message = format!(
+                        "`{name}` of `{rule}` is written lazy, capture, capture=\"name\" or max_chars=100, a whole \
+                         number up to {}",
+                        u32::MAX
+                    );
+                    return Err(SyntaxError::at(place, message));
+                }
                 _ => {
                     let message = format!(
                         "`{}` is no attribute of `{rule}`; there are lazy, capture, capture=\"name\", max_chars=100, \

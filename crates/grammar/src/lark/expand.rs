@@ -136,7 +136,7 @@ impl Expansion<'_, '_> {
         Ok(whole)
     }
 
-    /// Refuses names that mean nothing, used or not.
+    /// Refuses names and attributes that mean nothing, used or not.
     fn check_names(&self, unit: &Unit) -> Result<(), SyntaxError> {
         for (name, &place) in &unit.declared {
             if !unit.definitions.contains_key(name) && self.names.get(name).is_none() {
@@ -146,6 +146,9 @@ impl Expansion<'_, '_> {
                 );
                 return Err(SyntaxError::unsupported(place, message));
             }
+        }
+        for (name, definition) in &unit.definitions {
+            attributes::read(unit, name, definition)?;
         }
         for definition in unit.definitions.values().chain(&unit.ignored) {
             for id in unit.parts_of(definition) {
@@ -517,7 +520,12 @@ fn check_use(
         ));
     }
     if used.parameters.len() != arguments {
-        return wrong(format!("`{name}` takes {} arguments, and {arguments} are given", used.parameters.len()));
+        let takes = match used.parameters.len() {
+            0 => "no arguments".to_string(),
+            1 => "one argument".to_string(),
+            count => format!("{count} arguments"),
+        };
+        return wrong(format!("`{name}` takes {takes}; the number given is {arguments}"));
     }
     match (used.is_parametric, has_parameter) {
         (true, false) => wrong(format!("`{name}` has a parameter; write `{name}::_`, or with a number")),

@@ -2,10 +2,11 @@
 
 use indexmap::IndexMap;
 
+use super::attributes;
 use super::common::COMMON;
 use super::parse::{Later, Parsed, parse};
 use super::terminals::check_pattern;
-use super::tree::{Definition, Import, Part, PartId, Unit};
+use super::tree::{Attribute, Definition, Import, Part, PartId, Unit};
 use super::{NamedGrammar, Names};
 use crate::error::GrammarError;
 use crate::syntax_error::SyntaxError;
@@ -115,6 +116,13 @@ fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &
         let alias = alias.clone();
         at += 1;
         let definition = &from.definitions[name];
+        // The copies forget where they stood, so what is wrong in them is told now.
+        let within = |error: SyntaxError| {
+            let GrammarError { kind, place: at, message } = error.placed(source);
+            let message = format!("in the imported grammar `{module}`, {at}: {message}");
+            SyntaxError { kind, offset: place, message }
+        };
+        attributes::read(from, name, definition).map_err(within)?;
         for part in from.parts_of(definition) {
             if let Part::Name { name, .. } = from.part(part)
                 && !definition.parameters.contains(name)
@@ -122,15 +130,10 @@ fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &
             {
                 renamed.entry(used).or_insert_with(|| (format!("{module}__{used}"), place));
             }
-            // The copies forget where they stood, so a pattern that is wrong is told now.
             if let Part::Pattern(text, flags) = from.part(part)
                 && module != "common"
             {
-                check_pattern(from.place(part), text, flags).map_err(|error| {
-                    let GrammarError { kind, place: at, message } = error.placed(source);
-                    let message = format!("in the imported grammar `{module}`, {at}: {message}");
-                    SyntaxError { kind, offset: place, message }
-                })?;
+                check_pattern(from.place(part), text, flags).map_err(within)?;
             }
         }
         let copy = copied(unit, from, definition, place, &|name| {
@@ -180,7 +183,8 @@ fn copied(
         }
         unit.add(place, part);
     }
-    Definition { first, body: moved(definition.body), place, ..definition.clone() }
+    let attributes = definition.attributes.iter().map(|attribute| Attribute { place, ..attribute.clone() }).collect();
+    Definition { first, body: moved(definition.body), place, attributes, ..definition.clone() }
 }
 
 /// A definition with the alternatives of another.

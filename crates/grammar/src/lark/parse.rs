@@ -40,6 +40,11 @@ impl Level {
         let (choices, conjuncts, items, complements, condition) = Default::default();
         Level { opener, place, choices, conjuncts, items, complements, condition }
     }
+
+    fn is_empty(&self) -> bool {
+        let no_parts = self.choices.is_empty() && self.conjuncts.is_empty() && self.items.is_empty();
+        no_parts && self.complements.is_empty()
+    }
 }
 
 /// A definition that was overridden or extended, which imports have to bring in first.
@@ -399,6 +404,10 @@ impl Parser<'_> {
         if !fits {
             let message = format!("{} closes nothing here; remove it, or open it before", word.shown());
             return Err(SyntaxError::at(place, message));
+        }
+        let level = self.level();
+        if matches!(level.opener, Opener::Arguments(..)) && level.is_empty() {
+            return Err(SyntaxError::at(place, "an argument is missing here; write \"\" for no text"));
         }
         self.end_alternative(place)?;
         let start = self.level().place;

@@ -29,6 +29,14 @@ impl Parser<'_> {
     pub(super) fn directive(&mut self, place: usize, name: &str) -> Result<(), SyntaxError> {
         match name {
             "ignore" => {
+                let (at, word) = self.next()?;
+                if matches!(word, Word::Line | Word::End) {
+                    return Err(SyntaxError::at(
+                        at,
+                        "nothing stands behind %ignore; name what may stand between terminals",
+                    ));
+                }
+                self.ahead = Some((at, word));
                 let first = PartId(self.unit.parts.len() as u32);
                 let body = self.alternatives(place)?;
                 let (parameters, attributes) = Default::default();
@@ -147,7 +155,12 @@ impl Parser<'_> {
             let (at, word) = self.next()?;
             match word {
                 Word::Sign('{') => loop {
-                    parameters.push(self.name("a parameter of the template")?.1);
+                    let (at, parameter) = self.name("a parameter of the template")?;
+                    if parameters.contains(&parameter) {
+                        let message = format!("the parameter `{parameter}` comes twice; rename one");
+                        return Err(SyntaxError::at(at, message));
+                    }
+                    parameters.push(parameter);
                     if self.takes(&Word::Sign('}'))? {
                         break;
                     }

@@ -301,18 +301,23 @@ impl<'d, 't> Reader<'d, 't> {
             }
             "token_triggered_tags" => {
                 fields.only(&["trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"])?;
-                fields.items("trigger_tokens")?;
-                let (triggers, excludes) = (fields.tokens("trigger_tokens")?, fields.tokens("exclude_tokens")?);
+                let excludes = fields.tokens("exclude_tokens")?;
+                let mut triggers = Vec::new();
+                for &item in fields.items("trigger_tokens")? {
+                    self.add_trigger(&mut triggers, fields.token_at(item, "trigger_tokens")?, &excludes, item)?;
+                }
                 Format::TokenTriggered { triggers, tags: self.tags(&fields)?, excludes, rounds: Self::rounds(&fields)? }
             }
             "token_dispatch" => {
                 fields.only(&["rules", "loop", "exclude_tokens"])?;
                 let mut rules: Vec<(TokenRef<'d>, FormatId)> = Vec::new();
+                let (mut triggers, excludes) = (Vec::new(), fields.tokens("exclude_tokens")?);
                 for &rule in fields.items("rules")? {
-                    let (token, content) = self.pair(&fields, rule)?;
-                    rules.push((fields.token_at(token, "rules")?, self.add(content, ends, false)?));
+                    let (at, content) = self.pair(&fields, rule)?;
+                    let token = fields.token_at(at, "rules")?;
+                    self.add_trigger(&mut triggers, token.clone(), &excludes, at)?;
+                    rules.push((token, self.add(content, ends, false)?));
                 }
-                let excludes = fields.tokens("exclude_tokens")?;
                 Format::TokenDispatch { rules, excludes, rounds: Self::dispatch_rounds(&fields)? }
             }
             other => {
@@ -321,6 +326,24 @@ impl<'d, 't> Reader<'d, 't> {
                 return Err(error(self.document, at, message));
             }
         })
+    }
+
+    /// A token that leads somewhere, which must be neither excluded nor come twice.
+    fn add_trigger(
+        &self,
+        triggers: &mut Vec<TokenRef<'d>>,
+        token: TokenRef<'d>,
+        excludes: &[TokenRef<'d>],
+        at: JsonId,
+    ) -> Result<(), GrammarError> {
+        if triggers.contains(&token) || excludes.contains(&token) {
+            let shown = self.document.show(at);
+            let message =
+                format!("the token {shown} is excluded, or leads somewhere already; leave it out of one place");
+            return Err(error(self.document, at, message));
+        }
+        triggers.push(token);
+        Ok(())
     }
 
     fn dispatch_rounds(fields: &Fields<'d, 't>) -> Result<Rounds, GrammarError> {
