@@ -231,6 +231,35 @@ def test_budgets_are_named() -> None:
         TokenIndex.from_grammar(nested, info, max_states=500)
 
 
+def test_what_cannot_be_is_told_by_name() -> None:
+    info = tokenizer_info("tiny")
+    for name in ("max_states", "max_bytes"):
+        wrong: dict[str, Any] = {name: -1}
+        with pytest.raises(ValueError, match=f"{name} is -1, but must be at least 1"):
+            TokenIndex.from_regex("a", info, **wrong)
+        wrong = {name: "x"}
+        with pytest.raises(TypeError, match=f"{name} is 'x', but must be an int"):
+            TokenIndex.from_regex("a", info, **wrong)
+    with pytest.raises(TypeError, match="progress is 3, but must be a function"):
+        TokenIndex.from_regex("a", info, progress=3)  # type: ignore[arg-type]
+    index = TokenIndex.from_regex("a", info, max_states=9, max_bytes=1 << 20)
+    with pytest.raises(ValueError, match="max_states is 0, but must be at least 1"):
+        index.to_dot(max_states=0)
+    with pytest.raises(TypeError, match=r"text is a bytes, but must be the str of serialize_json"):
+        TokenIndex.deserialize_json(b"12", info)  # type: ignore[arg-type]
+
+
+def test_long_runs_are_kept_in_pieces() -> None:
+    # Far more than 256 tokens in a row lead to one state.
+    info = tokenizer_info("tiny")
+    index = TokenIndex.from_regex(r"[\x00-\x7f]*", info)
+    allowed = set(index.allowed_tokens(0)) - set(info.stop_token_ids)
+    assert len(allowed) > 1000
+    assert all(index.next_state(0, token_id) == 0 for token_id in allowed)
+    assert TokenIndex.deserialize_json(index.serialize_json(), info) == index
+    check_against_matcher(index, Grammar.from_regex(r"[\x00-\x7f]*"), seed=2)
+
+
 def test_single_tokens_are_refused() -> None:
     info = TokenizerInfo(["a", "<t>", "</s>"], stop_token_ids=[2], special_token_ids=[1])
     with pytest.raises(stencilm.UnsupportedFeature, match="single tokens"):

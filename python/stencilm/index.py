@@ -7,6 +7,7 @@ that lead on and where to; what a matcher finds out step by step can be looked a
 from __future__ import annotations
 
 import json
+import operator
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,7 @@ DEFAULT_MAX_STATES = 100_000
 DEFAULT_MAX_BYTES = 256 << 20
 
 _FORMAT = "stencilm.TokenIndex"
-_VERSION = 1
+_VERSION = 2
 _CHECKSUM = ',"checksum":"'
 # Between two reports of progress, in seconds; interrupts are seen as often.
 _SLICE = 0.05
@@ -102,7 +103,16 @@ class TokenIndex:
         Raises:
             LimitExceeded: The index is larger than that; of a grammar that nests it has no end.
             UnsupportedFeature: The grammar asks for single tokens.
+            TypeError: `max_states` or `max_bytes` is no int, or `progress` cannot be called.
+            ValueError: One of them is less than 1.
         """
+        _at_least_one("max_states", max_states)
+        _at_least_one("max_bytes", max_bytes)
+        if progress is not None and not callable(progress):
+            raise TypeError(
+                f"progress is {progress!r}, but must be a function of two numbers: the states that "
+                "are done, and those that are known"
+            )
         compiled = GrammarCompiler(tokenizer_info, cache_enabled=False).compile_grammar(grammar)
         builder = _core.IndexBuilder(compiled.core, max_states=max_states, max_bytes=max_bytes)
         while not builder.advance(_SLICE):
@@ -213,6 +223,7 @@ class TokenIndex:
 
     def to_dot(self, *, max_states: int = 60) -> str:
         """A drawing in the language of graphviz; of more states than that, a summary."""
+        _at_least_one("max_states", max_states)
         from stencilm.index_drawing import dot
 
         return dot(self, max_states)
@@ -251,7 +262,12 @@ class TokenIndex:
         Raises:
             MatcherError: The text was cut short, changed, or is something else.
             TokenizerError: It was built for another tokenizer.
+            TypeError: `text` is no str.
         """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"text is a {type(text).__name__}, but must be the str of serialize_json()"
+            )
         body, found, rest = text.rpartition(_CHECKSUM)
         digest = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
         if not found or rest != f'{digest}"}}':
@@ -303,6 +319,15 @@ class TokenIndex:
 
 
 _MAX_DATA = 1 << 31
+
+
+def _at_least_one(name: str, value: Any) -> None:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, but must be an int") from None
+    if number < 1:
+        raise ValueError(f"{name} is {value}, but must be at least 1")
 
 
 class _Transitions(Mapping[int, Mapping[int, int]]):

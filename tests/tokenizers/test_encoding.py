@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -114,6 +115,17 @@ def test_ids_out_of_range_are_refused(token_id: int) -> None:
     for call in (info.decode_bytes, info.decode_str, info.dbg_tokens):
         with pytest.raises(TokenizerError, match="outside of this vocabulary"):
             call([0, token_id])
+
+
+@pytest.mark.parametrize("ids", [None, 3, "ab", [1.5], [None]])
+def test_what_is_no_list_of_ids_is_told_by_name(ids: Any) -> None:
+    info = TokenizerInfo([*BYTES])
+    for call in (info.decode_bytes, info.decode_str, info.dbg_tokens):
+        with pytest.raises(TypeError, match=r"ids is .*, but must be token ids"):
+            call(ids)
+    if ids is not None:
+        with pytest.raises(TypeError, match=r"recent_tokens is .*, but must be token ids"):
+            info.tokenize_partial(b"a", ids)
 
 
 def test_half_a_character_is_not_encoded() -> None:

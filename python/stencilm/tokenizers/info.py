@@ -285,9 +285,9 @@ class TokenizerInfo:
 
         Raises:
             TokenizerError: A recent token is out of range.
-            TypeError: `data` is a str.
+            TypeError: `data` is a str, or `recent_tokens` holds something else than ints.
         """
-        recent = [self._checked(token_id) for token_id in recent_tokens or ()]
+        recent = self._checked(recent_tokens or (), "recent_tokens")
         return self._state.joint.split(_checked_bytes(data), recent)
 
     def learn_encoding(self) -> None:
@@ -313,15 +313,17 @@ class TokenizerInfo:
 
         Raises:
             TokenizerError: An id is out of range.
+            TypeError: `ids` holds something else than ints.
         """
         held = self._state.tokens
-        return b"".join([held[i] or b"" if i < len(held) else b"" for i in map(self._checked, ids)])
+        return b"".join([held[i] or b"" if i < len(held) else b"" for i in self._checked(ids)])
 
     def decode_str(self, ids: Iterable[int]) -> str:
         """The text that tokens spell; a broken or unfinished character shows as one U+FFFD.
 
         Raises:
             TokenizerError: An id is out of range.
+            TypeError: `ids` holds something else than ints.
         """
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
@@ -330,21 +332,30 @@ class TokenizerInfo:
 
         Raises:
             TokenizerError: An id is out of range.
+            TypeError: `ids` holds something else than ints.
         """
-        return show_tokens(map(self._checked, ids), self._state.tokens, self._state.names)
+        return show_tokens(self._checked(ids), self._state.tokens, self._state.names)
 
     def serialize_json(self) -> str:
         """One line of JSON that `deserialize_json` reads, closed by a checksum."""
         return dump(self._state)
 
-    def _checked(self, token_id: int) -> int:
-        number = index(token_id)
-        if not 0 <= number < self.vocab_size:
-            raise TokenizerError(
-                f"token id {number} is outside of this vocabulary; ids lie between 0 and "
-                f"{self.vocab_size - 1}"
+    def _checked(self, ids: Iterable[int], name: str = "ids") -> list[int]:
+        try:
+            numbers = list(map(index, ids))
+        except TypeError:
+            given = (
+                type(ids).__name__ if isinstance(ids, str) or not hasattr(ids, "__iter__") else ""
             )
-        return number
+            what = f"a {given}" if given else repr(ids)[:60]
+            raise TypeError(f"{name} is {what}, but must be token ids, as in [1, 2]") from None
+        for number in numbers:
+            if not 0 <= number < self.vocab_size:
+                raise TokenizerError(
+                    f"token id {number} is outside of this vocabulary; ids lie between 0 and "
+                    f"{self.vocab_size - 1}"
+                )
+        return numbers
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(

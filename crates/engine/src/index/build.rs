@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::compiled::CompiledGrammar;
 use crate::index::bytes::{ByteAutomaton, Exploration, NOWHERE};
 use crate::index::minimize::{Arrow, classes};
-use crate::index::{IndexError, IndexLimits, Ranks, Stretch, TokenIndex};
+use crate::index::{IndexError, IndexLimits, MAX_TARGETS, Ranks, Stretch, TokenIndex};
 use crate::vocabulary::Vocabulary;
 
 /// An index is refused beforehand where so many of its states show that it would take so many times what it may take.
@@ -59,6 +59,7 @@ impl IndexBuilder {
         if compiled.has_budgets() {
             return Err(IndexError::TokenBudgets);
         }
+        let limits = IndexLimits { max_states: limits.max_states.min(MAX_TARGETS), ..limits };
         let stage = Stage::Exploring(Box::new(Exploration::new(compiled)?));
         Ok(IndexBuilder { vocabulary: compiled.vocabulary().clone(), limits, stage })
     }
@@ -156,14 +157,16 @@ impl Walking {
 
     /// How many stretches a state of the automaton over bytes has.
     fn count_stretches(&self, vocabulary: &Vocabulary, state: usize) -> usize {
-        let (mut count, mut last) = (0, None);
+        let (mut count, mut last): (usize, Option<Stretch>) = (0, None);
         let Ok(()) = vocabulary.trie().walk::<u32, std::convert::Infallible>(
             state as u32,
             |state, byte, _| Ok(Some(self.automaton.next(state, byte)).filter(|&next| next != NOWHERE)),
             |token, target| {
                 let rank = self.ranks.rank_of[token as usize];
-                count += usize::from(last != Some((rank, target)));
-                last = Some((rank + 1, target));
+                if !last.as_mut().is_some_and(|last| last.takes(rank, target)) {
+                    count += 1;
+                    last = Some(Stretch::new(rank, rank + 1, target));
+                }
             },
         );
         count
@@ -185,9 +188,8 @@ impl Walking {
                         at.push(state);
                     }
                     let (rank, target) = (rank_of[token as usize], *target);
-                    match stretches[first..].last_mut() {
-                        Some(last) if (last.end, last.target) == (rank, target) => last.end += 1,
-                        _ => stretches.push(Stretch { start: rank, end: rank + 1, target }),
+                    if !stretches[first..].last_mut().is_some_and(|last| last.takes(rank, target)) {
+                        stretches.push(Stretch::new(rank, rank + 1, target));
                     }
                 },
             );
@@ -236,8 +238,8 @@ impl Walking {
         let mut arrows = Vec::new();
         for (state, bounds) in self.starts.windows(2).enumerate() {
             for stretch in &self.stretches[bounds[0] as usize..bounds[1] as usize] {
-                let labels = stretch.start..stretch.end;
-                arrows.extend(labels.map(|label| Arrow { tail: state as u32, label, head: stretch.target }));
+                let labels = stretch.start..stretch.end();
+                arrows.extend(labels.map(|label| Arrow { tail: state as u32, label, head: stretch.target() }));
             }
         }
         let class_of = classes(&kinds, &arrows);
@@ -254,15 +256,16 @@ impl Walking {
             at.push(self.at[state]);
             let first = stretches.len();
             for stretch in &self.stretches[self.starts[state] as usize..self.starts[state + 1] as usize] {
-                let class = class_of[stretch.target as usize];
+                let class = class_of[stretch.target() as usize];
                 let fresh = number.len() as u32;
                 let target = *number.entry(class).or_insert(fresh);
                 if target == fresh {
                     order.push(class);
                 }
-                match stretches[first..].last_mut() {
-                    Some(last) if (last.end, last.target) == (stretch.start, target) => last.end = stretch.end,
-                    _ => stretches.push(Stretch { target, ..*stretch }),
+                for rank in stretch.start..stretch.end() {
+                    if !stretches[first..].last_mut().is_some_and(|last| last.takes(rank, target)) {
+                        stretches.push(Stretch::new(rank, rank + 1, target));
+                    }
                 }
             }
             starts.push(stretches.len() as u32);

@@ -69,14 +69,42 @@ pub enum IndexError {
     Engine(#[from] EngineError),
 }
 
-/// Tokens that follow one another in the trie and lead to the same state.
+/// Tokens that follow one another in the trie and lead to the same state: in eight bytes, because large indexes are hardly
+/// anything else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stretch {
     /// The first, by its rank in the trie.
     start: u32,
+    /// How many follow it, and the state.
+    more_and_target: u32,
+}
+
+/// So many tokens are one stretch at most, and so many states are numbered.
+const MAX_RUN: u32 = 1 << 8;
+const MAX_TARGETS: usize = 1 << 24;
+
+impl Stretch {
+    /// From one rank to before another, at most [`MAX_RUN`] of them.
+    fn new(start: u32, end: u32, target: u32) -> Stretch {
+        Stretch { start, more_and_target: (end - start - 1) << 24 | target }
+    }
+
     /// The rank behind the last.
-    end: u32,
-    target: u32,
+    fn end(&self) -> u32 {
+        self.start + (self.more_and_target >> 24) + 1
+    }
+
+    fn target(&self) -> u32 {
+        self.more_and_target & (MAX_TARGETS as u32 - 1)
+    }
+
+    /// Takes the next token, too, if it leads to the same state and there is room for it.
+    #[inline]
+    fn takes(&mut self, rank: u32, target: u32) -> bool {
+        let fits = self.end() == rank && self.target() == target && rank - self.start < MAX_RUN;
+        self.more_and_target += u32::from(fits) << 24;
+        fits
+    }
 }
 
 /// The tokens of a trie in its own order.
@@ -147,18 +175,18 @@ impl TokenIndex {
             rank = self.ranks.rank_of[same?.0 as usize];
         }
         let stretches = self.stretches_of(state);
-        let stretch = stretches.partition_point(|stretch| stretch.end <= rank);
-        stretches.get(stretch).filter(|stretch| stretch.start <= rank).map(|stretch| stretch.target)
+        let stretch = stretches.partition_point(|stretch| stretch.end() <= rank);
+        stretches.get(stretch).filter(|stretch| stretch.start <= rank).map(Stretch::target)
     }
 
     /// The tokens that lead on from a state, in the order of their bytes, each with the state behind it.
     pub fn transitions(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let has_duplicates = !self.vocabulary.duplicates().is_empty();
         self.stretches_of(state).iter().flat_map(move |stretch| {
-            let tokens = &self.ranks.tokens[stretch.start as usize..stretch.end as usize];
+            let tokens = &self.ranks.tokens[stretch.start as usize..stretch.end() as usize];
             tokens.iter().flat_map(move |&token| {
                 let others = if has_duplicates { self.vocabulary.same_bytes(token) } else { &[] };
-                std::iter::once(token).chain(others.iter().copied()).map(move |token| (token, stretch.target))
+                std::iter::once(token).chain(others.iter().copied()).map(move |token| (token, stretch.target()))
             })
         })
     }
@@ -177,7 +205,7 @@ impl TokenIndex {
         }
         mask.fill(0);
         for stretch in self.stretches_of(state) {
-            for &token in &self.ranks.tokens[stretch.start as usize..stretch.end as usize] {
+            for &token in &self.ranks.tokens[stretch.start as usize..stretch.end() as usize] {
                 tokenset::set(mask, token);
             }
         }

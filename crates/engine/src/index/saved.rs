@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::index::bytes::{ByteAutomaton, NOWHERE};
-use crate::index::{Stretch, TokenIndex};
+use crate::index::{MAX_RUN, MAX_TARGETS, Stretch, TokenIndex};
 use crate::vocabulary::Vocabulary;
 
 /// Why bytes are no index.
@@ -28,7 +28,7 @@ impl TokenIndex {
         numbers(&mut automaton.finals.iter().map(|&is_final| u32::from(is_final)));
         numbers(&mut self.at.iter().copied());
         numbers(&mut self.starts.iter().copied());
-        numbers(&mut self.stretches.iter().flat_map(|stretch| [stretch.start, stretch.end, stretch.target]));
+        numbers(&mut self.stretches.iter().flat_map(|stretch| [stretch.start, stretch.end(), stretch.target()]));
         out
     }
 
@@ -63,16 +63,19 @@ impl TokenIndex {
         let flat = take(num_stretches.checked_mul(3).ok_or(SavedIndexError("a size is out of range"))?)?;
         check(rest.is_empty() && words.next().is_none(), "something follows them")?;
         let (triples, _) = flat.as_chunks::<3>();
-        let stretches: Vec<Stretch> =
-            triples.iter().map(|&[start, end, target]| Stretch { start, end, target }).collect();
         let ranks = vocabulary.ranks();
+        let mut stretches = Vec::with_capacity(triples.len());
+        for &[start, end, target] in triples {
+            let is_run = start < end && end - start <= MAX_RUN && end as usize <= ranks.tokens.len();
+            check(is_run, "a token is out of range")?;
+            check((target as usize) < num_states.min(MAX_TARGETS), "a state is out of range")?;
+            stretches.push(Stretch::new(start, end, target));
+        }
         for bounds in starts.windows(2) {
             let mut behind = 0;
             for stretch in &stretches[bounds[0] as usize..bounds[1] as usize] {
-                let is_run = behind <= stretch.start && stretch.start < stretch.end;
-                check(is_run && stretch.end as usize <= ranks.tokens.len(), "a token is out of range")?;
-                check((stretch.target as usize) < num_states, "a state is out of range")?;
-                behind = stretch.end;
+                check(behind <= stretch.start, "a token is out of range")?;
+                behind = stretch.end();
             }
         }
         let finals: Vec<bool> = finals.iter().map(|&number| number != 0).collect();
