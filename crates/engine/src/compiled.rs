@@ -196,6 +196,7 @@ impl Layout {
             tokens: 0,
             spent_at: None,
             known: None,
+            room: Vec::new(),
         };
         Watch::new(self.milliseconds, None).over(|| operation(&mut run))
     }

@@ -80,6 +80,8 @@ pub(crate) struct Run<'a> {
     pub spent_at: Option<u32>,
     /// What a mask has found out, once it follows all threads of a very ambiguous grammar together.
     pub known: Option<Box<Known>>,
+    /// Room for the threads behind a byte.
+    pub room: Vec<Entry>,
 }
 
 /// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
@@ -290,7 +292,20 @@ impl Run<'_> {
 
     /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
     pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
-        self.run(configuration, &[byte])
+        if self.machine.keeps_text() || self.spent_at.is_some() {
+            return self.run(configuration, &[byte]);
+        }
+        // One byte is asked for very often, so it makes no room for threads.
+        self.stacks.allow(1);
+        let mut next = std::mem::take(&mut self.room);
+        next.clear();
+        for index in 0..self.stacks.entries(configuration).len() {
+            let thread = self.stacks.entries(configuration)[index];
+            self.step_thread(thread, byte, &mut next)?;
+        }
+        let found = self.stacks.configuration(&mut next);
+        self.room = next;
+        found
     }
 
     /// As [`Run::step`] within a mask, with what is doubtful of it. What was found is remembered to the end of the mask.

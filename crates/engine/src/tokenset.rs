@@ -61,14 +61,49 @@ impl TokenSet {
 
 /// The tokens whose bits are set, ascending.
 pub(crate) fn iter(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
-    // Most masks are empty nearly everywhere.
-    let some = words.chunks(CHUNK).enumerate().filter(|(_, chunk)| chunk.iter().fold(0, |all, word| all | word) != 0);
-    let words =
-        some.flat_map(|(at, chunk)| chunk.iter().enumerate().map(move |(index, &word)| (at * CHUNK + index, word)));
-    words.filter(|&(_, word)| word != 0).flat_map(|(index, word)| {
-        let bits = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
-        bits.take_while(|&word| word != 0).map(move |word| index as u32 * 32 + word.trailing_zeros())
-    })
+    let (chunks, rest) = words.as_chunks::<CHUNK>();
+    Tokens { chunks, rest, here: &[], word: 0, next: 0 }
+}
+
+/// What is left of a set to go through.
+struct Tokens<'w> {
+    chunks: &'w [[u32; CHUNK]],
+    rest: &'w [u32],
+    /// The words of a chunk that are left, and the bits of the one before them that are.
+    here: &'w [u32],
+    word: u32,
+    /// The number of the next word.
+    next: u32,
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        while self.word == 0 {
+            if let Some((&word, behind)) = self.here.split_first() {
+                (self.word, self.here) = (word, behind);
+                self.next += 1;
+                continue;
+            }
+            // Most masks are empty nearly everywhere.
+            let empty =
+                self.chunks.iter().take_while(|chunk| chunk.iter().fold(0, |all, word| all | word) == 0).count();
+            self.next += (empty * CHUNK) as u32;
+            match self.chunks[empty..].split_first() {
+                Some((chunk, behind)) => (self.here, self.chunks) = (chunk, behind),
+                None if self.rest.is_empty() => {
+                    self.chunks = &[];
+                    return None;
+                }
+                None => (self.here, self.chunks, self.rest) = (self.rest, &[], &[]),
+            }
+        }
+        let token = (self.next - 1) * BITS + self.word.trailing_zeros();
+        self.word &= self.word - 1;
+        Some(token)
+    }
 }
 
 /// Takes out of a set what is not in another one.
@@ -105,4 +140,21 @@ pub(crate) fn flip(words: &mut [u32], id: u32) {
 #[inline]
 pub(crate) fn clear(words: &mut [u32], id: u32) {
     words[id as usize / 32] &= !(1 << (id % 32));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn tokens_are_the_bits_that_are_set(picks in prop::collection::vec(0u32..3000, 0..40), len in 0usize..100) {
+            let mut words = vec![0; len];
+            picks.iter().filter(|&&id| (id as usize) < len * 32).for_each(|&id| set(&mut words, id));
+            let expected: Vec<u32> = (0..len as u32 * 32).filter(|&id| get(&words, id)).collect();
+            prop_assert_eq!(iter(&words).collect::<Vec<u32>>(), expected);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::canonical::{Encoding, EncodingSource};
+use crate::canonical::{self, Encoding, EncodingSource};
 use crate::index::Ranks;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
@@ -50,10 +50,12 @@ impl Vocabulary {
     ///
     /// # Errors
     /// A sentence that says what is not known how to do.
-    pub fn learn_encoding(&self, source: &EncodingSource) -> Result<(), String> {
+    pub fn learn_encoding(self: &Arc<Vocabulary>, source: &EncodingSource) -> Result<(), String> {
         if self.encoding.get().is_none() {
             let encoding = Arc::new(Encoding::new(source, self.tokens.clone())?);
             self.encoding.get_or_init(|| encoding);
+            // What a watch of this thread keeps it from finding is found when a mask asks for it.
+            let _ = canonical::lay_out_common(self);
         }
         Ok(())
     }

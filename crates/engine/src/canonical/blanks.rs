@@ -32,12 +32,17 @@ pub(super) struct BeforeBlanks {
     same: SetId,
     /// The bytes that may come, blanks among them.
     pub next: ByteSet,
-    pub left: usize,
+    left: usize,
     /// Whether so many may come in all ways.
     is_exact: bool,
 }
 
 impl BeforeBlanks {
+    /// What [`KnownBlank::leads_on`] asks of it, where no token has more bytes than `longest`.
+    pub fn bounds(self, longest: usize) -> (usize, bool) {
+        (self.left.min(longest + FAR_BLANKS), self.is_exact)
+    }
+
     /// Whether so many blanks lead to the same configuration, but for how many may still come.
     pub fn are_far(self, blanks: usize) -> bool {
         blanks + FAR_BLANKS <= self.left
@@ -47,16 +52,93 @@ impl BeforeBlanks {
 /// By place behind a token of blanks, and by what merges with the token: those of which no search tells.
 pub(super) type Blanks = FxHashSet<(Place, u32)>;
 
+/// By the bytes that may follow, the place behind a token of blanks, and what merges with the token.
+pub(super) type KnownWays = FxHashMap<(ByteSet, Place, u32), KnownWay>;
+
+/// Where the tokens of blanks lead from a place. Those behind which the tokenizer stands at the same place, and which merge
+/// with the same, are one kind.
+pub(super) struct BlanksAt {
+    /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
+    kinds: Vec<[Option<usize>; 2]>,
+    /// Of each kind a token, and the place behind it.
+    examples: Vec<(u32, Place)>,
+}
+
+impl BlanksAt {
+    pub fn new(encoding: &Encoding, places: &mut Places, place: Place) -> BlanksAt {
+        let mut numbers: FxHashMap<(Place, u32), usize> = FxHashMap::default();
+        let mut examples = Vec::new();
+        let mut kinds = |&token: &u32| {
+            [true, false].map(|apart| {
+                let behind = places.advance(encoding, place, token, apart)?;
+                Some(*numbers.entry((behind, encoding.merging_number(token))).or_insert_with(|| {
+                    examples.push((token, behind));
+                    examples.len() - 1
+                }))
+            })
+        };
+        let kinds = encoding.blank_tokens.iter().map(&mut kinds).collect();
+        BlanksAt { kinds, examples }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.kinds.len() * size_of::<[Option<usize>; 2]>() + self.examples.len() * 8
+    }
+}
+
+/// By fork and state: how many blanks a lexeme may go on with, see [`Run::blanks_in_lexeme`].
+pub(crate) type BlanksInLexemes = FxHashMap<(u32, u32), Option<usize>>;
+
+/// So many of both are kept.
+const MAX_KNOWN: usize = 20_000;
+
+/// Tokens of blanks that fit somewhere, by whether they lead on.
+pub(super) struct ToldBlanks {
+    /// Those that do, ascending.
+    pub leading: Vec<u32>,
+    /// Those of which it is not known.
+    pub open: Vec<FittingBlank>,
+}
+
 /// A token of blanks that fits somewhere.
 #[derive(Clone, Copy)]
 pub(super) struct FittingBlank {
     /// Its number among the tokens of blanks.
-    pub number: usize,
+    number: usize,
     pub token: u32,
     pub len: usize,
     /// Whether no merge joins it with the token before, and the place behind it.
-    pub apart: bool,
+    apart: bool,
     pub behind: Place,
+}
+
+impl FittingBlank {
+    /// All of them at a place behind a token.
+    pub fn all(encoding: &Encoding, at: &BlanksAt, before: Option<u32>) -> Arc<[FittingBlank]> {
+        let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<usize>; 2]))| {
+            let len = encoding.tokens().token_bytes(token)?.len();
+            let apart = encoding.stay_apart(before, token);
+            let (_, behind) = at.examples[kinds[usize::from(!apart)]?];
+            Some(FittingBlank { number, token, len, apart, behind })
+        };
+        encoding.blank_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
+    }
+}
+
+impl ToldBlanks {
+    /// What is known of fitting tokens.
+    pub fn of(fitting: &[FittingBlank], known: &[KnownBlank], before: &BeforeBlanks) -> ToldBlanks {
+        let mut told = ToldBlanks { leading: Vec::new(), open: Vec::new() };
+        for &blank in fitting {
+            match known[blank.number].leads_on(before, blank.apart) {
+                Some(true) => told.leading.push(blank.token),
+                Some(false) => {}
+                None => told.open.push(blank),
+            }
+        }
+        told
+    }
 }
 
 /// What is known of a token of blanks at a place, by what may follow blanks.
@@ -70,7 +152,7 @@ pub(super) struct KnownBlank {
 
 /// What is known of tokens of blanks that are alike.
 #[derive(Clone, Copy)]
-struct KnownWay {
+pub(super) struct KnownWay {
     /// How many blanks must still be allowed behind it so that it surely leads on.
     needs: Option<usize>,
     /// Whether nothing leads on where no more may come.
@@ -79,18 +161,27 @@ struct KnownWay {
 
 impl KnownBlank {
     /// All of them at a place where these bytes, blanks among them, may follow.
-    pub fn all(encoding: &Encoding, places: &mut Places, next: &ByteSet, place: Place) -> Arc<[KnownBlank]> {
-        // Tokens behind which the tokenizer stands at the same place, and which merge with the same, are one question.
-        let mut alike: FxHashMap<(Place, u32), KnownWay> = FxHashMap::default();
-        let mut known = |&token: &u32| {
-            let ways = [true, false].map(|apart| {
-                let behind = places.advance(encoding, place, token, apart)?;
-                let key = (behind, encoding.merging_number(token));
-                Some(*alike.entry(key).or_insert_with(|| KnownWay::new(encoding, places, next, token, behind)))
-            });
-            KnownBlank { token, len: encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len), ways }
+    pub fn all(
+        encoding: &Encoding,
+        places: &mut Places,
+        known_ways: &mut KnownWays,
+        next: &ByteSet,
+        at: &BlanksAt,
+    ) -> Arc<[KnownBlank]> {
+        if known_ways.len() >= MAX_KNOWN {
+            known_ways.clear();
+        }
+        let mut way_of = |&(token, behind): &(u32, Place)| {
+            let key = (*next, behind, encoding.merging_number(token));
+            *known_ways.entry(key).or_insert_with(|| KnownWay::new(encoding, places, next, token, behind))
         };
-        encoding.blank_tokens.iter().map(&mut known).collect()
+        let ways: Vec<KnownWay> = at.examples.iter().map(&mut way_of).collect();
+        let known = |(&token, kinds): (&u32, &[Option<usize>; 2])| KnownBlank {
+            token,
+            len: encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len),
+            ways: kinds.map(|kind| kind.map(|kind| ways[kind])),
+        };
+        encoding.blank_tokens.iter().zip(&at.kinds).map(known).collect()
     }
 
     /// Whether something leads on behind it, joined with the token before or not; `None` where that is not known.
@@ -185,34 +276,50 @@ impl Run<'_> {
     pub(super) fn thread_before_blanks(
         &mut self,
         search: &mut Search<'_>,
+        in_lexemes: &mut BlanksInLexemes,
         thread: Entry,
     ) -> Result<Option<BeforeBlanks>, EngineError> {
-        self.before_these_blanks(search, &[thread])
+        self.before_these_blanks(search, in_lexemes, &[thread])
     }
 
     /// Where all threads that blanks do not end are before blanks.
     pub(super) fn before_blanks(
         &mut self,
         search: &mut Search<'_>,
+        in_lexemes: &mut BlanksInLexemes,
         configuration: SetId,
     ) -> Result<Option<BeforeBlanks>, EngineError> {
         let threads = self.stacks.entries(configuration).to_vec();
-        self.before_these_blanks(search, &threads)
+        self.before_these_blanks(search, in_lexemes, &threads)
     }
 
     fn before_these_blanks(
         &mut self,
         search: &mut Search<'_>,
+        in_lexemes: &mut BlanksInLexemes,
         threads: &[Entry],
     ) -> Result<Option<BeforeBlanks>, EngineError> {
         let (mut starts, mut least, mut most) = (Vec::new(), usize::MAX, 0);
         for &thread in threads.iter().filter(|&&thread| thread != Entry::BOTTOM && !offers_tokens(thread)) {
             let fork = self.machine.fork(ForkId(thread.head)).clone();
             let (state, left) = match thread.state & IN_BLANKS {
-                0 => match self.blanks_in_lexeme(&fork, thread.state)? {
-                    Some(left) => (thread.state, left),
-                    None => return Ok(None),
-                },
+                0 => {
+                    if in_lexemes.len() >= MAX_KNOWN {
+                        in_lexemes.clear();
+                    }
+                    let left = match in_lexemes.get(&(thread.head, thread.state)) {
+                        Some(&known) => known,
+                        None => {
+                            let found = self.blanks_in_lexeme(&fork, thread.state)?;
+                            in_lexemes.insert((thread.head, thread.state), found);
+                            found
+                        }
+                    };
+                    match left {
+                        Some(left) => (thread.state, left),
+                        None => return Ok(None),
+                    }
+                }
                 _ => {
                     let is_json = fork.blanks.is_some_and(|blanks| blanks.set == json_blanks());
                     if !is_json {

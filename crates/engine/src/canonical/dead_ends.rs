@@ -1,7 +1,7 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
 use super::alike::Alike;
-use super::blanks::{BeforeBlanks, BlankAnswers};
+use super::blanks::{BeforeBlanks, BlankAnswers, BlanksInLexemes};
 use super::places::Place;
 use super::probes::last_character;
 use super::search::{MAX_STEPS_OF_MASK, Search};
@@ -68,8 +68,8 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&Cursor, Option<u32>),
-        fitting: &[u32],
-        mask: &[u32],
+        in_lexemes: &mut BlanksInLexemes,
+        (fitting, mask): (&[u32], &[u32]),
     ) -> Result<DeadEnds, EngineError> {
         let vocabulary = encoding.tokens();
         let mut known = encoding.known();
@@ -79,14 +79,14 @@ impl Run<'_> {
         let threads = self.stacks.entries(configuration).to_vec();
         for &thread in &threads {
             if let Some(sure) = self.sure_tokens(encoding, &mut known, thread, place)? {
-                doubtful.iter_mut().zip(sure.known.sure.words()).for_each(|(word, sure)| *word &= !sure);
+                sure.known.clear_sure(&mut doubtful);
                 rows.push((thread, sure));
             }
         }
         let mut found = DeadEnds::default();
-        let Known { places, rows: row_cache, sure, .. } = &mut *known;
-        let mut search = Search::new(encoding, places, row_cache);
-        let blanks = self.before_blanks(&mut search, configuration)?;
+        let Known { places, rows: row_cache, sure, search, .. } = &mut *known;
+        let mut search = Search::new(encoding, places, row_cache, search);
+        let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         if let Some(blanks) = &blanks {
             for blank in sure.known_blanks(encoding, search.places, blanks.next, place).iter() {
                 if tokenset::get(&doubtful, blank.token)
@@ -99,7 +99,7 @@ impl Run<'_> {
             }
         } else {
             for &thread in &threads {
-                let Some(blanks) = self.thread_before_blanks(&mut search, thread)? else { continue };
+                let Some(blanks) = self.thread_before_blanks(&mut search, in_lexemes, thread)? else { continue };
                 for blank in sure.known_blanks(encoding, search.places, blanks.next, place).iter() {
                     let answers = blank.leads_on_anyway(&blanks);
                     if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
@@ -124,24 +124,33 @@ impl Run<'_> {
         if let Some(blanks) = blanks {
             questions.blanks = Some((blanks, BlankAnswers::new(&blanks)));
         }
-        // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
-        let spelled = |token: u32| {
-            let is_within = last_character(vocabulary.token_bytes(token)?).is_none();
-            Some((token, u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within)))
-        };
-        let mut asked: Vec<(u32, u8)> = tokenset::iter(&doubtful).filter_map(spelled).collect();
-        // Those that begin alike come together, so that the grammar reads what they have in common once.
-        asked.sort_by_key(|&(token, how_long)| (how_long, vocabulary.token_bytes(token)));
-        for (token, _) in asked {
+        let mut asked: Vec<(u32, bool, Place, u8)> = Vec::new();
+        for token in tokenset::iter(&doubtful) {
+            let Some(bytes) = vocabulary.token_bytes(token) else { continue };
+            if !tokenset::get(fitting, token) {
+                found.open.extend([(token, true), (token, false)]);
+                continue;
+            }
             let apart = encoding.stay_apart(before, token);
-            let ways = [true, false].map(|apart| questions.search.places.advance(encoding, place, token, apart));
-            for (behind, way) in ways.into_iter().zip([true, false]) {
-                let Some(behind) = behind else { continue };
-                if !tokenset::get(fitting, token) || way != apart {
-                    found.open.push((token, way));
-                } else if !questions.ask(token, way, behind, &rows, sure)? {
-                    found.add(token, way);
+            if questions.search.places.advance(encoding, place, token, !apart).is_some() {
+                found.open.push((token, !apart));
+            }
+            let Some(behind) = questions.search.places.advance(encoding, place, token, apart) else { continue };
+            match questions.known(token, apart, &rows, sure) {
+                Some(true) => {}
+                Some(false) => found.add(token, apart),
+                // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
+                None => {
+                    let is_within = last_character(bytes).is_none();
+                    asked.push((token, apart, behind, u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within)));
                 }
+            }
+        }
+        // Those that begin alike come together, so that the grammar reads what they have in common once.
+        asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
+        for (token, apart, behind, _) in asked {
+            if !questions.ask(token, apart, behind, &rows, sure)? {
+                found.add(token, apart);
             }
         }
         found.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
@@ -315,7 +324,16 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Whether something leads on behind a token, at the place behind it; perhaps it is known of the rows.
+    /// Whether something leads on behind a token, where that is known of the rows.
+    fn known(&self, token: u32, apart: bool, rows: &[(Entry, SureTokens)], sure: &SureRows) -> Option<bool> {
+        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, self.place, token, apart));
+        match self.threads.len() {
+            1 => known.next()?,
+            _ => known.any(|known| known == Some(true)).then_some(true),
+        }
+    }
+
+    /// Whether something leads on behind a token, at the place behind it, of which not all rows tell.
     fn ask(
         &mut self,
         token: u32,

@@ -1,6 +1,6 @@
 //! Masks of few tokens: each is held against the tokenizer and against what may follow it.
 
-use super::blanks::BlankAnswers;
+use super::blanks::{BlankAnswers, BlanksInLexemes};
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use super::{Cursor, Encoding, Known};
 use crate::error::EngineError;
@@ -15,29 +15,26 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&Cursor, Option<u32>),
+        in_lexemes: &mut BlanksInLexemes,
         mask: &[u32],
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
-        let Known { places, rows, sure, .. } = &mut *known;
+        let Known { places, rows, sure, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(encoding, places, rows);
+        let mut search = Search::new(encoding, places, rows, search);
         let mut kept = Vec::new();
-        let blanks = self.before_blanks(&mut search, configuration)?;
+        let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         if let Some(blanks) = &blanks {
-            let fitting = sure.fitting_blanks(encoding, search.places, place, before);
-            let known = sure.known_blanks(encoding, search.places, blanks.next, place);
+            let told = sure.told_blanks(encoding, search.places, blanks, (place, before));
+            kept.extend(told.leading.iter().copied().filter(|&token| tokenset::get(mask, token)));
             let answers = BlankAnswers::new(blanks);
-            for blank in fitting.iter().filter(|blank| tokenset::get(mask, blank.token)) {
-                let leads_on = match known[blank.number].leads_on(blanks, blank.apart) {
-                    Some(known) => known,
-                    None if blanks.are_far(blank.len) => {
-                        answers.leads_on(self, encoding, &mut search, sure, blank.token, blank.behind)?
-                    }
-                    None => {
-                        let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
-                        let reached = search.run(self, configuration, bytes)?;
-                        search.leads_on(self, reached, blank.token, blank.behind)? != Some(false)
-                    }
+            for blank in told.open.iter().filter(|blank| tokenset::get(mask, blank.token)) {
+                let leads_on = if blanks.are_far(blank.len) {
+                    answers.leads_on(self, encoding, &mut search, sure, blank.token, blank.behind)?
+                } else {
+                    let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
+                    let reached = search.run(self, configuration, bytes)?;
+                    search.leads_on(self, reached, blank.token, blank.behind)? != Some(false)
                 };
                 if leads_on {
                     kept.push(blank.token);
@@ -45,10 +42,10 @@ impl Run<'_> {
             }
         }
         for token in tokenset::iter(mask) {
-            let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
             if blanks.is_some() && encoding.is_blank(token) {
                 continue;
             }
+            let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
             let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };
             if search.looked_in_all > MAX_STEPS_OF_MASK {
                 kept.push(token);
@@ -59,7 +56,8 @@ impl Run<'_> {
                 kept.push(token);
             }
         }
-        kept.sort_unstable();
+        // A few stretches that are sorted already, which the stable sort joins.
+        kept.sort();
         Ok(kept)
     }
 }

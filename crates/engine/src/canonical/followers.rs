@@ -1,7 +1,6 @@
 //! The tokens that a search follows: those that the grammar reads, or those that the tokenizer writes behind another one,
 //! whichever are few.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
@@ -21,7 +20,7 @@ const FEW_FOLLOWERS: usize = 64;
 const MAX_FOLLOWERS: usize = 20_000;
 
 /// Tokens, each with the configuration behind it.
-pub(super) type Listed = Rc<[(u32, SetId)]>;
+pub(super) type Listed = Arc<[(u32, SetId)]>;
 
 impl Search<'_> {
     /// The tokens that the grammar reads, where they are few.
@@ -30,7 +29,7 @@ impl Search<'_> {
         run: &mut Run<'_>,
         configuration: SetId,
     ) -> Result<Option<Listed>, EngineError> {
-        if let Some(known) = self.read.get(&configuration) {
+        if let Some(known) = self.found.read.get(&configuration) {
             return Ok(known.clone());
         }
         let vocabulary = self.encoding.tokens();
@@ -64,7 +63,7 @@ impl Search<'_> {
             }
         }
         let found = found.map(Listed::from);
-        self.read.insert(configuration, found.clone());
+        self.found.read.insert(configuration, found.clone());
         Ok(found)
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
+use super::blanks::BlanksInLexemes;
 use super::dead_ends::DeadEnds;
 use super::{Cursor, Encoding};
 use crate::cache::LookCache;
@@ -31,6 +32,7 @@ pub(crate) struct CanonicalMasks {
     dead_ends: FxHashMap<Arc<Cursor>, LookCache<DeadEnds>>,
     /// Where others must be asked for than those that were.
     dead_ends_behind: FxHashMap<Before, LookCache<DeadEnds>>,
+    in_lexemes: BlanksInLexemes,
 }
 
 impl CanonicalMasks {
@@ -141,7 +143,8 @@ impl Layout {
             let saturated = if keeps { run.saturated(configuration)? } else { configuration };
             run.recording = run.machine.keeps_text();
             run.stacks.watch();
-            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), mask);
+            let in_lexemes = &mut cache.in_lexemes;
+            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, mask);
             let own_reads = run.stacks.unwatch();
             let found = Arc::new(found?.into_boxed_slice());
             if let (Some(mut reads), Some(own)) = (plain.reads.filter(|_| keeps), own_reads) {
@@ -181,7 +184,8 @@ impl Layout {
             }
             run.recording = !keeps;
             run.stacks.watch();
-            let found = run.dead_ends(encoding, saturated, (cursor, token), fitting, mask);
+            let in_lexemes = &mut cache.in_lexemes;
+            let found = run.dead_ends(encoding, saturated, (cursor, token), in_lexemes, (fitting, mask));
             let reads = run.stacks.unwatch();
             let found = Arc::new(found?);
             if let Some(reads) = reads.filter(|_| keeps) {

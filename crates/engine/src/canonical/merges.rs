@@ -44,13 +44,24 @@ struct Made {
     ordered: bool,
 }
 
+/// A merge of a token with a right part, by the tokens that begin with that part.
+#[derive(Clone, Copy)]
+struct Right {
+    /// The token to its left must be there till after this rank.
+    from: u32,
+    /// Those that begin with the right part, as a range of the order of tokens; those that the merge disturbs come first.
+    start: u32,
+    disturbed: u32,
+    end: u32,
+}
+
 /// The merges of a vocabulary, laid out for questions about neighbours.
 pub(crate) struct Merges {
     pub pairs: Pairs,
     made: Vec<Made>,
-    /// For every token the merges in which it is the left part: `(right part, rank)`, as a range of `rights`.
+    /// For every token the merges in which it is the left part, as a range of `rights`: the earliest to count first.
     starts: Vec<u32>,
-    rights: Vec<(u32, u32)>,
+    rights: Vec<Right>,
     /// Tokens so that those with a common left part are together, and the end of the range of each.
     order: Vec<u32>,
     place: Vec<u32>,
@@ -58,8 +69,9 @@ pub(crate) struct Merges {
     /// For every token its children in the tree of left parts, by falling rank, as a range of `children`.
     child_starts: Vec<u32>,
     children: Vec<u32>,
-    /// Tokens whose merges do not come in the order of their ranks, each with its first byte.
-    unordered: Vec<(u8, u32)>,
+    /// Tokens whose merges do not come in the order of their ranks, by the symbols that merge with something at their left
+    /// ends.
+    unordered: FxHashMap<u32, Vec<u32>>,
     /// The first bytes of what tokens merge with: of all that some part of the right spine does.
     merging: Vec<ByteSet>,
     /// By token the number of its own.
@@ -213,10 +225,7 @@ impl Merges {
             }
         }
         let mut merges = Merges {
-            unordered: (0..size as u32)
-                .filter(|&token| !made[token as usize].ordered)
-                .filter_map(|token| Some((*tokens.token_bytes(token)?.first()?, token)))
-                .collect(),
+            unordered: FxHashMap::default(),
             pairs,
             made,
             starts: Vec::new(),
@@ -229,8 +238,9 @@ impl Merges {
             merging: Vec::new(),
             merging_numbers: Vec::with_capacity(size),
         };
-        merges.lay_out_pairs(tokens);
         merges.lay_out_order();
+        merges.lay_out_pairs(tokens);
+        merges.lay_out_unordered();
         merges
     }
 
@@ -242,12 +252,26 @@ impl Merges {
         all.sort_unstable();
         let mut merging = vec![ByteSet::EMPTY; size];
         self.starts = vec![0; size + 1];
-        for &(left, right, rank) in &all {
-            self.starts[left as usize + 1] += 1;
-            self.rights.push((right, rank));
-            if let Some(&first) = tokens.token_bytes(right).and_then(|bytes| bytes.first()) {
-                merging[left as usize].insert(first);
+        for same_left in all.chunk_by(|a, b| a.0 == b.0) {
+            let left = same_left[0].0;
+            let first = self.rights.len();
+            for &(_, right, rank) in same_left {
+                if let Some(&first) = tokens.token_bytes(right).and_then(|bytes| bytes.first()) {
+                    merging[left as usize].insert(first);
+                }
+                let there = self.made[right as usize];
+                if !self.makes(right) || !there.ordered {
+                    continue;
+                }
+                let least = rank.max(self.made[left as usize].rank);
+                let (start, end) = (self.place[right as usize], self.end[right as usize]);
+                let children = self.children_of(right);
+                let above = children.partition_point(|&child| self.made[child as usize].rank >= least);
+                let disturbed = above.checked_sub(1).map_or(start + 1, |last| self.end[children[last] as usize]);
+                self.rights.push(Right { from: rank.max(there.rank), start, disturbed, end });
             }
+            self.rights[first..].sort_unstable_by_key(|right| right.from);
+            self.starts[left as usize + 1] = (self.rights.len() - first) as u32;
         }
         for at in 0..size {
             self.starts[at + 1] += self.starts[at];
@@ -302,6 +326,29 @@ impl Merges {
         }
     }
 
+    fn lay_out_unordered(&mut self) {
+        let mut beginning: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for token in (0..self.made.len() as u32).filter(|&token| !self.made[token as usize].ordered) {
+            self.spine(token, |made| made.left).for_each(|symbol| beginning.entry(symbol).or_default().push(token));
+        }
+        for key in self.pairs.merges.keys() {
+            if let Some(tokens) = beginning.get(&(*key as u32)) {
+                self.unordered.entry((key >> 32) as u32).or_default().extend(tokens);
+            }
+        }
+        self.unordered.values_mut().for_each(|tokens| {
+            tokens.sort_unstable();
+            tokens.dedup();
+        });
+    }
+
+    /// A token and what lies at one of its ends while it comes about.
+    fn spine(&self, token: u32, next: fn(&Made) -> u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(token), move |&part| {
+            Some(&self.made[part as usize]).filter(|made| made.rank != 0).map(next)
+        })
+    }
+
     fn children_of(&self, token: u32) -> &[u32] {
         let token = token as usize;
         &self.children[self.child_starts[token] as usize..self.child_starts[token + 1] as usize]
@@ -328,7 +375,7 @@ impl Merges {
             return false;
         }
         if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
-            return self.stay_apart_slowly(left, right);
+            return !self.may_merge(left, right) || self.stay_apart_slowly(left, right);
         }
         let (mut part, mut gone) = (left, NONE);
         loop {
@@ -354,6 +401,12 @@ impl Merges {
             }
             (part, gone) = (here.right, here.rank);
         }
+    }
+
+    /// Whether some symbol that lies at the right end of one token merges with one that lies at the left end of another.
+    fn may_merge(&self, left: u32, right: u32) -> bool {
+        self.spine(left, |made| made.right)
+            .any(|part| self.spine(right, |made| made.left).any(|other| self.pairs.merge(part, other).is_some()))
     }
 
     /// The slow twin: encodes the text of both.
@@ -388,27 +441,19 @@ impl Merges {
         loop {
             let here = self.made[part as usize];
             let rights = self.starts[part as usize] as usize..self.starts[part as usize + 1] as usize;
-            for &(other, rank) in &self.rights[rights] {
-                if !self.made[other as usize].ordered || !self.makes(other) {
-                    continue;
-                }
+            for right in &self.rights[rights] {
                 if !ordered {
-                    for &token in &self.order[self.place[other as usize] as usize..self.end[other as usize] as usize] {
+                    for &token in &self.order[right.start as usize..right.end as usize] {
                         if tokenset::get(set, token) && !self.stay_apart_slowly(left, token) {
                             tokenset::clear(set, token);
                         }
                     }
-                } else if rank < gone && self.made[other as usize].rank < gone {
-                    let least = rank.max(here.rank);
-                    let children = self.children_of(other);
-                    let disturbed = children.partition_point(|&child| self.made[child as usize].rank >= least);
-                    let end = match disturbed.checked_sub(1) {
-                        Some(last) => self.end[children[last] as usize],
-                        None => self.place[other as usize] + 1,
-                    };
-                    for &token in &self.order[self.place[other as usize] as usize..end as usize] {
+                } else if right.from < gone {
+                    for &token in &self.order[right.start as usize..right.disturbed as usize] {
                         tokenset::clear(set, token);
                     }
+                } else {
+                    break;
                 }
             }
             if here.rank == 0 {
@@ -416,9 +461,11 @@ impl Merges {
             }
             (part, gone) = (here.right, here.rank);
         }
-        for &(first, token) in &self.unordered {
-            if self.merging(left).contains(first) && tokenset::get(set, token) && !self.stay_apart(left, token) {
-                tokenset::clear(set, token);
+        for part in self.spine(left, |made| made.right) {
+            for &token in self.unordered.get(&part).into_iter().flatten() {
+                if tokenset::get(set, token) && !self.stay_apart(left, token) {
+                    tokenset::clear(set, token);
+                }
             }
         }
     }
@@ -426,7 +473,7 @@ impl Merges {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.pairs.merges.len() * 20
-            + self.rights.len() * 8
+            + self.rights.len() * size_of::<Right>()
             + self.made.len() * (size_of::<Made>() + 28)
             + self.merging.len() * size_of::<ByteSet>()
     }

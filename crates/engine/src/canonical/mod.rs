@@ -9,10 +9,12 @@
 
 mod alike;
 mod blanks;
+mod common;
 mod cursor;
 pub(crate) mod dead_ends;
 mod few;
 mod followers;
+mod judging;
 mod leaving;
 mod masks;
 mod merges;
@@ -32,6 +34,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use self::blanks::json_blanks;
+pub(crate) use self::common::lay_out as lay_out_common;
 pub(crate) use self::cursor::Cursor;
 use self::cursor::OFF;
 pub(crate) use self::masks::{CanonicalMasks, CanonicalVerdict};
@@ -89,6 +93,7 @@ struct Known {
     rows: Rows,
     sure: SureRows,
     anywhere: Anywhere,
+    search: search::Found,
 }
 
 impl Encoding {
@@ -282,6 +287,11 @@ impl Encoding {
     /// Whether a token is nothing but blanks.
     fn is_blank(&self, token: u32) -> bool {
         self.blank_set.contains(token)
+    }
+
+    /// Whether merges may join a token with blanks behind it.
+    fn may_merge_with_blanks(&self, token: u32) -> bool {
+        !self.merging(token).intersect(&json_blanks()).is_empty()
     }
 
     /// What a token is to the encoder; `None` for those that it never writes.

@@ -28,13 +28,13 @@ pub(super) const MAX_STEPS_OF_MASK: usize = 10_000;
 const MANY_NODES: usize = 512;
 /// So many tokens are looked ahead.
 const MAX_DEPTH: usize = 24;
+/// Room for more than so many answers is given back.
+const MUCH_ROOM: usize = 10_000;
 
-/// What one operation has found so far. Numbers of configurations are good for as long.
-pub(super) struct Search<'e> {
-    pub encoding: &'e Encoding,
-    pub places: &'e mut Places,
-    pub rows: &'e mut Rows,
-    /// What was found, and whether beyond the lexeme: `None` while it is looked for.
+/// What was found so far within one operation, for which numbers of configurations are good.
+#[derive(Default)]
+pub(super) struct Found {
+    /// What was found of tokens, and whether beyond the lexeme: `None` while it is looked for.
     known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
     /// What the next characters tell of tokens that merge with the same.
     told: FxHashMap<(SetId, u32, Place), Option<bool>>,
@@ -42,6 +42,28 @@ pub(super) struct Search<'e> {
     steps: FxHashMap<(SetId, u8), SetId>,
     /// The tokens that are read, where they are few.
     pub read: FxHashMap<SetId, Option<Listed>>,
+}
+
+impl Found {
+    /// Forgets everything, but keeps the room for as much: most masks ask, and each little.
+    fn clear(&mut self) {
+        if self.steps.capacity().max(self.told.capacity()) > MUCH_ROOM {
+            *self = Found::default();
+        }
+        self.known.clear();
+        self.told.clear();
+        self.next.clear();
+        self.steps.clear();
+        self.read.clear();
+    }
+}
+
+/// A search for what leads on.
+pub(super) struct Search<'e> {
+    pub encoding: &'e Encoding,
+    pub places: &'e mut Places,
+    pub rows: &'e mut Rows,
+    pub found: &'e mut Found,
     /// How many nodes were looked at behind the token in question.
     looked: usize,
     /// How many behind all of them.
@@ -58,16 +80,13 @@ pub(super) struct Search<'e> {
 }
 
 impl<'e> Search<'e> {
-    pub fn new(encoding: &'e Encoding, places: &'e mut Places, rows: &'e mut Rows) -> Search<'e> {
+    pub fn new(encoding: &'e Encoding, places: &'e mut Places, rows: &'e mut Rows, found: &'e mut Found) -> Search<'e> {
+        found.clear();
         Search {
             encoding,
             places,
             rows,
-            known: FxHashMap::default(),
-            told: FxHashMap::default(),
-            next: FxHashMap::default(),
-            steps: FxHashMap::default(),
-            read: FxHashMap::default(),
+            found,
             looked: 0,
             looked_in_all: 0,
             circular: false,
@@ -82,7 +101,7 @@ impl<'e> Search<'e> {
     /// another one.
     pub fn stay_with(&mut self, thread: Option<Entry>) {
         if thread.is_some() && self.known_home != thread {
-            self.known.clear();
+            self.found.known.clear();
             self.known_home = thread;
         }
         self.home = thread;
@@ -126,7 +145,7 @@ impl<'e> Search<'e> {
             return Ok(true);
         }
         let key = (configuration, token, place);
-        match self.known.get(&key) {
+        match self.found.known.get(&key) {
             Some(&Some((known, left))) => {
                 self.has_left |= left;
                 return Ok(known);
@@ -137,13 +156,13 @@ impl<'e> Search<'e> {
             }
             None => {}
         }
-        self.known.insert(key, None);
+        self.found.known.insert(key, None);
         let circular = std::mem::replace(&mut self.circular, false);
         let found = self.some_token_leads_on(run, configuration, token, place, depth)?;
         if found || !self.circular {
-            self.known.insert(key, Some((found, self.has_left)));
+            self.found.known.insert(key, Some((found, self.has_left)));
         } else {
-            self.known.remove(&key);
+            self.found.known.remove(&key);
         }
         self.circular |= circular;
         Ok(found)
@@ -169,11 +188,11 @@ impl<'e> Search<'e> {
         place: Place,
     ) -> Result<Option<bool>, EngineError> {
         let key = (configuration, self.encoding.merging_number(token), place);
-        if let Some(&known) = self.told.get(&key) {
+        if let Some(&known) = self.found.told.get(&key) {
             return Ok(known);
         }
         let found = self.ask(run, configuration, token, place)?;
-        self.told.insert(key, found);
+        self.found.told.insert(key, found);
         Ok(found)
     }
 
@@ -195,7 +214,7 @@ impl<'e> Search<'e> {
                 return Ok(Some(true));
             }
         }
-        let Search { places, next, steps, .. } = self;
+        let Search { places, found: Found { next, steps, .. }, .. } = self;
         let run = RefCell::new(run);
         encoding.keeps_end(
             places,
@@ -296,12 +315,12 @@ impl<'e> Search<'e> {
 
     /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
     pub fn next_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
-        next_bytes(&mut self.next, run, configuration)
+        next_bytes(&mut self.found.next, run, configuration)
     }
 
     /// The configuration behind a byte.
     pub fn step(&mut self, run: &mut Run<'_>, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
-        step(&mut self.steps, run, configuration, byte)
+        step(&mut self.found.steps, run, configuration, byte)
     }
 
     /// The configuration behind some bytes.
@@ -354,9 +373,9 @@ impl Run<'_> {
         cursor: &Cursor,
     ) -> Result<bool, EngineError> {
         let mut known = encoding.known();
-        let Known { places, rows, .. } = &mut *known;
+        let Known { places, rows, search, .. } = &mut *known;
         let place = places.of(cursor);
-        Ok(Search::new(encoding, places, rows).leads_on(self, configuration, token, place)? != Some(false))
+        Ok(Search::new(encoding, places, rows, search).leads_on(self, configuration, token, place)? != Some(false))
     }
 
     /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.

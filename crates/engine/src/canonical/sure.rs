@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::alike::Alike;
-use super::blanks::{Blanks, FittingBlank, KnownBlank, json_blanks};
+use super::blanks::{BeforeBlanks, Blanks, BlanksAt, FittingBlank, KnownBlank, KnownWays, ToldBlanks};
 use super::leaving::LeavingAt;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
@@ -45,16 +45,23 @@ pub(super) struct SureRows {
     pub leaving: FxHashMap<usize, LeavingAt>,
     /// By place and token before it, unless that merges with no blank.
     fitting_blanks: FxHashMap<(Place, Option<u32>), Arc<[FittingBlank]>>,
+    known_ways: KnownWays,
+    blanks_at: FxHashMap<Place, Arc<BlanksAt>>,
+    told_blanks: FxHashMap<BlanksBehind, Arc<ToldBlanks>>,
 }
+
+/// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
+/// come.
+type BlanksBehind = (ByteSet, Place, Option<u32>, (usize, bool));
 
 struct SureRow {
     /// Kept, so that no other row gets its place in memory.
     row: Arc<Row>,
-    /// The tokens that are as in all lexemes of a class of characters, and the class.
-    as_in_class: Option<(usize, TokenSet)>,
-    /// Those that lead on wherever they come.
-    anywhere: TokenSet,
-    /// Those that the lexeme reads and that are not told by the two before.
+    /// A class of characters in whose lexemes most tokens are as here.
+    class: Option<usize>,
+    /// Those that are; without a class those that lead on wherever they come.
+    tokens: Arc<TokenSet>,
+    /// Those that the lexeme reads beside them.
     others: Vec<u32>,
     /// Those that end the lexeme where runs of characters end, which are not among the others.
     ending: Option<Arc<TokenSet>>,
@@ -73,17 +80,33 @@ struct SureClass {
     anywhere: TokenSet,
     others: Vec<u32>,
     /// The tokens that surely lead on at a place.
-    at: FxHashMap<Place, TokenSet>,
+    at: FxHashMap<Place, Arc<TokenSet>>,
     /// Those of which a search has told, as in the answers about rows.
     searched: FxHashSet<(Place, u32, bool)>,
 }
 
 /// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
 pub(super) struct AtPlace {
-    /// Those that surely lead on.
-    pub sure: TokenSet,
+    /// Those that surely lead on: the ones of one set that are in the other, and some more. The sets are those of the row and
+    /// of its class, for there are many rows and places.
+    sure: (Arc<TokenSet>, Option<Arc<TokenSet>>),
+    more: Vec<u32>,
     /// The others, by the state of the lexeme behind them.
     pub inside: Vec<Alike>,
+}
+
+impl AtPlace {
+    /// Takes those that surely lead on out of a set.
+    pub fn clear_sure(&self, tokens: &mut [u32]) {
+        match &self.sure {
+            (sure, None) => tokens.iter_mut().zip(sure.words()).for_each(|(word, sure)| *word &= !sure),
+            (sure, Some(others)) => {
+                let both = sure.words().iter().zip(others.words());
+                tokens.iter_mut().zip(both).for_each(|(word, (sure, other))| *word &= !(sure & other));
+            }
+        }
+        self.more.iter().for_each(|&token| tokenset::clear(tokens, token));
+    }
 }
 
 /// The row of a wide thread, and the tokens behind which its lexeme surely leads on.
@@ -102,8 +125,7 @@ impl SureRow {
 
     /// Whether answers about a token are kept.
     fn keeps(&self, token: u32) -> bool {
-        self.as_in_class.as_ref().is_some_and(|(_, within)| within.contains(token))
-            || self.others.binary_search(&token).is_ok()
+        (self.class.is_some() && self.tokens.contains(token)) || self.others.binary_search(&token).is_ok()
     }
 }
 
@@ -113,8 +135,11 @@ impl SureRows {
         let blanks = self.blanks.values().map(|blanks| blanks.len() * 16);
         let known_blanks = self.known_blanks.values().map(|blanks| blanks.len() * size_of::<KnownBlank>());
         let fitting = self.fitting_blanks.values().map(|blanks| blanks.len() * size_of::<FittingBlank>());
+        let told = self.told_blanks.values().map(|told| told.leading.len() * 4 + 128);
         let leaving = self.leaving.values().map(LeavingAt::memory_bytes);
-        self.bytes + blanks.chain(known_blanks).chain(fitting).chain(leaving).sum::<usize>()
+        let at = self.blanks_at.values().map(|at| at.memory_bytes());
+        let ways = self.known_ways.len() * 80 + at.sum::<usize>();
+        self.bytes + ways + blanks.chain(known_blanks).chain(fitting).chain(told).chain(leaving).sum::<usize>()
     }
 
     /// What is known of blanks where these bytes, blanks among them, may follow.
@@ -139,35 +164,63 @@ impl SureRows {
         if self.known_blanks.len() >= MAX_KEPT {
             self.known_blanks.clear();
         }
-        let found = KnownBlank::all(encoding, places, &next, place);
+        let at = self.blanks_at(encoding, places, place);
+        let found = KnownBlank::all(encoding, places, &mut self.known_ways, &next, &at);
         self.known_blanks.insert((next, place), found.clone());
         found
     }
 
-    /// The tokens of blanks that fit a place behind a token.
-    pub fn fitting_blanks(
+    /// Where the tokens of blanks lead from a place.
+    fn blanks_at(&mut self, encoding: &Encoding, places: &mut Places, place: Place) -> Arc<BlanksAt> {
+        if self.blanks_at.len() >= MAX_KEPT && !self.blanks_at.contains_key(&place) {
+            self.blanks_at.clear();
+        }
+        let at = self.blanks_at.entry(place);
+        at.or_insert_with(|| Arc::new(BlanksAt::new(encoding, places, place))).clone()
+    }
+
+    /// The tokens of blanks that fit a place behind a token, if that may merge with them.
+    fn fitting_blanks(
         &mut self,
         encoding: &Encoding,
         places: &mut Places,
         place: Place,
         before: Option<u32>,
     ) -> Arc<[FittingBlank]> {
-        let merges = before.is_some_and(|before| !encoding.merging(before).intersect(&json_blanks()).is_empty());
-        let key = (place, before.filter(|_| merges));
+        let key = (place, before);
         if let Some(known) = self.fitting_blanks.get(&key) {
             return known.clone();
         }
         if self.fitting_blanks.len() >= MAX_KEPT {
             self.fitting_blanks.clear();
         }
-        let fitting = |(number, &token): (usize, &u32)| {
-            let len = encoding.tokens().token_bytes(token)?.len();
-            let apart = encoding.stay_apart(before, token);
-            let behind = places.advance(encoding, place, token, apart)?;
-            Some(FittingBlank { number, token, len, apart, behind })
-        };
-        let found: Arc<[FittingBlank]> = encoding.blank_tokens.iter().enumerate().filter_map(fitting).collect();
+        let at = self.blanks_at(encoding, places, place);
+        let found = FittingBlank::all(encoding, &at, before);
         self.fitting_blanks.insert(key, found.clone());
+        found
+    }
+
+    /// What is known of the tokens of blanks that fit a place behind a token.
+    pub fn told_blanks(
+        &mut self,
+        encoding: &Encoding,
+        places: &mut Places,
+        blanks: &BeforeBlanks,
+        (place, before): (Place, Option<u32>),
+    ) -> Arc<ToldBlanks> {
+        let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
+        let longest = encoding.tokens().trie().max_depth();
+        let key = (blanks.next, place, before, blanks.bounds(longest));
+        if let Some(known) = self.told_blanks.get(&key) {
+            return known.clone();
+        }
+        if self.told_blanks.len() >= MAX_KEPT {
+            self.told_blanks.clear();
+        }
+        let fitting = self.fitting_blanks(encoding, places, place, before);
+        let known = self.known_blanks(encoding, places, blanks.next, place);
+        let found = Arc::new(ToldBlanks::of(&fitting, &known, blanks));
+        self.told_blanks.insert(key, found.clone());
         found
     }
 
@@ -184,8 +237,8 @@ impl SureRows {
             return Some(known);
         }
         // What leads on in runs without end does so in all of them.
-        let (class, within) = row.as_in_class.as_ref().filter(|_| row.is_endless())?;
-        let known = within.contains(token) && self.classes.get(class)?.searched.contains(&key);
+        let class = row.class.as_ref().filter(|_| row.is_endless())?;
+        let known = row.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
         known.then_some(true)
     }
 
@@ -197,9 +250,8 @@ impl SureRows {
         row.answers.insert(key, leads_on);
         if leads_on
             && row.is_endless()
-            && let Some((class, within)) = &row.as_in_class
-            && within.contains(token)
-            && let Some(class) = self.classes.get_mut(class)
+            && row.tokens.contains(token)
+            && let Some(class) = row.class.as_ref().and_then(|class| self.classes.get_mut(class))
         {
             class.searched.insert(key);
         }
@@ -242,32 +294,32 @@ impl Run<'_> {
                 Some(class) => near_class(vocabulary, here.row.clone(), class),
                 None => sure_row(lexicon, encoding, anywhere, &reader, thread.state, here.row.clone())?,
             };
-            sure.bytes += 4 * set_bytes + row.others.len() * 4;
+            sure.bytes += 2 * set_bytes + row.others.len() * 4;
             sure.rows.insert(name, row);
         }
         let row = sure.rows.get_mut(&name).expect("it was there or is there now");
         if let Some(known) = row.at.get(&place) {
             return Ok(Some(SureTokens { here, known: known.clone(), ending: row.ending.clone() }));
         }
-        let mut tokens = row.anywhere.clone();
+        let mut surely = (row.tokens.clone(), None);
         let mut open = Vec::new();
-        if let Some((class, within)) = &row.as_in_class {
+        if let Some(class) = &row.class {
             let class = sure.classes.get_mut(class).expect("classes go together with their rows");
-            let known = class.at_place(lexicon, encoding, places, place)?;
-            tokens.clone_from(within);
-            tokens.words_mut().iter_mut().zip(known.words()).for_each(|(word, known)| *word &= known);
-            let unknown = within.words().iter().zip(tokens.words()).map(|(within, known)| within & !known);
+            let known = class.at_place(lexicon, encoding, places, place)?.clone();
+            let unknown = row.tokens.words().iter().zip(known.words()).map(|(within, known)| within & !known);
             let unknown: Vec<u32> = unknown.collect();
             open.extend(tokenset::iter(&unknown));
+            surely.1 = Some(known);
             sure.bytes += set_bytes;
         }
+        let mut more = Vec::new();
         let mut within = Within { encoding, places, lexicon, reader: &reader };
         // By state of the lexeme, in the order in which they come.
         let mut left: Vec<Vec<(u32, u32)>> = Vec::new();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in row.others.iter().chain(&open) {
             match within.leads_on(thread.state, place, token)? {
-                (_, true) => tokens.insert(token),
+                (_, true) => more.push(token),
                 (Some(state), false) if state & IN_BLANKS == 0 => {
                     let at = *numbers.entry(state).or_insert(left.len());
                     if at == left.len() {
@@ -280,8 +332,8 @@ impl Run<'_> {
         }
         let inside = left.into_iter().map(|tokens| Alike::new(encoding, places, place, tokens.into_iter()));
         let inside: Vec<Alike> = inside.collect();
-        let bytes = set_bytes + inside.iter().map(Alike::memory_bytes).sum::<usize>();
-        let at = AtPlace { sure: tokens, inside };
+        let bytes = more.len() * 4 + inside.iter().map(Alike::memory_bytes).sum::<usize>();
+        let at = AtPlace { sure: surely, more, inside };
         let (known, ending) = (Arc::new(at), row.ending.clone());
         row.at.insert(place, known.clone());
         sure.bytes += bytes;
@@ -297,7 +349,7 @@ impl SureClass {
         encoding: &Encoding,
         places: &mut Places,
         place: Place,
-    ) -> Result<&TokenSet, LimitExceeded> {
+    ) -> Result<&Arc<TokenSet>, LimitExceeded> {
         if !self.at.contains_key(&place) {
             let mut tokens = self.anywhere.clone();
             let reader = endless(lexicon, *self.character)?;
@@ -310,7 +362,7 @@ impl SureClass {
             if self.at.len() >= MAX_KEPT {
                 self.at.clear();
             }
-            self.at.insert(place, tokens);
+            self.at.insert(place, Arc::new(tokens));
         }
         Ok(&self.at[&place])
     }
@@ -350,9 +402,20 @@ fn endless(lexicon: &mut Lexicon, character: ExprId) -> Result<Reader<'static>, 
     Ok(Reader { fork: None, dfa: lexicon.dfa(&[endless])? })
 }
 
+/// The tokens of a row, and those that spell the same: what is written with characters has tokens for bytes beside them.
+fn all_of(vocabulary: &Tokens, row: &Row) -> TokenSet {
+    let mut tokens = row.to_set(vocabulary.vocab_size());
+    for (first, others) in vocabulary.duplicates() {
+        if tokens.contains(*first) {
+            others.iter().for_each(|&other| tokens.insert(other));
+        }
+    }
+    tokens
+}
+
 /// What is known of a row whose tokens are nearly all as in a class.
 fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, TokenSet)) -> SureRow {
-    let mut others = row.to_set(vocabulary.vocab_size());
+    let mut others = all_of(vocabulary, &row);
     for (within, other) in within.words_mut().iter_mut().zip(others.words_mut()) {
         *within &= *other;
         *other &= !*within;
@@ -368,9 +431,8 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, T
         }
         ending = Some(Arc::new(tokens));
     }
-    let (anywhere, others) = (TokenSet::empty(vocabulary.vocab_size()), others.iter().collect());
     let (at, answers) = Default::default();
-    SureRow { row, as_in_class: Some((class, within)), anywhere, others, ending, at, answers }
+    SureRow { row, class: Some(class), tokens: Arc::new(within), others: others.iter().collect(), ending, at, answers }
 }
 
 /// What is known of a row wherever it comes.
@@ -382,9 +444,9 @@ fn sure_row(
     state: u32,
     row: Arc<Row>,
 ) -> Result<SureRow, LimitExceeded> {
-    let tokens = row.to_set(encoding.tokens().vocab_size());
+    let tokens = all_of(encoding.tokens(), &row);
     let (anywhere, mut others) = sure_within(lexicon, encoding, known, reader, state, tokens)?;
     others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_blank(token));
     let (at, answers) = Default::default();
-    Ok(SureRow { row, as_in_class: None, anywhere, others, ending: None, at, answers })
+    Ok(SureRow { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
 }

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use super::Encoding;
+use super::judging::{ShapeWalk, Steps};
 use super::places::{Place, Places};
 use super::probes::Anywhere;
 use crate::fork::{Fork, IN_BLANKS};
@@ -12,8 +13,8 @@ use crate::groups::groups_within;
 use crate::lexicon::{DfaId, Lexicon};
 use crate::tokenset::TokenSet;
 
-/// Rows of more tokens are not walked where all that follows leads to the same state.
-const MANY_TOKENS: usize = 5_000;
+/// Rows of more tokens are judged by what may come in most states, and only the others one by one.
+const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
 /// So many states behind the first are asked for it.
 const MAX_LOOPING: usize = 6;
 
@@ -26,7 +27,7 @@ pub(super) struct Reader<'f> {
 impl Reader<'_> {
     /// The state after one byte; `None` where nothing leads on.
     #[inline]
-    fn next(&self, lexicon: &mut Lexicon, state: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
+    pub fn next(&self, lexicon: &mut Lexicon, state: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
         let next = match self.fork {
             Some(fork) => fork.step(lexicon, state, byte)?.0,
             None => lexicon.step(self.dfa, StateId(state), byte)?.0.0,
@@ -108,46 +109,32 @@ pub(super) fn sure_within(
     if let Some(common) = &common {
         anywhere = TokenSet::clone(&known.before(encoding, common));
     }
-    let mut judged = known.judge(encoding);
-    // By state: the number of the set of bytes that may come there, and the groups of bytes that lead back.
-    let mut states: Vec<Option<(usize, u32)>> = Vec::new();
-    let (mut surely, mut perhaps) = (Vec::new(), Vec::new());
-    let mut look = |state: u32, byte: u8, node: usize| {
-        let Some(next) = reader.next(lexicon, state, byte)? else { return Ok::<_, LimitExceeded>(None) };
-        if next & IN_BLANKS != 0 {
-            return Ok(Some((next, 0)));
-        }
-        let at = next as usize;
-        if at >= states.len() {
-            states.resize(at + 1, None);
-        }
-        let (number, same) = match states[at] {
-            Some(known) => known,
-            None => {
-                let live = *lexicon.live_bytes(reader.dfa, StateId(next))?;
-                let same = if Some(live) == common { loops_of(lexicon, reader, next, &live)? } else { 0 };
-                *states[at].insert((judged.number(&live), same))
-            }
-        };
-        if let Some(token) = trie.entry_at(node) {
-            let list = if judged.is_sure(number, token) { &mut surely } else { &mut perhaps };
-            list.push(token);
-        }
-        Ok(Some((next, same)))
-    };
-    if common.is_some() {
-        trie.walk_mask(state, true, look, anywhere.words_mut())?;
+    let mut steps = Steps::new(reader, known.judge(encoding), common);
+    let start = steps.place_of(lexicon, state)?;
+    let (mut surely, mut perhaps) =
+        (TokenSet::empty(vocabulary.vocab_size()), TokenSet::empty(vocabulary.vocab_size()));
+    if state & IN_BLANKS == 0 {
+        let mut walk = ShapeWalk { lexicon, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
+        walk.over_all(StateId(state), &mut anywhere)?;
     } else {
         trie.walk::<_, LimitExceeded>(
-            state,
-            |state, byte, node| Ok(look(state, byte, node)?.map(|(next, _)| next)),
+            start,
+            |from, byte, node| {
+                let next = steps.step(lexicon, from, byte)?;
+                if let (Some(next), Some(token)) = (next, trie.entry_at(node)) {
+                    steps.judge(next, &[token], &mut surely, &mut perhaps);
+                }
+                Ok(next)
+            },
             |_, _| {},
         )?;
     }
-    surely.into_iter().for_each(|token| anywhere.insert(token));
-    perhaps.into_iter().for_each(|token| anywhere.remove(token));
-    for (sure, other) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()) {
-        *sure &= *other;
+    // A walk comes to one of those that spell the same.
+    let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
+    same.for_each(|&other| perhaps.insert(other));
+    let judged = surely.words().iter().zip(perhaps.words());
+    for ((sure, other), (surely, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged) {
+        *sure = (*sure | surely) & !perhaps & *other;
         *other &= !*sure;
     }
     let others = tokens.iter().collect();
@@ -177,7 +164,12 @@ fn looping(lexicon: &mut Lexicon, reader: &Reader<'_>, state: u32) -> Result<Opt
 }
 
 /// The groups of bytes that lead from a state to itself.
-fn loops_of(lexicon: &mut Lexicon, reader: &Reader<'_>, state: u32, live: &ByteSet) -> Result<u32, LimitExceeded> {
+pub(super) fn loops_of(
+    lexicon: &mut Lexicon,
+    reader: &Reader<'_>,
+    state: u32,
+    live: &ByteSet,
+) -> Result<u32, LimitExceeded> {
     let mut same = ByteSet::EMPTY;
     for byte in live.iter() {
         if reader.next(lexicon, state, byte)? == Some(state) {

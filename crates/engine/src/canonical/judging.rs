@@ -1,0 +1,338 @@
+//! Judging all tokens that a lexeme reads: each by the bytes that may come where it ends.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+
+use super::probes::Judged;
+use super::within::{Reader, loops_of};
+use crate::fork::IN_BLANKS;
+use crate::kinds::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::lexicon::Lexicon;
+use crate::tokens::Tokens;
+use crate::tokenset::TokenSet;
+
+/// So many states have a table of steps.
+const MAX_TABLES: usize = 500;
+/// In place of a number of a state: not known yet.
+const UNKNOWN: u32 = u32::MAX;
+/// In place of a number of a state: nothing leads on.
+const NOWHERE: u32 = u32::MAX - 1;
+
+/// The steps of a lexeme as a walk of the vocabulary has met them. Its states are numbered by first occurrence, so that a step
+/// is one look at a table.
+pub(super) struct Steps<'a> {
+    reader: &'a Reader<'a>,
+    judged: Judged<'a>,
+    common: Option<ByteSet>,
+    numbers: FxHashMap<u32, u32>,
+    states: Vec<Met>,
+    /// By state, for the first ones.
+    next: Vec<[u32; 256]>,
+}
+
+/// A state that was met.
+#[derive(Clone, Copy)]
+struct Met {
+    state: u32,
+    /// The number of the set of bytes that may come; `None` among blanks.
+    live: Option<usize>,
+    /// Whether that is what may come in most states.
+    is_common: bool,
+    /// The groups of bytes that lead back to it.
+    loops: u32,
+}
+
+impl<'a> Steps<'a> {
+    pub fn new(reader: &'a Reader<'a>, judged: Judged<'a>, common: Option<ByteSet>) -> Steps<'a> {
+        Steps { reader, judged, common, numbers: FxHashMap::default(), states: Vec::new(), next: Vec::new() }
+    }
+
+    /// The number of a state.
+    pub fn place_of(&mut self, lexicon: &mut Lexicon, state: u32) -> Result<u32, LimitExceeded> {
+        if let Some(&known) = self.numbers.get(&state) {
+            return Ok(known);
+        }
+        let mut met = Met { state, live: None, is_common: false, loops: 0 };
+        if state & IN_BLANKS == 0 {
+            let live = *lexicon.live_bytes(self.reader.dfa, StateId(state))?;
+            met.live = Some(self.judged.number(&live));
+            if Some(live) == self.common {
+                met.is_common = true;
+                met.loops = loops_of(lexicon, self.reader, state, &live)?;
+            }
+        }
+        let number = self.states.len() as u32;
+        self.states.push(met);
+        if self.next.len() < MAX_TABLES {
+            self.next.push([UNKNOWN; 256]);
+        }
+        self.numbers.insert(state, number);
+        Ok(number)
+    }
+
+    /// The number of the state after one byte; `None` where nothing leads on.
+    #[inline]
+    pub fn step(&mut self, lexicon: &mut Lexicon, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
+        match self.next.get(from as usize).map_or(UNKNOWN, |next| next[usize::from(byte)]) {
+            UNKNOWN => {
+                let next = self.reader.next(lexicon, self.states[from as usize].state, byte)?;
+                let next = next.map(|next| self.place_of(lexicon, next)).transpose()?;
+                if let Some(table) = self.next.get_mut(from as usize) {
+                    table[usize::from(byte)] = next.unwrap_or(NOWHERE);
+                }
+                Ok(next)
+            }
+            NOWHERE => Ok(None),
+            known => Ok(Some(known)),
+        }
+    }
+
+    /// Adds tokens that end in a state to those that surely keep their ends, or to those of which that does not tell. Among
+    /// blanks nothing is told.
+    #[inline]
+    pub fn judge(&mut self, number: u32, tokens: &[u32], surely: &mut TokenSet, perhaps: &mut TokenSet) {
+        let Some(live) = self.states[number as usize].live else { return };
+        for &token in tokens {
+            let set = if self.judged.is_sure(live, token) { &mut *surely } else { &mut *perhaps };
+            set.insert(token);
+        }
+    }
+
+    /// Whether what may come in a state is what may come in most.
+    fn is_common(&self, number: u32) -> bool {
+        self.states[number as usize].is_common
+    }
+
+    /// The groups of bytes that lead from a state to itself.
+    #[inline]
+    fn loops(&self, number: u32) -> u32 {
+        self.states[number as usize].loops
+    }
+}
+
+/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme tells characters of a kind apart.
+pub(super) struct ShapeWalk<'w, 's> {
+    pub lexicon: &'w mut Lexicon,
+    pub vocabulary: &'w Tokens,
+    pub steps: &'w mut Steps<'s>,
+    pub surely: &'w mut TokenSet,
+    pub perhaps: &'w mut TokenSet,
+}
+
+impl ShapeWalk<'_, '_> {
+    /// Judges the tokens that are read from a state. Where most bytes may come they are judged already, as in `most`.
+    pub fn over_all(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let dfa = self.steps.reader.dfa;
+        let kinds = self.lexicon.kinds.take().filter(|(known, _)| *known == dfa);
+        let mut kinds = kinds.map_or_else(|| Kinds::new(&self.lexicon.dfas[dfa.0 as usize]), |(_, kinds)| kinds);
+        let walked = self.over(&mut kinds, start, most);
+        self.lexicon.kinds = Some((dfa, kinds));
+        walked?;
+        self.over_ragged(start)
+    }
+
+    /// Judges those that have shapes, and some of the others.
+    fn over(&mut self, kinds: &mut Kinds, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
+        let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
+        // By state its number, and the kinds that lead back to it.
+        let mut known: Vec<(u32, u64)> = Vec::new();
+        let mut states = vec![start; shapes.max_depth() + 1];
+        let mut trie_states = vec![0; trie.max_depth() + 1];
+        let mut index = 0;
+        while index < shapes.len() {
+            let shape = shapes.node(index);
+            let (above, end) = (states[shape.depth as usize - 1], index + shape.size as usize);
+            let Lexicon { dfas, deriver, .. } = &mut *self.lexicon;
+            match kinds.read(&mut dfas[dfa.0 as usize], deriver, above, shape.kind)? {
+                Read::Dead => index = end,
+                Read::Mixed => {
+                    for &node in shapes.places(index) {
+                        let above = match shape.kind {
+                            BLANK | OTHER => self.behind_first_bytes(above, node)?,
+                            _ => above,
+                        };
+                        let from = self.steps.place_of(self.lexicon, above.0)?;
+                        let node = node as usize;
+                        trie.walk_mask_part(
+                            (node, node + trie.size(node)),
+                            trie.depth(node) - 1,
+                            from,
+                            &mut trie_states,
+                            true,
+                            &mut |from, byte, node| self.look(from, byte, node),
+                            most.words_mut(),
+                        )?;
+                    }
+                    index = end;
+                }
+                Read::To(next, _) => {
+                    let state = next.0 as usize;
+                    if state >= known.len() {
+                        known.resize(state + 1, (UNKNOWN, 1 << HIGH));
+                    }
+                    if known[state].0 == UNKNOWN {
+                        known[state].0 = self.steps.place_of(self.lexicon, next.0)?;
+                    }
+                    if next == above {
+                        known[state].1 |= 1 << shape.kind;
+                    }
+                    let (number, same) = known[state];
+                    let is_last = shape.below & !same == 0;
+                    let until = if is_last { end } else { index + 1 };
+                    if !self.steps.is_common(number) {
+                        self.steps.judge(number, shapes.tokens(index, until), self.surely, self.perhaps);
+                    }
+                    states[shape.depth as usize] = next;
+                    index = until;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<(u32, u32)>, LimitExceeded> {
+        let Some(next) = self.steps.step(self.lexicon, from, byte)? else { return Ok(None) };
+        let token = self.vocabulary.trie().entry_at(node);
+        self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+        Ok(Some((next, self.steps.loops(next))))
+    }
+
+    /// The state behind the first bytes of the character whose last byte leads to a node.
+    fn behind_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
+        let before = self.vocabulary.bytes_before(node);
+        let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
+        before[first..]
+            .iter()
+            .try_fold(above, |state, &byte| Ok(self.lexicon.step(self.steps.reader.dfa, state, byte)?.0))
+    }
+
+    /// Judges the tokens that have no shapes.
+    fn over_ragged(&mut self, start: StateId) -> Result<(), LimitExceeded> {
+        let (ragged, trie) = (self.vocabulary.shapes().ragged(), self.vocabulary.trie());
+        let mut states = vec![self.steps.place_of(self.lexicon, start.0)?; trie.max_depth() + 1];
+        let mut at = 0;
+        while let Some(here) = ragged.get(at) {
+            let depth = trie.depth(here.node as usize);
+            let Some(next) = self.steps.step(self.lexicon, states[depth - 1], trie.byte(here.node as usize))? else {
+                at = here.end as usize;
+                continue;
+            };
+            let token = trie.entry_at(here.node as usize).filter(|_| !here.has_shape);
+            self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+            states[depth] = next;
+            at += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stencilm_regex::Limits;
+    use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+
+    use super::*;
+    use crate::canonical::probes::Anywhere;
+    use crate::canonical::within::sure_within;
+    use crate::canonical::{Encoding, EncodingSource};
+
+    const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
+
+    const PATTERNS: [&str; 9] = [
+        "[a-z]+-[a-z.]+\"",
+        r"\S+( \S+){0,3}",
+        "[a-f0-9]{2,4}(-[a-z]+)*",
+        ".*",
+        "(a|b|é)*\"?",
+        "[^a]*b",
+        "[a-zA-Z]+[0-7]?",
+        "a(7|-b)*Z?",
+        "(.{2})*\"",
+    ];
+
+    /// Some tokens of several characters, with the merges that make them.
+    fn encoding(picks: &[(usize, usize)]) -> Encoding {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        let mut merges = Vec::new();
+        let mut add = |texts: &mut Vec<Vec<u8>>, left: u32, right: u32| {
+            let text = [&texts[left as usize][..], &texts[right as usize]].concat();
+            let known = texts.iter().position(|known| *known == text);
+            let whole = known.unwrap_or_else(|| {
+                texts.push(text);
+                texts.len() - 1
+            }) as u32;
+            if !merges.iter().any(|&(a, b, _)| (a, b) == (left, right)) {
+                merges.push((left, right, whole));
+            }
+            whole
+        };
+        let pieces: Vec<u32> = PIECES
+            .iter()
+            .map(|piece| match *piece.as_bytes() {
+                [byte] => u32::from(byte),
+                [first, second] => add(&mut texts, u32::from(first), u32::from(second)),
+                _ => unreachable!("pieces have one or two bytes"),
+            })
+            .collect();
+        for &(left, right) in picks {
+            let of = |pick: usize, texts: &[Vec<u8>]| match pieces.get(pick) {
+                Some(&piece) => piece,
+                None => (256 + (pick - pieces.len()) % (texts.len() - 256)) as u32,
+            };
+            let (left, right) = (of(left, &texts), of(right, &texts));
+            if texts[left as usize].len() + texts[right as usize].len() <= 8 {
+                add(&mut texts, left, right);
+            }
+        }
+        let spelled: Vec<Option<Vec<u8>>> = texts.into_iter().map(Some).collect();
+        let tokens = Tokens::new(&spelled, spelled.len(), &[], &[]).expect("ids fit");
+        let source = EncodingSource {
+            bytes: (0..256).collect(),
+            chars: None,
+            changed: None,
+            merges,
+            whole_pieces: false,
+            pattern: Some(r" ?[a-zA-Zé]+|[0-9]{1,3}|\s+(?!\S)|\s+|[^\sa-zA-Z0-9é]+".into()),
+        };
+        Encoding::new(&source, std::sync::Arc::new(tokens)).expect("it can be laid out")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// The walk says of every token what its end says by itself.
+        #[test]
+        fn tokens_are_judged_by_the_states_that_they_lead_to(
+            picks in prop::collection::vec((0usize..60, 0usize..60), 5..60),
+            pattern in prop::sample::select(&PATTERNS[..]),
+            before in prop::sample::select(&["", "a", "b7", "\u{e9}", "a-"][..]),
+        ) {
+            let encoding = encoding(&picks);
+            let mut lexicon = Lexicon::new(encoding.tokens().trie().max_depth(), Limits::default());
+            let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+            let expr = parse_pattern(&mut lexicon.deriver().exprs, pattern, &options, &mut Utf8).unwrap();
+            let reader = Reader { fork: None, dfa: lexicon.dfa(&[expr]).unwrap() };
+            let run = |lexicon: &mut Lexicon, state: u32, bytes: &[u8]| {
+                bytes.iter().try_fold(state, |state, &byte| reader.next(lexicon, state, byte).unwrap())
+            };
+            let Some(start) = run(&mut lexicon, StateId::START.0, before.as_bytes()) else { return Ok(()) };
+            let size = encoding.tokens().vocab_size();
+            let (mut tokens, mut expected) = (TokenSet::empty(size), TokenSet::empty(size));
+            for token in 0..size as u32 {
+                let Some(end) = run(&mut lexicon, start, encoding.tokens().token_bytes(token).unwrap()) else { continue };
+                tokens.insert(token);
+                let live = *lexicon.live_bytes(reader.dfa, StateId(end)).unwrap();
+                if encoding.surely_goes_on_anywhere(token, &live) {
+                    expected.insert(token);
+                }
+            }
+            let mut known = Anywhere::default();
+            let (sure, others) =
+                sure_within(&mut lexicon, &encoding, &mut known, &reader, start, tokens.clone()).unwrap();
+            prop_assert_eq!(sure.iter().collect::<Vec<u32>>(), expected.iter().collect::<Vec<u32>>());
+            prop_assert_eq!(others.len() + sure.len(), tokens.len());
+        }
+    }
+}
