@@ -1,9 +1,10 @@
 //! Lark: the language of the parsing toolkit's grammars, and the dialect that engines for constrained generation share.
 //!
 //! One idea: a Lark text says the same as an EBNF text with its shorthands written out, so the flow is one way: `scan`
-//! (words) -> `parse`, with `statements` and `conditions` (a flat tree) -> `imports` (definitions of other texts copied in) -> `expand` (templates, parameters,
-//! attributes and what is ignored written out: the tree of EBNF) -> `ebnf::lower`. There is no lexer between characters and
-//! rules, so a text matches however it may be cut into terminals, and priorities change nothing.
+//! (words) -> `parse`, with `statements` and `conditions` (a flat tree) -> `imports` (definitions of other texts copied in)
+//! -> `expand`, with `parts` (templates, parameters, attributes and what is ignored written out: the tree of EBNF) ->
+//! `ebnf::lower`. There is no lexer between characters and rules, so a text matches however it may be cut into terminals,
+//! and priorities change nothing.
 
 mod attributes;
 mod common;
@@ -15,6 +16,7 @@ mod heads;
 mod imports;
 mod params;
 mod parse;
+mod parts;
 mod scan;
 mod statements;
 mod terminals;

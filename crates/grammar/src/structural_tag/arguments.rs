@@ -5,8 +5,9 @@
 
 use stencilm_regex::{ByteSet, ExprId};
 
+use super::embedded::{flags, placed};
 use super::fields::error;
-use super::lower::{Lowering, flags, placed};
+use super::lower::Lowering;
 use super::markers;
 use super::styles::{Marked, Style, Words};
 use crate::error::{ErrorKind, GrammarError};

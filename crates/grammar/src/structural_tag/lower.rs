@@ -1,11 +1,6 @@
 //! A [`Tree`] to nodes, by a loop over its formats from the last to the first: what a format is made of comes behind it.
 
-use std::rc::Rc;
-
-use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::ExprId;
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 
 use super::arguments::Ways;
 use super::fields::error;
@@ -14,22 +9,13 @@ use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::builder::GrammarBuilder;
 use crate::combine;
-use crate::error::{ErrorKind, GrammarError};
-use crate::free_text::{FEW_STRINGS, FreeText, Within};
-use crate::grammar::{Grammar, Mark, NodeId, RuleId};
+use crate::error::GrammarError;
+use crate::grammar::{Grammar, NodeId, RuleId};
 use crate::json_schema::document::{Document, JsonId};
-use crate::json_schema::{JsonSchemaOptions, from_json_schema, from_values};
 use crate::report::KeptReport;
-
-/// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
-/// once, which takes the square of its length.
-const MAX_STOP_BYTES: usize = 256;
 
 /// Equal schemas that are written alike are one.
 pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 3], Option<u32>);
-
-/// Schemas with the same options.
-type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
 
 /// A grammar under construction.
 pub(super) struct Lowering<'a> {
@@ -39,9 +25,9 @@ pub(super) struct Lowering<'a> {
     pub(super) report: KeptReport,
     names: FxHashSet<String>,
     nodes: Vec<Option<NodeId>>,
-    schemas: FxHashMap<SchemaKey<'a>, NodeId>,
+    pub(super) schemas: FxHashMap<SchemaKey<'a>, NodeId>,
     /// Schemas that were lowered together, before all others.
-    plain: FxHashMap<JsonId, NodeId>,
+    pub(super) plain: FxHashMap<JsonId, NodeId>,
     /// Arguments by the text of their schema.
     pub(super) arguments: FxHashMap<SchemaKey<'a>, Ways>,
     literals: FxHashMap<&'a str, NodeId>,
@@ -80,12 +66,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// What a format was lowered to; of a tag, what follows its beginning.
-    fn node(&self, id: FormatId) -> NodeId {
+    pub(super) fn node(&self, id: FormatId) -> NodeId {
         self.nodes[id.index()].expect("what a format is made of is lowered before it")
     }
 
     /// A format, and a tag with its beginning.
-    fn whole(&mut self, tree: &Tree<'a>, id: FormatId) -> NodeId {
+    pub(super) fn whole(&mut self, tree: &Tree<'a>, id: FormatId) -> NodeId {
         let node = self.node(id);
         match &tree.slot(id).format {
             Format::Tag { begin, .. } => {
@@ -96,7 +82,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn all(&mut self, tree: &Tree<'a>, ids: &[FormatId]) -> Vec<NodeId> {
+    pub(super) fn all(&mut self, tree: &Tree<'a>, ids: &[FormatId]) -> Vec<NodeId> {
         ids.iter().map(|&id| self.whole(tree, id)).collect()
     }
 
@@ -110,14 +96,14 @@ impl<'a> Lowering<'a> {
         node
     }
 
-    fn marker(&mut self, marker: &Marker<'a>) -> NodeId {
+    pub(super) fn marker(&mut self, marker: &Marker<'a>) -> NodeId {
         match marker {
             Marker::Text(text) => self.literal(text),
             Marker::Token(token) => self.token(token),
         }
     }
 
-    fn token(&mut self, token: &TokenRef<'a>) -> NodeId {
+    pub(super) fn token(&mut self, token: &TokenRef<'a>) -> NodeId {
         match token {
             TokenRef::Id(id) => self.builder.token_ids(&[(*id, *id)], false),
             TokenRef::Name(name) => self.builder.special_token(*name),
@@ -149,7 +135,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The ends of the tag around, behind a format that does not read them itself.
-    fn with_ends(&mut self, slot: &Slot<'a>, node: NodeId) -> NodeId {
+    pub(super) fn with_ends(&mut self, slot: &Slot<'a>, node: NodeId) -> NodeId {
         if !slot.is_last || slot.ends.is_empty() {
             return node;
         }
@@ -275,218 +261,12 @@ impl<'a> Lowering<'a> {
         if rounds.at_least_one { all } else { self.builder.repeat(all, 0, Some(1)) }
     }
 
-    fn triggered(
-        &mut self,
-        tree: &Tree<'a>,
-        slot: &Slot<'a>,
-        triggers: &[&'a str],
-        tags: &[FormatId],
-        excludes: &[&'a str],
-        rounds: Rounds,
-    ) -> Result<NodeId, GrammarError> {
-        let mut indices: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-        triggers.iter().enumerate().for_each(|(index, trigger)| indices.entry(trigger).or_default().push(index));
-        let mut lengths: Vec<usize> = triggers.iter().map(|trigger| trigger.len()).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        let mut by_trigger: Vec<Vec<(&str, NodeId)>> = vec![Vec::new(); triggers.len()];
-        let mut first: Vec<(&str, NodeId)> = Vec::new();
-        for &tag in tags {
-            let Format::Tag { begin, .. } = &tree.slot(tag).format else { continue };
-            let at = tree.slot(tag).at;
-            let Marker::Text(begin) = begin else {
-                let message = "the tag begins with a token, but text triggers need text; use token_triggered_tags";
-                return Err(error(self.document, at, message));
-            };
-            let beginnings = lengths.iter().filter_map(|&length| indices.get(begin.get(..length)?));
-            let matching: Vec<usize> = beginnings.flatten().copied().collect();
-            let [index] = matching[..] else {
-                let message = format!(
-                    "{} of the triggers begin {begin:?}, the beginning of this tag; it must be exactly one, so change \
-                     the triggers",
-                    matching.len()
-                );
-                return Err(error(self.document, at, message));
-            };
-            let tail = self.node(tag);
-            by_trigger[index].push((&begin[triggers[index].len()..], tail));
-            first.push((begin, tail));
-        }
-        let mut ways = Vec::with_capacity(triggers.len());
-        for (trigger, tags) in triggers.iter().zip(by_trigger) {
-            if tags.is_empty() {
-                let message = format!("no tag begins with the trigger {trigger:?}; leave it out");
-                return Err(error(self.document, slot.at, message));
-            }
-            ways.push((*trigger, markers::branches(&mut self.builder, &tags)));
-        }
-        let first = rounds.at_least_one.then(|| markers::branches(&mut self.builder, &first));
-        self.free_text(slot, ways, first, excludes, None, rounds.stop_after_first)
-    }
-
-    /// Free text up to one of the strings of `ways`, which leads to what follows it, and so on until the end.
-    ///
-    /// With `first` that comes before anything else. Reads the ends of the tag around where they follow.
-    fn free_text(
-        &mut self,
-        slot: &Slot<'a>,
-        ways: Vec<(&'a str, NodeId)>,
-        first: Option<NodeId>,
-        excludes: &[&'a str],
-        max_chars: Option<u32>,
-        stop_after_first: bool,
-    ) -> Result<NodeId, GrammarError> {
-        let triggers = ways.iter().map(|(trigger, _)| *trigger).collect();
-        let (stops, excludes) = self.stops_and_excludes(slot, triggers, excludes)?;
-        let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
-        let unended = free.unended(&mut self.builder.exprs);
-        let unended = self.builder.lexeme(unended);
-        let ends: Rc<Vec<Marker<'a>>> = if slot.is_last { slot.ends.clone() } else { Rc::default() };
-        let mut tails = Vec::new();
-        for end in ends.iter() {
-            match end {
-                Marker::Text("") => tails.push(unended),
-                Marker::Text(end) => tails.extend(markers::until(&mut self.builder, &free, unended, end)),
-                Marker::Token(token) => {
-                    let token = self.token(token);
-                    tails.push(self.builder.sequence(&[unended, token]));
-                }
-            }
-        }
-        if tails.is_empty() {
-            tails.push(unended);
-        }
-        let mut rounds = Vec::new();
-        if ways.len() > FEW_STRINGS {
-            let triggers: Vec<&str> = ways.iter().map(|&(trigger, _)| trigger).collect();
-            for (before, positions) in free.groups(&mut self.builder.exprs, &triggers, &stops, &excludes) {
-                let before = self.builder.lexeme(before);
-                let group: Vec<(&str, NodeId)> = positions.into_iter().map(|position| ways[position]).collect();
-                let way = markers::spelled(&mut self.builder, &group);
-                rounds.push(self.builder.sequence(&[before, way]));
-            }
-            let tokens = markers::by_tokens(&mut self.builder, &ways);
-            if !tokens.is_empty() {
-                let tokens = self.builder.choice(&tokens);
-                rounds.push(self.builder.sequence(&[unended, tokens]));
-            }
-        } else {
-            for (trigger, way) in ways {
-                for before in markers::until(&mut self.builder, &free, unended, trigger) {
-                    rounds.push(self.builder.sequence(&[before, way]));
-                }
-            }
-        }
-        let tail = self.builder.choice(&tails);
-        if rounds.is_empty() {
-            return Ok(tail);
-        }
-        if stop_after_first {
-            let behind = match first {
-                Some(first) => first,
-                None => self.builder.choice(&rounds),
-            };
-            let behind = self.with_ends(slot, behind);
-            return Ok(if first.is_some() { behind } else { self.builder.choice(&[behind, tail]) });
-        }
-        let round = self.builder.choice(&rounds);
-        let rounds = self.builder.repeat(round, 0, None);
-        let parts: Vec<NodeId> = first.into_iter().chain([rounds, tail]).collect();
-        Ok(self.builder.sequence(&parts))
-    }
-
-    /// The strings that end a text, triggers and the ends of the tag around, and those that must not come in it.
-    fn stops_and_excludes(
-        &self,
-        slot: &Slot<'a>,
-        mut stops: Vec<&'a str>,
-        excludes: &[&'a str],
-    ) -> Result<(Vec<&'a str>, Vec<&'a str>), GrammarError> {
-        let mut excludes = excludes.to_vec();
-        let texts = slot.ends.iter().filter_map(|end| match end {
-            Marker::Text(text) if !text.is_empty() => Some(*text),
-            _ => None,
-        });
-        let texts: Vec<&str> = texts.collect();
-        if slot.is_last {
-            // What ends the text need not be excluded from it, too.
-            excludes.retain(|exclude| !texts.contains(exclude));
-            stops.extend(&texts);
-        } else {
-            excludes.extend(texts);
-        }
-        self.check_reachable(slot, &stops, &excludes)?;
-        Ok((stops, excludes))
-    }
-
-    /// Free text with a budget of tokens. Unlike [`Lowering::free_text`] its end is a part of its own, which the budget does
-    /// not count.
-    fn limited_text(
-        &mut self,
-        slot: &Slot<'a>,
-        excludes: &[&'a str],
-        max_chars: Option<u32>,
-        max_tokens: u32,
-    ) -> Result<NodeId, GrammarError> {
-        let (stops, excludes) = self.stops_and_excludes(slot, Vec::new(), excludes)?;
-        let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
-        let unended = free.unended(&mut self.builder.exprs);
-        let ends: Rc<Vec<Marker<'a>>> = if slot.is_last { slot.ends.clone() } else { Rc::default() };
-        // The ends by the text before them, which is nearly always the same.
-        let mut by_text: IndexMap<ExprId, Vec<NodeId>> = IndexMap::new();
-        for end in ends.iter() {
-            let text = match end {
-                Marker::Text(end) if !end.is_empty() => free.before(&mut self.builder.exprs, end, &stops, &excludes),
-                _ => unended,
-            };
-            by_text.entry(text).or_default().push(self.marker(end));
-        }
-        if by_text.is_empty() {
-            by_text.insert(unended, vec![self.builder.sequence(&[])]);
-        }
-        let mut ways = Vec::with_capacity(by_text.len());
-        for (text, ends) in by_text {
-            let text = if max_tokens == 0 { ExprId::EMPTY } else { text };
-            let mut text = self.builder.lexeme(text);
-            if max_tokens > 0 {
-                text = self.builder.marked(Mark::MaxTokens(max_tokens), text);
-            }
-            let end = self.builder.choice(&ends);
-            ways.push(self.builder.sequence(&[text, end]));
-        }
-        Ok(self.builder.choice(&ways))
-    }
-
-    /// Refuses strings that can never be complete, because another one within them comes first.
-    fn check_reachable(&self, slot: &Slot<'a>, stops: &[&'a str], excludes: &[&'a str]) -> Result<(), GrammarError> {
-        if let Some(long) = stops.iter().chain(excludes).find(|text| text.len() > MAX_STOP_BYTES) {
-            let shown: String = long.chars().take(40).collect();
-            let message = format!(
-                "{shown:?}… has {} bytes and free text looks for at most {MAX_STOP_BYTES}; shorten it",
-                long.len()
-            );
-            return Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(slot.at), message));
-        }
-        let (ending, excluded) = (Within::new(stops), Within::new(excludes));
-        for trigger in stops.iter().filter(|trigger| !trigger.is_empty()) {
-            let earlier = ending.find(trigger, trigger.len() - 1);
-            if let Some(other) = earlier.or_else(|| excluded.find(trigger, trigger.len())) {
-                let message = format!(
-                    "{trigger:?} can never come, because {other:?} within it triggers something else, ends the text or \
-                     is excluded; change one of them"
-                );
-                return Err(error(self.document, slot.at, message));
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn add(&mut self, grammar: &Grammar) -> NodeId {
         combine::add(&mut self.builder, &mut self.names, grammar)
     }
 
     /// Adds a grammar, and gives the node that its first node has become; the others follow it.
-    fn add_all_of(&mut self, grammar: Grammar, max_exprs: usize) -> NodeId {
+    pub(super) fn add_all_of(&mut self, grammar: Grammar, max_exprs: usize) -> NodeId {
         if self.builder.node_count() > 0 {
             let root = self.add(&grammar);
             return NodeId(root.0 - grammar.root().0);
@@ -501,98 +281,5 @@ impl<'a> Lowering<'a> {
     /// A rule that is still to be defined.
     pub(super) fn declare(&mut self, name: &str) -> RuleId {
         combine::declare(&mut self.builder, &mut self.names, name)
-    }
-
-    fn ebnf(&mut self, text: &str, at: JsonId) -> Result<NodeId, GrammarError> {
-        let grammar = Grammar::from_ebnf(text, "root").map_err(|inner| {
-            let place = format!("{}/grammar", self.document.pointer(at));
-            GrammarError::new(inner.kind, place, inner.to_string())
-        })?;
-        Ok(self.add(&grammar))
-    }
-
-    fn regex(&mut self, pattern: &str, at: JsonId) -> Result<NodeId, GrammarError> {
-        let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
-        let expr = parse_pattern(&mut self.builder.exprs, pattern, &options, &mut Utf8).map_err(|inner| {
-            let kind = match inner.kind {
-                PatternErrorKind::Syntax => ErrorKind::Syntax,
-                PatternErrorKind::Unsupported => ErrorKind::Unsupported,
-                PatternErrorKind::Limit => ErrorKind::Limit,
-            };
-            let place = format!("{}/pattern", self.document.pointer(at));
-            GrammarError::new(kind, place, format!("offset {}: {}", inner.offset, inner.message))
-        })?;
-        Ok(self.builder.lexeme(expr))
-    }
-
-    /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
-    /// of schemas that are much alike. Those of which one is wrong are left to be lowered one by one, for the error's sake.
-    fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) {
-        // These mean something for all values of a document.
-        if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]
-            .iter()
-            .any(|word| self.text.contains(word))
-        {
-            return;
-        }
-        let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
-        let mut alike: IndexMap<([bool; 3], Option<u32>), Alike<'a, '_>> = IndexMap::new();
-        for slot in &tree.slots {
-            if let Format::Schema { schema, style: Style::Json, options } = &slot.format {
-                let text = self.document.spelled(self.text, *schema);
-                if !text.contains("\"$") {
-                    let key = (text, Style::Json, flags(options), options.max_whitespace);
-                    let group = alike.entry((key.2, key.3)).or_default();
-                    group.entry(key).or_insert((*schema, options));
-                    read.push((*schema, key));
-                }
-            }
-        }
-        for group in alike.into_values().filter(|group| group.len() > 1) {
-            let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
-            let (_, options) = group[0];
-            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options) else { continue };
-            self.report.append(std::mem::take(&mut grammar.report));
-            let first = self.add_all_of(grammar, max_exprs);
-            let nodes = nodes.into_iter().map(|node| NodeId(first.0 + node.0));
-            self.schemas.extend(group.into_keys().zip(nodes));
-        }
-        self.plain = read.into_iter().filter_map(|(at, key)| Some((at, *self.schemas.get(&key)?))).collect();
-    }
-
-    fn schema(&mut self, at: JsonId, style: Style, options: &JsonSchemaOptions) -> Result<NodeId, GrammarError> {
-        if let Some(&known) = self.plain.get(&at) {
-            return Ok(known);
-        }
-        let text = self.document.spelled(self.text, at);
-        let key = (text, style, flags(options), options.max_whitespace);
-        if let Some(&known) = self.schemas.get(&key) {
-            return Ok(known);
-        }
-        let node = match style {
-            Style::Json => {
-                let place = self.document.pointer(at);
-                let grammar = from_json_schema(text, options).map_err(|inner| placed(inner, &place, "#"))?;
-                self.report.absorb(&grammar.report, &place, "#");
-                self.add(&grammar)
-            }
-            Style::Marked(marked) => self.marked_arguments(at, marked, options)?,
-            Style::Nested => self.nested_arguments(at, options)?,
-        };
-        self.schemas.insert(key, node);
-        Ok(node)
-    }
-}
-
-/// The options that a structural tag can set, for telling equal schemas.
-pub(super) fn flags(options: &JsonSchemaOptions) -> [bool; 3] {
-    [options.any_order, options.any_whitespace, options.strict_mode]
-}
-
-/// An error of a schema, at its place in the structural tag: `from` is how its own pointer begins.
-pub(super) fn placed(inner: GrammarError, place: &str, from: &str) -> GrammarError {
-    match inner.place.strip_prefix(from) {
-        Some(rest) => GrammarError { place: format!("{place}{rest}"), ..inner },
-        None => GrammarError::new(inner.kind, place, inner.to_string()),
     }
 }

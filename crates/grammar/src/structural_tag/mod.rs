@@ -1,16 +1,19 @@
 //! Structural tags: free text and structure in one tree of formats, as a JSON document.
 //!
 //! The flow is one way: JSON ([`crate::json_schema::document`]) → [`read`] (a flat [`tree`] of formats, by the types of
-//! their [`fields`]) → [`lower`] (nodes), which spells text that anything may stand in through [`crate::free_text`], the words
-//! that may be tokens through [`markers`], and the arguments of calls in the [`styles`] of models through [`arguments`] and [`nested`].
+//! their [`fields`]) → [`lower`] (nodes), with the text that anything may stand in in [`texts`], what other notations say in
+//! [`embedded`], the words that may be tokens in [`markers`], and the arguments of calls in the [`styles`] of models in
+//! [`arguments`] and [`nested`].
 
 mod arguments;
+mod embedded;
 mod fields;
 mod lower;
 mod markers;
 mod nested;
 mod read;
 mod styles;
+mod texts;
 mod tree;
 
 use crate::builder::MAX_EXPRS;
