@@ -335,6 +335,11 @@ def test_large_ones_are_summed_up() -> None:
     index = TokenIndex.from_regex("[a-z]{200}", tokenizer_info("tiny"))
     text = index.to_dot()
     assert "201 states" in text
+    assert r'0 [label="0' in text
+    assert r"tokens\n1 states" not in text
+    small = TokenIndex.from_regex("a", tokenizer_info("tiny")).to_dot(max_states=1)
+    assert "2 states, 2 transitions, by" in small  # the letter, and its byte
+    assert r'1 [label="1 token\n1 state\n1 final"' in small
     assert len(text.splitlines()) < 400
     assert len(index.to_dot(max_states=300).splitlines()) > 400
 

@@ -112,9 +112,11 @@ def _layers(index: TokenIndex) -> list[str]:
     layers = min(depth, _MAX_LAYERS)
     layer_of = {state: steps * layers // depth for state, steps in distance.items()}
     finals = index.final_states
+    num_states, num_transitions = index.num_states, index.num_transitions
+    size = f"{_counted(num_states, 'state')}, {_counted(num_transitions, 'transition')}"
     lines = [
-        f'  label="{index.num_states:,} states, {index.num_transitions:,} transitions, by the '
-        f'number of tokens from the start";',
+        f'  label="{size}, by the number of tokens from the start";',
+        '  fontname="Helvetica";',
         "  node [shape=box];",
         "  start -> 0;",
     ]
@@ -125,7 +127,9 @@ def _layers(index: TokenIndex) -> list[str]:
         ends = sum(state in finals for state in states)
         ending = f"\\n{ends:,} final" if ends else ""
         shape = ", peripheries=2" if ends else ""
-        lines.append(f'  {layer} [label="{span} tokens\\n{len(states):,} states{ending}"{shape}];')
+        counted = "token" if steps == [1] else "tokens"
+        held = _counted(len(states), "state")
+        lines.append(f'  {layer} [label="{span} {counted}\\n{held}{ending}"{shape}];')
     arrows: Counter[tuple[int, int]] = Counter()
     for state, counts in targets.items():
         for target, count in counts.items():
@@ -133,3 +137,7 @@ def _layers(index: TokenIndex) -> list[str]:
     for (source, target), count in sorted(arrows.items()):
         lines.append(f'  {source} -> {target} [label="{count:,}"];')
     return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
