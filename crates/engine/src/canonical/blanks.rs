@@ -5,36 +5,31 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ByteSet, StateId};
+use stencilm_regex::ByteSet;
 
 use super::places::{Place, Places};
 use super::search::Search;
-use super::sure::SureRows;
+use super::sure::{MAX_KEPT, SureRows};
 use super::{Encoding, Kind};
 use crate::error::EngineError;
-use crate::fork::{Automaton, Fork, IN_BLANKS};
-use crate::machine::ForkId;
-use crate::run::{Run, offers_tokens};
-use crate::stacks::{Entry, SetId};
+use crate::run::Run;
+use crate::stacks::SetId;
 
 /// What may stand between the tokens of JSON.
-const JSON_BLANKS: [u8; 4] = *b" \t\n\r";
+pub(super) const JSON_BLANKS: [u8; 4] = *b" \t\n\r";
 /// With so many blanks left their number makes no difference.
 const FAR_BLANKS: usize = 8;
-/// A lexeme that begins with more blanks than this, or goes on behind them with more bytes, is taken for any other.
-const MAX_BLANKS: usize = 100;
-const MAX_BYTES_BEHIND: usize = 16;
 
 /// All that lives behind a blank lives behind others, too, and goes on in the same way: how many may come, and where the
 /// grammar stands before them.
 #[derive(Clone, Copy)]
 pub(super) struct BeforeBlanks {
-    same: SetId,
+    pub same: SetId,
     /// The bytes that may come, blanks among them.
     pub next: ByteSet,
-    left: usize,
+    pub left: usize,
     /// Whether so many may come in all ways.
-    is_exact: bool,
+    pub is_exact: bool,
 }
 
 impl BeforeBlanks {
@@ -91,7 +86,7 @@ impl BlanksAt {
 pub(crate) type BlanksInLexemes = FxHashMap<(u32, u32), Option<usize>>;
 
 /// So many of both are kept.
-const MAX_KNOWN: usize = 20_000;
+pub(super) const MAX_KNOWN: usize = 20_000;
 
 /// Tokens of blanks that fit somewhere, by whether they lead on.
 pub(super) struct ToldBlanks {
@@ -219,7 +214,7 @@ impl KnownWay {
     }
 }
 
-fn without_blanks(bytes: &ByteSet) -> ByteSet {
+pub(super) fn without_blanks(bytes: &ByteSet) -> ByteSet {
     JSON_BLANKS.iter().fold(*bytes, |others, &byte| others.intersect(&ByteSet::of(byte).complement()))
 }
 
@@ -271,126 +266,87 @@ fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, pl
     true
 }
 
-impl Run<'_> {
-    /// Where a thread is before blanks.
-    pub(super) fn thread_before_blanks(
-        &mut self,
-        search: &mut Search<'_>,
-        in_lexemes: &mut BlanksInLexemes,
-        thread: Entry,
-    ) -> Result<Option<BeforeBlanks>, EngineError> {
-        self.before_these_blanks(search, in_lexemes, &[thread])
+impl SureRows {
+    /// What is known of blanks where these bytes, blanks among them, may follow.
+    pub fn blanks(&mut self, next: ByteSet) -> &mut Blanks {
+        if self.blanks.len() >= MAX_KEPT {
+            self.blanks.clear();
+        }
+        self.blanks.entry(next).or_default()
     }
 
-    /// Where all threads that blanks do not end are before blanks.
-    pub(super) fn before_blanks(
+    /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
+    pub fn known_blanks(
         &mut self,
-        search: &mut Search<'_>,
-        in_lexemes: &mut BlanksInLexemes,
-        configuration: SetId,
-    ) -> Result<Option<BeforeBlanks>, EngineError> {
-        let threads = self.stacks.entries(configuration).to_vec();
-        self.before_these_blanks(search, in_lexemes, &threads)
+        encoding: &Encoding,
+        places: &mut Places,
+        next: ByteSet,
+        place: Place,
+    ) -> Arc<[KnownBlank]> {
+        if let Some(known) = self.known_blanks.get(&(next, place)) {
+            return known.clone();
+        }
+        if self.known_blanks.len() >= MAX_KEPT {
+            self.known_blanks.clear();
+        }
+        let at = self.blanks_at(encoding, places, place);
+        let found = KnownBlank::all(encoding, places, &mut self.known_ways, &next, &at);
+        self.known_blanks.insert((next, place), found.clone());
+        found
     }
 
-    fn before_these_blanks(
-        &mut self,
-        search: &mut Search<'_>,
-        in_lexemes: &mut BlanksInLexemes,
-        threads: &[Entry],
-    ) -> Result<Option<BeforeBlanks>, EngineError> {
-        let (mut starts, mut least, mut most) = (Vec::new(), usize::MAX, 0);
-        for &thread in threads.iter().filter(|&&thread| thread != Entry::BOTTOM && !offers_tokens(thread)) {
-            let fork = self.machine.fork(ForkId(thread.head)).clone();
-            let (state, left) = match thread.state & IN_BLANKS {
-                0 => {
-                    if in_lexemes.len() >= MAX_KNOWN {
-                        in_lexemes.clear();
-                    }
-                    let left = match in_lexemes.get(&(thread.head, thread.state)) {
-                        Some(&known) => known,
-                        None => {
-                            let found = self.blanks_in_lexeme(&fork, thread.state)?;
-                            in_lexemes.insert((thread.head, thread.state), found);
-                            found
-                        }
-                    };
-                    match left {
-                        Some(left) => (thread.state, left),
-                        None => return Ok(None),
-                    }
-                }
-                _ => {
-                    let is_json = fork.blanks.is_some_and(|blanks| blanks.set == json_blanks());
-                    if !is_json {
-                        return Ok(None);
-                    }
-                    (IN_BLANKS, fork.blanks_left(thread.state).map_or(usize::MAX, |left| left as usize))
-                }
-            };
-            if left == 0 {
-                continue;
-            }
-            starts.push(Entry { state, ..thread });
-            (least, most) = (least.min(left), most.max(left));
+    /// Where the tokens of blanks lead from a place.
+    fn blanks_at(&mut self, encoding: &Encoding, places: &mut Places, place: Place) -> Arc<BlanksAt> {
+        if self.blanks_at.len() >= MAX_KEPT && !self.blanks_at.contains_key(&place) {
+            self.blanks_at.clear();
         }
-        if starts.is_empty() {
-            return Ok(None);
-        }
-        let same = self.stacks.configuration(&mut starts)?;
-        // Of the others it is not sure that they may come.
-        let mut next = json_blanks();
-        for byte in without_blanks(&search.next_bytes(self, same)?.0).iter() {
-            if search.step(self, same, byte)? != SetId::EMPTY {
-                next.insert(byte);
-            }
-        }
-        Ok(Some(BeforeBlanks { same, next, left: least, is_exact: least == most }))
+        let at = self.blanks_at.entry(place);
+        at.or_insert_with(|| Arc::new(BlanksAt::new(encoding, places, place))).clone()
     }
 
-    /// How many blanks a lexeme may go on with before anything else: 0 where it ends or dies with them, `None` where blanks
-    /// make a difference to it.
-    fn blanks_in_lexeme(&mut self, fork: &Fork, state: u32) -> Result<Option<usize>, EngineError> {
-        let first = JSON_BLANKS.map(|byte| fork.step(self.lexicon, state, byte));
-        let mut reached = Vec::with_capacity(JSON_BLANKS.len());
-        for step in first {
-            reached.push(step?);
+    /// The tokens of blanks that fit a place behind a token, if that may merge with them.
+    fn fitting_blanks(
+        &mut self,
+        encoding: &Encoding,
+        places: &mut Places,
+        place: Place,
+        before: Option<u32>,
+    ) -> Arc<[FittingBlank]> {
+        let key = (place, before);
+        if let Some(known) = self.fitting_blanks.get(&key) {
+            return known.clone();
         }
-        if reached.iter().all(|&(next, _)| next == StateId::DEAD.0) {
-            return Ok(Some(0));
+        if self.fitting_blanks.len() >= MAX_KEPT {
+            self.fitting_blanks.clear();
         }
-        if matches!(fork.automaton, Automaton::Names(..)) || fork.free {
-            return Ok(None);
+        let at = self.blanks_at(encoding, places, place);
+        let found = FittingBlank::all(encoding, &at, before);
+        self.fitting_blanks.insert(key, found.clone());
+        found
+    }
+
+    /// What is known of the tokens of blanks that fit a place behind a token.
+    pub fn told_blanks(
+        &mut self,
+        encoding: &Encoding,
+        places: &mut Places,
+        blanks: &BeforeBlanks,
+        (place, before): (Place, Option<u32>),
+    ) -> Arc<ToldBlanks> {
+        let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
+        let longest = encoding.tokens().trie().max_depth();
+        let key = (blanks.next, place, before, blanks.bounds(longest));
+        if let Some(known) = self.told_blanks.get(&key) {
+            return known.clone();
         }
-        let others = without_blanks(&fork.live_bytes(self.lexicon, state)?);
-        if others.len() > MAX_BYTES_BEHIND {
-            return Ok(None);
+        if self.told_blanks.len() >= MAX_KEPT {
+            self.told_blanks.clear();
         }
-        let mut here = state;
-        for left in 0..MAX_BLANKS {
-            let (next, accepts) = fork.step(self.lexicon, here, JSON_BLANKS[0])?;
-            for &byte in &JSON_BLANKS[1..] {
-                if fork.step(self.lexicon, here, byte)? != (next, accepts) {
-                    return Ok(None);
-                }
-            }
-            if next == StateId::DEAD.0 {
-                return Ok(Some(left));
-            }
-            if accepts || without_blanks(&fork.live_bytes(self.lexicon, next)?) != others {
-                return Ok(None);
-            }
-            for byte in others.iter() {
-                if fork.step(self.lexicon, next, byte)? != fork.step(self.lexicon, state, byte)? {
-                    return Ok(None);
-                }
-            }
-            if next == here {
-                return Ok(Some(usize::MAX));
-            }
-            here = next;
-        }
-        Ok(None)
+        let fitting = self.fitting_blanks(encoding, places, place, before);
+        let known = self.known_blanks(encoding, places, blanks.next, place);
+        let found = Arc::new(ToldBlanks::of(&fitting, &known, blanks));
+        self.told_blanks.insert(key, found.clone());
+        found
     }
 }
 

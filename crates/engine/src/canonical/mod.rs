@@ -8,6 +8,7 @@
 //! many for those that do not surely go on ([`dead_ends`], [`sure`]).
 
 mod alike;
+mod before_blanks;
 mod blanks;
 mod common;
 mod cursor;

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::alike::Alike;
-use super::blanks::{BeforeBlanks, Blanks, BlanksAt, FittingBlank, KnownBlank, KnownWays, ToldBlanks};
+use super::blanks::{Blanks, BlanksAt, FittingBlank, KnownBlank, KnownWays, ToldBlanks};
 use super::leaving::LeavingAt;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
@@ -38,16 +38,16 @@ pub(super) struct SureRows {
     classes: FxHashMap<usize, SureClass>,
     /// Bytes that rows and classes take.
     bytes: usize,
-    blanks: FxHashMap<ByteSet, Blanks>,
+    pub blanks: FxHashMap<ByteSet, Blanks>,
     /// By the bytes that may follow and the place before.
-    known_blanks: FxHashMap<(ByteSet, Place), Arc<[KnownBlank]>>,
+    pub known_blanks: FxHashMap<(ByteSet, Place), Arc<[KnownBlank]>>,
     /// By the suffixes with which tokens leave.
     pub leaving: FxHashMap<usize, LeavingAt>,
     /// By place and token before it, unless that merges with no blank.
-    fitting_blanks: FxHashMap<(Place, Option<u32>), Arc<[FittingBlank]>>,
-    known_ways: KnownWays,
-    blanks_at: FxHashMap<Place, Arc<BlanksAt>>,
-    told_blanks: FxHashMap<BlanksBehind, Arc<ToldBlanks>>,
+    pub fitting_blanks: FxHashMap<(Place, Option<u32>), Arc<[FittingBlank]>>,
+    pub known_ways: KnownWays,
+    pub blanks_at: FxHashMap<Place, Arc<BlanksAt>>,
+    pub told_blanks: FxHashMap<BlanksBehind, Arc<ToldBlanks>>,
 }
 
 /// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
@@ -140,88 +140,6 @@ impl SureRows {
         let at = self.blanks_at.values().map(|at| at.memory_bytes());
         let ways = self.known_ways.len() * 80 + at.sum::<usize>();
         self.bytes + ways + blanks.chain(known_blanks).chain(fitting).chain(told).chain(leaving).sum::<usize>()
-    }
-
-    /// What is known of blanks where these bytes, blanks among them, may follow.
-    pub fn blanks(&mut self, next: ByteSet) -> &mut Blanks {
-        if self.blanks.len() >= MAX_KEPT {
-            self.blanks.clear();
-        }
-        self.blanks.entry(next).or_default()
-    }
-
-    /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
-    pub fn known_blanks(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        next: ByteSet,
-        place: Place,
-    ) -> Arc<[KnownBlank]> {
-        if let Some(known) = self.known_blanks.get(&(next, place)) {
-            return known.clone();
-        }
-        if self.known_blanks.len() >= MAX_KEPT {
-            self.known_blanks.clear();
-        }
-        let at = self.blanks_at(encoding, places, place);
-        let found = KnownBlank::all(encoding, places, &mut self.known_ways, &next, &at);
-        self.known_blanks.insert((next, place), found.clone());
-        found
-    }
-
-    /// Where the tokens of blanks lead from a place.
-    fn blanks_at(&mut self, encoding: &Encoding, places: &mut Places, place: Place) -> Arc<BlanksAt> {
-        if self.blanks_at.len() >= MAX_KEPT && !self.blanks_at.contains_key(&place) {
-            self.blanks_at.clear();
-        }
-        let at = self.blanks_at.entry(place);
-        at.or_insert_with(|| Arc::new(BlanksAt::new(encoding, places, place))).clone()
-    }
-
-    /// The tokens of blanks that fit a place behind a token, if that may merge with them.
-    fn fitting_blanks(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        place: Place,
-        before: Option<u32>,
-    ) -> Arc<[FittingBlank]> {
-        let key = (place, before);
-        if let Some(known) = self.fitting_blanks.get(&key) {
-            return known.clone();
-        }
-        if self.fitting_blanks.len() >= MAX_KEPT {
-            self.fitting_blanks.clear();
-        }
-        let at = self.blanks_at(encoding, places, place);
-        let found = FittingBlank::all(encoding, &at, before);
-        self.fitting_blanks.insert(key, found.clone());
-        found
-    }
-
-    /// What is known of the tokens of blanks that fit a place behind a token.
-    pub fn told_blanks(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        blanks: &BeforeBlanks,
-        (place, before): (Place, Option<u32>),
-    ) -> Arc<ToldBlanks> {
-        let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
-        let longest = encoding.tokens().trie().max_depth();
-        let key = (blanks.next, place, before, blanks.bounds(longest));
-        if let Some(known) = self.told_blanks.get(&key) {
-            return known.clone();
-        }
-        if self.told_blanks.len() >= MAX_KEPT {
-            self.told_blanks.clear();
-        }
-        let fitting = self.fitting_blanks(encoding, places, place, before);
-        let known = self.known_blanks(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldBlanks::of(&fitting, &known, blanks));
-        self.told_blanks.insert(key, found.clone());
-        found
     }
 
     /// Whether answers about a token within the lexeme of a row are kept.
