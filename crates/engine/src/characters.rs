@@ -2,10 +2,11 @@
 
 use stencilm_regex::{ByteSet, Deriver, Dfa, LimitExceeded, StateId};
 
-use crate::groups::{OF_MANY_BYTES, group_of, loops};
+use crate::kinds::Kinds;
+use crate::shape_walk::{self, Automaton, Reader};
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
-use crate::trie::Next;
+use crate::trie::Trie;
 
 /// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
 const FEW_ROUNDS: usize = 24;
@@ -38,6 +39,16 @@ impl Counted {
         }
         Counted { tokens, starts, few: vec![None; FEW_ROUNDS.min(rounds)] }
     }
+}
+
+/// What tokens are as runs of characters.
+pub struct RunsFound {
+    /// The tokens that are such runs.
+    pub any: TokenSet,
+    /// The nodes of the trie before which runs stop, ascending, each with the number of characters before it.
+    pub stops: Vec<(u32, u32)>,
+    /// How many characters the tokens begin, where that was asked for.
+    pub counted: Option<Counted>,
 }
 
 /// Where a walk keeps a state of the automaton and the number of characters begun.
@@ -78,91 +89,19 @@ impl<'a> Characters<'a> {
         }
     }
 
-    /// Reads every token: all that are made of characters, by how many they begin, and where they stop before some bytes.
-    pub fn read_all(
-        &mut self,
-        vocabulary: &Tokens,
-        stops: ByteSet,
-        any: &mut TokenSet,
-        found: &mut Vec<(u32, u32)>,
-    ) -> Result<Counted, LimitExceeded> {
-        let mut within: Vec<(u32, u32)> = Vec::with_capacity(vocabulary.vocab_size());
-        let step = |at: u32, byte, node| {
-            let state = at & STATE;
-            let next = self.next(state, byte)?;
-            if next == StateId::DEAD.0 {
-                if state == StateId::START.0 && stops.contains(byte) {
-                    found.push((node as u32, at >> ROUNDS));
-                }
-                return Ok::<_, LimitExceeded>(None);
-            }
-            let begun = u32::from(state == StateId::START.0) << ROUNDS;
-            Ok(self.plain.then_some(((at & !STATE) + begun) | next))
-        };
-        vocabulary.trie().walk(StateId::START.0, step, |token, at| within.push((at >> ROUNDS, token)))?;
-        within.iter().for_each(|&(_, token)| any.insert(token));
-        Ok(Counted::new(&within))
-    }
-
-    /// As [`Characters::read_all`], without counting. Most tokens have characters of groups that are read to the last one,
-    /// or begin with such and have one of a group of which none is read: those need not be walked to.
-    pub fn read_some(
-        &mut self,
-        vocabulary: &Tokens,
-        stops: ByteSet,
-        any: &mut TokenSet,
-        found: &mut Vec<(u32, u32)>,
-    ) -> Result<(), LimitExceeded> {
-        let (trie, makeup, start) = (vocabulary.trie(), vocabulary.makeup(), StateId::START.0);
-        let whole = loops(start, |state, byte| {
-            Ok::<_, LimitExceeded>(Some(self.next(state, byte)?).filter(|&next| next != StateId::DEAD.0))
-        })?;
-        let live = *self.automaton.live_bytes(self.deriver, StateId::START)?;
-        let some = live.iter().fold(0, |groups, byte| groups | 1 << group_of(byte)) & !whole;
-        *any = makeup.within(vocabulary.spelled(), whole);
-        let listed = stops.iter().all(|byte| makeup.places(byte).is_some());
-        for byte in stops.iter().filter(|&byte| listed && !live.contains(byte)) {
-            let places = makeup.places(byte).expect("all these are listed");
-            for &(node, before) in places.iter().filter(|(_, before)| before & !whole == 0) {
-                if before & OF_MANY_BYTES == 0 {
-                    found.push((node, trie.depth(node as usize) as u32 - 1));
-                    continue;
-                }
-                let mut state = start;
-                let mut rounds = 0;
-                for &byte in vocabulary.bytes_before(node) {
-                    rounds += u32::from(state == start);
-                    state = self.next(state, byte)?;
-                }
-                if state == start {
-                    found.push((node, rounds));
-                }
-            }
-        }
-        let step = |(at, mixed): (u32, bool), byte, node, below: u32| {
-            let state = at & STATE;
-            let next = self.next(state, byte)?;
-            if next == StateId::DEAD.0 {
-                if state == start && stops.contains(byte) && (mixed || !listed) {
-                    found.push((node as u32, at >> ROUNDS));
-                }
-                return Ok::<_, LimitExceeded>(Next::Skip);
-            }
-            if !self.plain {
-                return Ok(Next::Skip);
-            }
-            let mixed = mixed || (state == start && whole & 1 << group_of(byte) == 0);
-            // Those that are not mixed are known from above.
-            let known = below & !whole == 0 || (!mixed && listed && below & some == 0);
-            if next == start && known {
-                return Ok(if mixed { Next::Take } else { Next::Skip });
-            }
-            let begun = u32::from(state == start) << ROUNDS;
-            Ok(Next::Walk((((at & !STATE) + begun) | next, mixed)))
-        };
-        trie.walk_some((start, false), step, any.words_mut())?;
+    /// Reads every token: those that are made of characters, where they stop before some bytes, and, where they are to be
+    /// counted, how many characters they begin.
+    pub fn read(&mut self, vocabulary: &Tokens, stops: ByteSet, counted: bool) -> Result<RunsFound, LimitExceeded> {
+        let trie = vocabulary.trie();
+        let wide = 2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
+        let within = counted.then(|| Vec::with_capacity(vocabulary.vocab_size()));
+        let mut runs = Runs { characters: self, trie, stops, found: Vec::new(), within };
+        let mut kinds = Kinds::new(&runs);
+        let any = shape_walk::read(vocabulary, &mut kinds, &mut runs, StateId::START.0, wide)?;
+        let Runs { mut found, within, .. } = runs;
         found.sort_unstable();
-        Ok(())
+        found.dedup();
+        Ok(RunsFound { any, stops: found, counted: within.map(|within| Counted::new(&within)) })
     }
 
     #[cold]
@@ -183,6 +122,81 @@ impl<'a> Characters<'a> {
         }
         self.table[(state as usize) << 8 | usize::from(byte)] = behind.0;
         Ok(behind.0)
+    }
+}
+
+/// What is made of the runs of characters that tokens begin with. A walk stands at a state, and above it the number of
+/// characters begun.
+struct Runs<'r, 'a> {
+    characters: &'r mut Characters<'a>,
+    trie: &'r Trie,
+    stops: ByteSet,
+    /// The nodes at which a run stops, each with the number of characters before it.
+    found: Vec<(u32, u32)>,
+    /// The tokens that are runs, each behind its number of characters, where they are counted.
+    within: Option<Vec<(u32, u32)>>,
+}
+
+impl Runs<'_, '_> {
+    fn behind(at: u32, next: u32) -> u32 {
+        ((at & !STATE) + (u32::from(at & STATE == StateId::START.0) << ROUNDS)) | next
+    }
+}
+
+impl Automaton for Runs<'_, '_> {
+    #[inline]
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        let next = StateId(self.characters.next(state.0, byte)?);
+        Ok((next, next == StateId::START))
+    }
+
+    fn representative(&self, byte: u8) -> u8 {
+        self.characters.automaton.representative(byte)
+    }
+}
+
+impl Reader for Runs<'_, '_> {
+    type At = u32;
+    type Stopped = LimitExceeded;
+
+    fn state(at: u32) -> StateId {
+        StateId(at & STATE)
+    }
+
+    #[inline]
+    fn reads(&mut self, at: u32, next: StateId, ends: bool, _nodes: &[u32]) -> (u32, bool) {
+        let same = ends && at & STATE == StateId::START.0 && !self.lists();
+        (Runs::behind(at, next.0), same)
+    }
+
+    fn refuses(&mut self, at: u32, nodes: &[u32]) {
+        if at & STATE == StateId::START.0 {
+            let stops = nodes.iter().filter(|&&node| self.stops.contains(self.trie.byte(node as usize)));
+            self.found.extend(stops.map(|&node| (node, at >> ROUNDS)));
+        }
+    }
+
+    #[inline]
+    fn byte(&mut self, at: u32, byte: u8, node: Option<usize>) -> Result<Option<u32>, LimitExceeded> {
+        let next = self.characters.next(at & STATE, byte)?;
+        if next == StateId::DEAD.0 {
+            if let Some(node) = node {
+                self.refuses(at, &[node as u32]);
+            }
+            return Ok(None);
+        }
+        // What is not plain is of no use.
+        Ok(self.characters.plain.then(|| Runs::behind(at, next)))
+    }
+
+    fn lists(&self) -> bool {
+        self.within.is_some()
+    }
+
+    fn ends(&mut self, at: u32, tokens: &[u32]) {
+        if let Some(within) = &mut self.within {
+            within.extend(tokens.iter().map(|&token| (at >> ROUNDS, token)));
+        }
     }
 }
 
@@ -236,12 +250,13 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Reading some tokens finds what reading all of them does.
+        /// Reading by shapes finds what reading every byte does.
         #[test]
-        fn reading_some_is_reading_all(
+        fn runs_are_those_of_a_walk_of_the_trie(
             tokens in proptest::collection::btree_set(proptest::collection::vec(0usize..PIECES.len(), 1..5), 1..200),
             pattern in 0usize..CLASSES.len(),
             stops in proptest::sample::subsequence(b"\"-. a\xA5".to_vec(), 1..4),
+            counted in proptest::bool::ANY,
         ) {
             let tokens: Vec<Option<Vec<u8>>> = tokens
                 .iter()
@@ -252,18 +267,31 @@ mod tests {
             let mut deriver = Deriver::over(common_exprs(), Limits::default());
             let character = class(&mut deriver, CLASSES[pattern]);
             let mut automaton = Dfa::new(&mut deriver, &[character], Limits::default()).unwrap();
-            let mut read = |all: bool| {
-                let mut characters = Characters::new(&mut automaton, &mut deriver);
-                let (mut any, mut found) = (TokenSet::empty(tokens.len()), Vec::new());
-                if all {
-                    characters.read_all(&vocabulary, stops, &mut any, &mut found).unwrap();
-                } else {
-                    characters.read_some(&vocabulary, stops, &mut any, &mut found).unwrap();
+            let mut characters = Characters::new(&mut automaton, &mut deriver);
+            let (mut inside, mut found, mut within) = (TokenSet::empty(tokens.len()), Vec::new(), Vec::new());
+            let step = |(state, rounds): (u32, u32), byte, node| {
+                let next = characters.next(state, byte)?;
+                let at_start = state == StateId::START.0;
+                if next == StateId::DEAD.0 && at_start && stops.contains(byte) {
+                    found.push((node as u32, rounds));
                 }
-                proptest::prop_assert!(characters.are_plain());
-                Ok((any, found))
+                Ok::<_, LimitExceeded>((next != StateId::DEAD.0).then_some((next, rounds + u32::from(at_start))))
             };
-            proptest::prop_assert_eq!(read(true)?, read(false)?, "{}", CLASSES[pattern]);
+            let token = |token, (_, rounds)| {
+                inside.insert(token);
+                within.push((rounds, token));
+            };
+            vocabulary.trie().walk((StateId::START.0, 0), step, token).unwrap();
+            let runs = characters.read(&vocabulary, stops, counted).unwrap();
+            proptest::prop_assert!(characters.are_plain());
+            proptest::prop_assert_eq!(runs.any, inside, "{}", CLASSES[pattern]);
+            proptest::prop_assert_eq!(runs.stops, found, "{}", CLASSES[pattern]);
+            if let Some(counts) = runs.counted {
+                let expected = Counted::new(&within);
+                proptest::prop_assert_eq!(counts.starts, expected.starts, "{}", CLASSES[pattern]);
+                let sorted = |counted: &[u32]| counted.iter().copied().collect::<std::collections::BTreeSet<u32>>();
+                proptest::prop_assert_eq!(sorted(&counts.tokens), sorted(&expected.tokens), "{}", CLASSES[pattern]);
+            }
         }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded};
 
-use crate::characters::{Characters, Counted};
+use crate::characters::{Characters, Counted, RunsFound};
 use crate::exits::{Exits, Leaving, Suffixes};
-use crate::makeup::Lengths;
+use crate::lengths::Lengths;
 use crate::row::Row;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
@@ -113,13 +113,11 @@ impl ClassRuns {
     ) -> Result<Option<ClassRuns>, LimitExceeded> {
         let of_bytes = matches!(deriver.exprs.get(*character), Expr::Bytes(_));
         let mut characters = Characters::new(automaton, deriver);
-        let mut any = TokenSet::empty(vocabulary.vocab_size());
-        let mut found: Vec<(u32, u32)> = Vec::new();
-        let counts = if counted && !of_bytes {
-            Counts::Listed(characters.read_all(vocabulary, stops, &mut any, &mut found)?)
-        } else {
-            characters.read_some(vocabulary, stops, &mut any, &mut found)?;
-            if of_bytes { Counts::OfBytes(vocabulary.makeup().lengths().clone()) } else { Counts::None }
+        let RunsFound { any, stops: found, counted } = characters.read(vocabulary, stops, counted && !of_bytes)?;
+        let counts = match counted {
+            Some(counted) => Counts::Listed(counted),
+            None if of_bytes => Counts::OfBytes(vocabulary.lengths().clone()),
+            None => Counts::None,
         };
         if !characters.are_plain() {
             return Ok(None);

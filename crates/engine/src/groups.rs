@@ -34,24 +34,6 @@ pub(crate) fn groups_below(nodes: impl ExactSizeIterator<Item = (u8, usize)>) ->
     below
 }
 
-/// The groups of the characters on the way to each node of a trie, its own included, told as for [`groups_below`].
-pub(crate) fn groups_on_the_way(nodes: impl ExactSizeIterator<Item = (u8, usize)>) -> Vec<u32> {
-    let mut on_the_way = Vec::with_capacity(nodes.len());
-    let mut path: Vec<(Option<Rest>, u32)> = vec![(None, 0)];
-    for (byte, depth) in nodes {
-        path.truncate(depth);
-        let &(before, groups) = path.last().expect("the path begins with the root");
-        let (rest, group) = match before {
-            Some(rest) if rest.bytes().contains(&byte) => (rest.behind(), 0),
-            Some(_) => (Rest::behind_first(byte), 1 << ILL_FORMED | 1 << group_of(byte)),
-            None => (Rest::behind_first(byte), 1 << group_of(byte)),
-        };
-        path.push((rest, groups | group));
-        on_the_way.push(groups | group);
-    }
-    on_the_way
-}
-
 /// What must come within a character of several bytes: a byte of a range, then so many from 80 to BF.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rest {
@@ -98,7 +80,7 @@ const WITHOUT_BLANKS: u32 = 28;
 const ILL_FORMED: u32 = 30;
 
 /// The groups of all bytes beyond ASCII.
-pub(crate) const OF_MANY_BYTES: u32 = 1 << WITH_BLANKS | 1 << WITHOUT_BLANKS | 1 << ILL_FORMED;
+const OF_MANY_BYTES: u32 = 1 << WITH_BLANKS | 1 << WITHOUT_BLANKS | 1 << ILL_FORMED;
 
 /// The group of a character by its first byte: the kind of a letter, or of what else tokens and patterns treat alike;
 /// 0 to 31.

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
-use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+use stencilm_regex::{LimitExceeded, StateId};
+
+use crate::shape_walk::Automaton;
 
 /// How many kinds there are.
 pub(crate) const KINDS: usize = 43;
@@ -75,9 +77,9 @@ static BEYOND_ASCII: LazyLock<[Vec<Utf8Sequence>; 2]> = LazyLock::new(|| {
 pub(crate) enum Read {
     /// None of them goes on.
     Dead,
-    /// Each of them to this state, where something may match.
+    /// Each of them to this state, where something may end.
     To(StateId, bool),
-    /// Some elsewhere than others, or something matches within a character.
+    /// Some elsewhere than others, or something ends within a character.
     Mixed,
 }
 
@@ -85,9 +87,9 @@ pub(crate) enum Read {
 const UNKNOWN: u32 = u32::MAX;
 /// See [`Read::Mixed`].
 const MIXED: u32 = u32::MAX - 1;
-/// Something matches within a character.
+/// Something ends within a character.
 const WITHIN: u32 = u32::MAX - 2;
-/// Set where something matches.
+/// Set where something ends.
 const ACCEPTS: u32 = 1 << 31;
 
 /// The bytes of some characters, of the first byte, the second, and so on.
@@ -105,7 +107,7 @@ pub(crate) struct Kinds {
 
 impl Kinds {
     /// For an automaton.
-    pub fn new(automaton: &Dfa) -> Kinds {
+    pub fn new(automaton: &impl Automaton) -> Kinds {
         let mut bytes: Vec<Vec<u8>> = vec![Vec::new(); KINDS];
         for byte in 0..0x80 {
             add(automaton, &mut bytes[usize::from(kind_of(byte))], byte);
@@ -120,14 +122,8 @@ impl Kinds {
 
     /// Where the characters of a kind lead; behind [`HIGH`] the automaton is where it was.
     #[inline]
-    pub fn read(
-        &mut self,
-        automaton: &mut Dfa,
-        deriver: &mut Deriver,
-        state: StateId,
-        kind: u8,
-    ) -> Result<Read, LimitExceeded> {
-        let next = self.known(automaton, deriver, state, kind)?;
+    pub fn read(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<Read, LimitExceeded> {
+        let next = self.known(automaton, state, kind)?;
         Ok(match next {
             MIXED | WITHIN => Read::Mixed,
             0 => Read::Dead,
@@ -136,31 +132,19 @@ impl Kinds {
     }
 
     #[inline]
-    fn known(
-        &mut self,
-        automaton: &mut Dfa,
-        deriver: &mut Deriver,
-        state: StateId,
-        kind: u8,
-    ) -> Result<u32, LimitExceeded> {
+    fn known(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<u32, LimitExceeded> {
         let cell = state.0 as usize * KINDS + usize::from(kind);
         match self.table.get(cell) {
             Some(&next) if next != UNKNOWN => Ok(next),
-            _ => self.look_up(automaton, deriver, state, kind),
+            _ => self.look_up(automaton, state, kind),
         }
     }
 
     #[cold]
-    fn look_up(
-        &mut self,
-        automaton: &mut Dfa,
-        deriver: &mut Deriver,
-        state: StateId,
-        kind: u8,
-    ) -> Result<u32, LimitExceeded> {
+    fn look_up(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<u32, LimitExceeded> {
         let next = match kind {
             HIGH => {
-                let [other, blank] = [OTHER, BLANK].map(|kind| self.known(automaton, deriver, state, kind));
+                let [other, blank] = [OTHER, BLANK].map(|kind| self.known(automaton, state, kind));
                 match (other?, blank?) {
                     (MIXED | WITHIN, _) | (_, WITHIN) => MIXED,
                     (0, 0) => 0,
@@ -169,12 +153,12 @@ impl Kinds {
             }
             BLANK | OTHER => {
                 let beyond = self.beyond.get_or_insert_with(|| bytes_beyond_ascii(automaton));
-                beyond_ascii(automaton, deriver, state, &beyond[usize::from(kind - BLANK)])?
+                beyond_ascii(automaton, state, &beyond[usize::from(kind - BLANK)])?
             }
             _ => {
                 let mut next = UNKNOWN;
                 for &byte in &self.bytes[usize::from(kind)] {
-                    next = joined(next, step(automaton, deriver, state, byte)?);
+                    next = joined(next, step(automaton, state, byte)?);
                     if next == MIXED {
                         break;
                     }
@@ -196,14 +180,14 @@ fn joined(some: u32, others: u32) -> u32 {
     if some == UNKNOWN || some == others { others } else { MIXED }
 }
 
-fn step(automaton: &mut Dfa, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<u32, LimitExceeded> {
-    let (next, accepts) = automaton.step(deriver, state, byte)?;
+fn step(automaton: &mut impl Automaton, state: StateId, byte: u8) -> Result<u32, LimitExceeded> {
+    let (next, accepts) = automaton.step(state, byte)?;
     Ok(if accepts { next.0 | ACCEPTS } else { next.0 })
 }
 
 /// Adds the byte that stands for a byte, unless it is there.
 #[inline]
-fn add(automaton: &Dfa, bytes: &mut Vec<u8>, byte: u8) {
+fn add(automaton: &impl Automaton, bytes: &mut Vec<u8>, byte: u8) {
     let byte = automaton.representative(byte);
     if bytes.last() != Some(&byte) && !bytes.contains(&byte) {
         bytes.push(byte);
@@ -211,7 +195,7 @@ fn add(automaton: &Dfa, bytes: &mut Vec<u8>, byte: u8) {
 }
 
 /// The bytes of the characters beyond ASCII, by kind, as far as an automaton tells them apart.
-fn bytes_beyond_ascii(automaton: &Dfa) -> [Vec<Bytes>; 2] {
+fn bytes_beyond_ascii(automaton: &impl Automaton) -> [Vec<Bytes>; 2] {
     [0, 1].map(|kind| {
         let mut found: Vec<Bytes> = Vec::new();
         for sequence in &BEYOND_ASCII[kind] {
@@ -230,12 +214,7 @@ fn bytes_beyond_ascii(automaton: &Dfa) -> [Vec<Bytes>; 2] {
 }
 
 /// Where the characters of these bytes lead.
-fn beyond_ascii(
-    automaton: &mut Dfa,
-    deriver: &mut Deriver,
-    state: StateId,
-    characters: &[Bytes],
-) -> Result<u32, LimitExceeded> {
+fn beyond_ascii(automaton: &mut impl Automaton, state: StateId, characters: &[Bytes]) -> Result<u32, LimitExceeded> {
     let mut led = UNKNOWN;
     let (mut from, mut behind) = (Vec::new(), Vec::new());
     for bytes in characters {
@@ -245,7 +224,7 @@ fn beyond_ascii(
         for bytes in before {
             behind.clear();
             for (&state, &byte) in from.iter().flat_map(|state| bytes.iter().map(move |byte| (state, byte))) {
-                let next = step(automaton, deriver, state, byte)?;
+                let next = step(automaton, state, byte)?;
                 if next & ACCEPTS != 0 {
                     return Ok(WITHIN);
                 }
@@ -258,7 +237,7 @@ fn beyond_ascii(
             std::mem::swap(&mut from, &mut behind);
         }
         for (&state, &byte) in from.iter().flat_map(|state| last.iter().map(move |byte| (state, byte))) {
-            led = joined(led, step(automaton, deriver, state, byte)?);
+            led = joined(led, step(automaton, state, byte)?);
         }
     }
     Ok(led)

@@ -1,15 +1,14 @@
-//! Rows by a walk: what an automaton reads of the vocabulary, by the shapes of tokens where it does not tell characters of a
-//! kind apart, and byte by byte elsewhere.
+//! Rows by a walk: what an automaton reads of the vocabulary, and where it ends.
 
 use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
 
 use crate::groups::loops;
-use crate::kinds::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::kinds::Kinds;
 use crate::lexicon::Lexicon;
 use crate::row::Row;
 use crate::rows::{Ends, Inside, Start};
+use crate::shape_walk::{self, Automaton, Reader};
 use crate::tokens::Tokens;
-use crate::tokenset::{self, TokenSet};
 
 /// A state with fewer bytes that lead on is not asked which of them lead back to it.
 const MANY_LOOPS: usize = 16;
@@ -34,15 +33,14 @@ impl Lexicon {
     ) -> Result<Option<Row>, LimitExceeded> {
         let automaton = &mut self.dfas[from.dfa.0 as usize];
         let known = self.kinds.take().filter(|(dfa, _)| *dfa == from.dfa);
-        let mut kinds = known.map_or_else(|| Kinds::new(automaton), |(_, kinds)| kinds);
         let mut walk = Walk::new(vocabulary, automaton, &mut self.deriver, enough);
-        let found = walk.shapes(&mut kinds, from.state).and_then(|mut inside| {
-            walk.ragged(from.state, &mut inside)?;
-            Ok((Inside::Set(inside.tokens), walk.ends))
-        });
+        let mut kinds = known.map_or_else(|| Kinds::new(&walk), |(_, kinds)| kinds);
+        let wide = walk.is_wide(from.state)?;
+        let found = shape_walk::read(vocabulary, &mut kinds, &mut walk, from.state, wide);
+        let ends = walk.ends;
         self.kinds = Some((from.dfa, kinds));
         match found {
-            Ok((inside, ends)) => Ok(Some(self.row_with(vocabulary, from, inside, ends))),
+            Ok(inside) => Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends))),
             Err(Stopped::Enough) => Ok(None),
             Err(Stopped::Limit(limit)) => Err(limit),
         }
@@ -60,7 +58,7 @@ impl Lexicon {
         let mut states = vec![0; trie.max_depth() + 1];
         let mut walk = Walk::new(vocabulary, &mut self.dfas[from.dfa.0 as usize], &mut self.deriver, usize::MAX);
         for (nodes, depth) in parts {
-            let step = |state, byte, node, _| walk.step(state, byte, node);
+            let step = |state, byte, node, _| Ok(walk.byte(StateId(state), byte, Some(node))?.map(|state| state.0));
             let walked = trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token));
             if let Err(Stopped::Limit(limit)) = walked {
                 return Err(limit);
@@ -83,32 +81,6 @@ impl From<LimitExceeded> for Stopped {
     }
 }
 
-/// The tokens that are read, while they are found.
-struct Found {
-    tokens: TokenSet,
-    /// Where most tokens begin as the lexeme may go on, all are in `tokens` at first, and those are taken out that are not
-    /// read.
-    wide: bool,
-}
-
-impl Found {
-    /// Tokens that are read.
-    #[inline]
-    fn reads(&mut self, tokens: &[u32]) {
-        if !self.wide {
-            let words = self.tokens.words_mut();
-            tokens.iter().for_each(|&token| tokenset::set(words, token));
-        }
-    }
-
-    /// Tokens that are not read.
-    fn refuses(&mut self, tokens: &[u32]) {
-        if self.wide {
-            tokens.iter().for_each(|&token| self.tokens.remove(token));
-        }
-    }
-}
-
 /// What a walk reads with, and the ends that it found.
 struct Walk<'a> {
     vocabulary: &'a Tokens,
@@ -125,145 +97,75 @@ impl<'a> Walk<'a> {
         Walk { vocabulary, automaton, deriver, ends: Ends::default(), left: enough, loops: Vec::new() }
     }
 
+    /// Whether most tokens begin as what is read from a state may go on.
+    fn is_wide(&mut self, state: StateId) -> Result<bool, LimitExceeded> {
+        let trie = self.vocabulary.trie();
+        Ok(2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, state)?) > trie.len())
+    }
+}
+
+impl Automaton for Walk<'_> {
     #[inline]
-    fn count(&mut self) -> Result<(), Stopped> {
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        self.automaton.step(self.deriver, state, byte)
+    }
+
+    fn representative(&self, byte: u8) -> u8 {
+        self.automaton.representative(byte)
+    }
+}
+
+impl Reader for Walk<'_> {
+    type At = StateId;
+    type Stopped = Stopped;
+
+    fn state(at: StateId) -> StateId {
+        at
+    }
+
+    #[inline]
+    fn look(&mut self) -> Result<(), Stopped> {
         self.left = self.left.checked_sub(1).ok_or(Stopped::Enough)?;
         Ok(())
     }
 
     #[inline]
-    fn step(&mut self, state: u32, byte: u8, node: usize) -> Result<Option<u32>, Stopped> {
-        self.count()?;
-        let (next, accepts) = self.automaton.step(self.deriver, StateId(state), byte)?;
-        if accepts {
-            self.ends.push(self.vocabulary, node, next);
+    fn reads(&mut self, at: StateId, next: StateId, ends: bool, nodes: &[u32]) -> (StateId, bool) {
+        let full = ends && self.ends.is_full(next.0);
+        if ends && !full {
+            nodes.iter().for_each(|&node| self.ends.push(self.vocabulary, node as usize, next));
         }
-        Ok((next != StateId::DEAD).then_some(next.0))
+        // While nothing matches, or where no more ends are listed.
+        (next, next == at && (!ends || full))
     }
 
-    /// A step of a walk that skips loops, see [`Trie::walk_mask`](crate::trie::Trie::walk_mask).
     #[inline]
-    fn step_or_skip(&mut self, state: u32, byte: u8, node: usize) -> Result<Option<(u32, u32)>, Stopped> {
-        let Some(next) = self.step(state, byte, node)? else { return Ok(None) };
-        let place = next as usize;
+    fn byte(&mut self, at: StateId, byte: u8, node: Option<usize>) -> Result<Option<StateId>, Stopped> {
+        self.look()?;
+        let (next, matches) = self.automaton.step(self.deriver, at, byte)?;
+        if let Some(node) = node.filter(|_| matches) {
+            self.ends.push(self.vocabulary, node, next);
+        }
+        Ok((next != StateId::DEAD).then_some(next))
+    }
+
+    #[inline]
+    fn loops(&mut self, at: StateId) -> Result<u32, Stopped> {
+        let place = at.0 as usize;
         if place >= self.loops.len() {
             self.loops.resize(place + 1, Loops::default());
         }
         let known = &mut self.loops[place];
         known.until_asked -= 1;
         if known.until_asked == 0 {
-            let full = self.ends.is_full(next);
+            let full = self.ends.is_full(at.0);
             known.until_asked = if full { u32::MAX } else { SOME_VISITS };
             if full || !known.asked {
                 known.asked = true;
-                known.groups = loops_of(self.automaton, self.deriver, next, full)?;
+                known.groups = loops_of(self.automaton, self.deriver, at.0, full)?;
             }
         }
-        Ok(Some((next, known.groups)))
-    }
-
-    /// Reads the tokens that have shapes, and some of the others.
-    fn shapes(&mut self, kinds: &mut Kinds, start: StateId) -> Result<Found, Stopped> {
-        let vocabulary = self.vocabulary;
-        let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
-        let wide = 2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, start)?) > trie.len();
-        let tokens = if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
-        let mut found = Found { tokens, wide };
-        // By state the kinds that lead back to it while nothing matches, or where no more ends are listed.
-        let mut same: Vec<u64> = Vec::new();
-        let mut states = vec![start; shapes.max_depth() + 1];
-        let mut trie_states = vec![0; trie.max_depth() + 1];
-        let mut index = 0;
-        while index < shapes.len() {
-            self.count()?;
-            let shape = shapes.node(index);
-            let (above, end) = (states[shape.depth as usize - 1], index + shape.size as usize);
-            match kinds.read(self.automaton, self.deriver, above, shape.kind)? {
-                Read::Dead => {
-                    found.refuses(shapes.tokens(index, end));
-                    index = end;
-                }
-                Read::Mixed => {
-                    for &node in shapes.places(index) {
-                        let state = if shape.kind == BLANK || shape.kind == OTHER {
-                            self.behind_first_bytes(above, node)?
-                        } else {
-                            above
-                        };
-                        let node = node as usize;
-                        trie.walk_mask_part(
-                            (node, node + trie.size(node)),
-                            trie.depth(node) - 1,
-                            state.0,
-                            &mut trie_states,
-                            wide,
-                            &mut |state, byte, node| self.step_or_skip(state, byte, node),
-                            found.tokens.words_mut(),
-                        )?;
-                    }
-                    index = end;
-                }
-                Read::To(next, matches) => {
-                    let full = matches && self.ends.is_full(next.0);
-                    if matches && !full {
-                        for &node in shapes.places(index) {
-                            self.ends.push(vocabulary, node as usize, next);
-                        }
-                    }
-                    let state = next.0 as usize;
-                    if state >= same.len() {
-                        same.resize(state + 1, 1 << HIGH);
-                    }
-                    if next == above && (!matches || full) {
-                        same[state] |= 1 << shape.kind;
-                    }
-                    if shape.below & !same[state] == 0 {
-                        found.reads(shapes.tokens(index, end));
-                        index = end;
-                        continue;
-                    }
-                    found.reads(shapes.tokens(index, index + 1));
-                    states[shape.depth as usize] = next;
-                    index += 1;
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// Reads the first bytes of the character beyond ASCII whose last one leads to a node.
-    fn behind_first_bytes(&mut self, mut state: StateId, node: u32) -> Result<StateId, Stopped> {
-        let before = self.vocabulary.bytes_before(node);
-        let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
-        for &byte in &before[first..] {
-            state = self.automaton.next(self.deriver, state, byte)?;
-        }
-        Ok(state)
-    }
-
-    /// Reads the tokens that have no shapes.
-    fn ragged(&mut self, start: StateId, found: &mut Found) -> Result<(), Stopped> {
-        let (ragged, trie) = (self.vocabulary.shapes().ragged(), self.vocabulary.trie());
-        let token = |at: usize| trie.entry_at(ragged[at].node as usize).filter(|_| !ragged[at].has_shape);
-        let mut states = vec![start; trie.max_depth() + 1];
-        let mut at = 0;
-        while at < ragged.len() {
-            let (node, end) = (ragged[at].node as usize, ragged[at].end as usize);
-            let depth = trie.depth(node);
-            let (next, matches) = self.automaton.step(self.deriver, states[depth - 1], trie.byte(node))?;
-            if next == StateId::DEAD {
-                (at..end).for_each(|at| found.refuses(token(at).as_slice()));
-                at = end;
-                continue;
-            }
-            if matches && !ragged[at].has_shape {
-                self.ends.push(self.vocabulary, node, next);
-            }
-            found.reads(token(at).as_slice());
-            states[depth] = next;
-            at += 1;
-        }
-        Ok(())
+        Ok(known.groups)
     }
 }
 
@@ -301,6 +203,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::tokenset::TokenSet;
     use stencilm_grammar::common_exprs;
     use stencilm_regex::Limits;
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
@@ -387,11 +290,12 @@ mod tests {
                 Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next))
             };
             vocabulary.trie().walk(start, step, |token, _| inside.insert(token)).unwrap();
-            let mut kinds = Kinds::new(&automaton);
             let mut walk = Walk::new(&vocabulary, &mut automaton, &mut deriver, usize::MAX);
-            let Ok(mut found) = walk.shapes(&mut kinds, start) else { panic!("there is no limit") };
-            proptest::prop_assert!(walk.ragged(start, &mut found).is_ok());
-            proptest::prop_assert_eq!(found.tokens, inside, "{} behind {:?}", PATTERNS[pattern], before);
+            let (mut kinds, wide) = (Kinds::new(&walk), walk.is_wide(start).unwrap());
+            let Ok(found) = shape_walk::read(&vocabulary, &mut kinds, &mut walk, start, wide) else {
+                panic!("there is no limit");
+            };
+            proptest::prop_assert_eq!(found, inside, "{} behind {:?}", PATTERNS[pattern], before);
             let found: BTreeSet<(u32, StateId)> = walk.ends.nodes().iter().copied().collect();
             proptest::prop_assert_eq!(found, ends, "{} behind {:?}", PATTERNS[pattern], before);
         }

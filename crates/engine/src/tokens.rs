@@ -1,8 +1,8 @@
 //! The tokens of a tokenizer: which bytes each spells, which stop, and the trie of it all.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use crate::makeup::Makeup;
+use crate::lengths::Lengths;
 use crate::shapes::Shapes;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
@@ -54,7 +54,7 @@ pub struct Tokens {
     fingerprint: u128,
     /// See [`Tokens::escaping`].
     escaping: OnceLock<Box<[u32]>>,
-    makeup: OnceLock<Makeup>,
+    lengths: OnceLock<Arc<Lengths>>,
     shapes: OnceLock<Shapes>,
 }
 
@@ -134,7 +134,7 @@ impl Tokens {
         Ok(Tokens {
             fingerprint: fingerprint.0,
             escaping: OnceLock::new(),
-            makeup: OnceLock::new(),
+            lengths: OnceLock::new(),
             shapes: OnceLock::new(),
             bytes,
             spans,
@@ -197,14 +197,14 @@ impl Tokens {
         })
     }
 
-    /// What the tokens of the trie are made of.
-    pub(crate) fn makeup(&self) -> &Makeup {
-        self.makeup.get_or_init(|| Makeup::new(&self.trie, self.vocab_size))
+    /// The tokens of the trie by their lengths.
+    pub(crate) fn lengths(&self) -> &Arc<Lengths> {
+        self.lengths.get_or_init(|| Arc::new(Lengths::new(&self.trie, self.vocab_size)))
     }
 
     /// The shapes of the tokens of the trie.
     pub(crate) fn shapes(&self) -> &Shapes {
-        self.shapes.get_or_init(|| Shapes::new(&self.trie))
+        self.shapes.get_or_init(|| Shapes::new(&self.trie, self.vocab_size))
     }
 
     /// The bytes on the way to a node of the trie, without its own.
@@ -231,7 +231,7 @@ impl Tokens {
         self.bytes.len()
             + self.spans.len() * 8
             + self.trie.memory_bytes()
-            + self.makeup.get().map_or(0, Makeup::memory_bytes)
+            + self.lengths.get().map_or(0, |lengths| lengths.memory_bytes())
             + self.shapes.get().map_or(0, Shapes::memory_bytes)
     }
 }

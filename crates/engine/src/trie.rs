@@ -20,16 +20,6 @@ struct Node {
     entry: u32,
 }
 
-/// What becomes of a node in [`Trie::walk_some`].
-pub enum Next<S> {
-    /// Neither it nor what is below it is looked at.
-    Skip,
-    /// All entries there are taken.
-    Take,
-    /// Its entry is taken, and the walk goes on below it.
-    Walk(S),
-}
-
 /// A set of distinct non-empty byte strings, each with a number called its entry.
 #[derive(Clone, Default)]
 pub struct Trie {
@@ -268,40 +258,6 @@ impl Trie {
             }
             states[depth] = state;
             index += 1;
-        }
-        Ok(())
-    }
-
-    /// As [`Trie::walk`], where `step` decides what becomes of a node and those below it; it is also told the groups of the
-    /// characters that begin there. The bits of the entries that are taken or walked over are set in `mask`.
-    ///
-    /// # Panics
-    /// When `mask` has too few words for the entries.
-    #[inline(always)]
-    pub fn walk_some<S: Copy, E>(
-        &self,
-        start: S,
-        mut step: impl FnMut(S, u8, usize, u32) -> Result<Next<S>, E>,
-        mask: &mut [u32],
-    ) -> Result<(), E> {
-        let mut states = vec![start; self.max_depth + 1];
-        let mut index = 0;
-        while index < self.nodes.len() {
-            let node = self.nodes[index];
-            let depth = (node.byte_and_depth >> 8) as usize;
-            let end = index + node.size as usize;
-            let taken = match step(states[depth - 1], node.byte_and_depth as u8, index, self.below[index])? {
-                Next::Skip => index..index,
-                Next::Take => index..end,
-                Next::Walk(state) => {
-                    states[depth] = state;
-                    index..index + 1
-                }
-            };
-            for node in &self.nodes[taken.clone()] {
-                mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
-            }
-            index = if taken.is_empty() { end } else { taken.end };
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Vocabulary {
         let tokens = Arc::new(Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?);
         let (ranks, named, encoding) = (OnceLock::new(), NamedRows::default(), OnceLock::new());
         let vocabulary = Vocabulary { tokens, lexicons: Mutex::default(), ranks, named, encoding };
-        vocabulary.makeup();
+        vocabulary.lengths();
         vocabulary.shapes();
         let lexicon = vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
         // What a watch of this thread keeps it from finding is found when a mask asks for it.

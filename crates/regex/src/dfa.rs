@@ -324,8 +324,7 @@ impl Dfa {
 
 /// The coarsest partition of the bytes that every byte set below the roots respects, ordered by smallest byte.
 fn byte_classes(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
-    let mut class_of = [0u8; 256];
-    let mut count: u16 = 1;
+    let mut classes = vec![ByteSet::ALL];
     let mut seen_sets: rustc_hash::FxHashSet<ByteSet> = rustc_hash::FxHashSet::default();
     // Parts have smaller numbers than the whole: a bit for each is less than a set of those that are met.
     let most = roots.iter().map(|root| root.index()).max().unwrap_or(0);
@@ -339,21 +338,17 @@ fn byte_classes(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
         *word |= bit;
         exprs.for_each_child(id, |child| work.push(child));
         let mut split = |set: &ByteSet| {
-            if count == 256 || !seen_sets.insert(*set) {
+            if classes.len() == 256 || !seen_sets.insert(*set) {
                 return;
             }
             // Split every class into its part inside and its part outside of the set.
-            let mut renamed = [[u16::MAX; 2]; 256];
-            let mut next = 0;
-            for (byte, class) in class_of.iter_mut().enumerate() {
-                let name = &mut renamed[usize::from(*class)][usize::from(set.contains(byte as u8))];
-                if *name == u16::MAX {
-                    *name = next;
-                    next += 1;
+            for class in 0..classes.len() {
+                let inside = classes[class].intersect(set);
+                if !inside.is_empty() && inside != classes[class] {
+                    classes[class] = classes[class].intersect(&set.complement());
+                    classes.push(inside);
                 }
-                *class = *name as u8;
             }
-            count = next;
         };
         match exprs.get(id) {
             Expr::Bytes(set) => split(set),
@@ -361,12 +356,8 @@ fn byte_classes(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
             _ => {}
         }
     }
-    let mut members = vec![ByteSet::EMPTY; usize::from(count)];
-    for (byte, &class) in class_of.iter().enumerate() {
-        members[usize::from(class)].insert(byte as u8);
-    }
-    members.sort_by_key(|set| set.first());
-    members
+    classes.sort_unstable_by_key(|set| set.first());
+    classes
 }
 
 #[cfg(test)]
