@@ -103,6 +103,10 @@ class GrammarCompiler:
     May be used from many threads: those that want the same grammar at the same time share one
     compilation, and its error where it fails. Errors are not kept.
 
+    The first compiler for a large vocabulary reads a short text of numbers, dates and addresses
+    (15 ms for 128,000 tokens), so that the first grammars do not have to find what these have in
+    common.
+
     Args:
         tokenizer_info: The vocabulary.
         max_threads: Kept for callers that know this option. A compilation is one thread's work,
@@ -134,6 +138,8 @@ class GrammarCompiler:
         self._max_threads = max_threads
         self._limits = _checked_limits(limits)
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
+        if limits == DEFAULT_LIMITS:
+            tokenizer_info.core.prepare()
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:

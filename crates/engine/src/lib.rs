@@ -43,6 +43,7 @@ mod new_values;
 mod objects;
 mod open_runs;
 mod patch;
+mod prepare;
 mod query;
 mod record;
 mod richness;

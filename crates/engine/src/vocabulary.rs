@@ -1,7 +1,7 @@
 //! A tokenizer as the engine sees it: its tokens, and the lexemes that all grammars compiled for it share.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 
 use crate::canonical::{self, Encoding, EncodingSource};
 use crate::index::Ranks;
@@ -21,6 +21,8 @@ pub struct Vocabulary {
     ranks: OnceLock<Arc<Ranks>>,
     named: NamedRows,
     encoding: OnceLock<Arc<Encoding>>,
+    /// See [`Vocabulary::prepare`].
+    prepared: Once,
 }
 
 impl Vocabulary {
@@ -36,13 +38,18 @@ impl Vocabulary {
     ) -> Result<Vocabulary, VocabularyError> {
         let tokens = Arc::new(Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?);
         let (ranks, named, encoding) = (OnceLock::new(), NamedRows::default(), OnceLock::new());
-        let vocabulary = Vocabulary { tokens, lexicons: Mutex::default(), ranks, named, encoding };
+        let (lexicons, prepared) = (Mutex::default(), Once::new());
+        let vocabulary = Vocabulary { tokens, lexicons, ranks, named, encoding, prepared };
         vocabulary.lengths();
         vocabulary.shapes();
         let lexicon = vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
         // What a watch of this thread keeps it from finding is found when a mask asks for it.
         let _ = lexicon.lock().expect("nobody else has it yet").prepare(&vocabulary);
         Ok(vocabulary)
+    }
+
+    pub(crate) fn once_prepared(&self) -> &Once {
+        &self.prepared
     }
 
     /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. What was learned

@@ -45,6 +45,10 @@ impl Vocabulary {
         }
     }
 
+    fn prepare(&self, py: Python<'_>) {
+        py.detach(|| self.inner.prepare());
+    }
+
     #[getter]
     fn vocab_size(&self) -> usize {
         self.inner.vocab_size()

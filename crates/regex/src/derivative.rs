@@ -32,6 +32,8 @@ pub struct Deriver {
     derivatives: FxHashMap<ExprId, Derivatives>,
     live: FxHashMap<ExprId, bool>,
     needs: Needs,
+    /// The classes of bytes that large expressions tell apart, as far as automata asked.
+    pub(crate) classes_of_large: FxHashMap<ExprId, Box<[ByteSet]>>,
     /// How many pairs all derivatives hold together.
     pairs: usize,
     /// How many expressions there were when the operation began.
@@ -62,6 +64,7 @@ impl Deriver {
             + self.derivatives.len() * 48
             + self.live.len() * 8
             + self.needs.memory_bytes()
+            + self.classes_of_large.values().map(|sets| sets.len() * size_of::<ByteSet>() + 24).sum::<usize>()
     }
 
     /// All derivatives of `id`.
