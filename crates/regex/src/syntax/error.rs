@@ -80,7 +80,11 @@ impl PatternError {
             openings.into_iter().find(|opening| pattern[start..].starts_with(opening)).map(|opening| (start, opening))
         });
         if let Some((offset, opening)) = opening {
-            let what = "this kind of group is not supported; use (?:...) and spell the alternatives out";
+            let what = match opening {
+                "(?P=" => "back-references are not supported; repeat the group, or list the alternatives",
+                "(?#" => "comments in groups are not supported; leave it out",
+                _ => "this kind of group is not supported; use (?:...) and spell the alternatives out",
+            };
             return PatternError::about(Unsupported, pattern, offset, offset + opening.len(), what);
         }
         let (kind, way_out) = match error.kind() {
