@@ -1,6 +1,6 @@
 //! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
 
-use stencilm_regex::{LimitExceeded, StateId};
+use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
 
 use crate::kinds::{BLANK, HIGH, Kinds, OTHER, Read};
 use crate::shapes::Shapes;
@@ -14,6 +14,23 @@ pub(crate) trait Automaton {
 
     /// The first byte that is never told from this one.
     fn representative(&self, byte: u8) -> u8;
+}
+
+/// An automaton, and what derives its expressions.
+pub(crate) struct Derived<'a> {
+    pub automaton: &'a mut Dfa,
+    pub deriver: &'a mut Deriver,
+}
+
+impl Automaton for Derived<'_> {
+    #[inline]
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        self.automaton.step(self.deriver, state, byte)
+    }
+
+    fn representative(&self, byte: u8) -> u8 {
+        self.automaton.representative(byte)
+    }
 }
 
 /// What a walk makes of what it reads.

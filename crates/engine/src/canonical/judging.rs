@@ -8,6 +8,7 @@ use super::within::{Reader, loops_of};
 use crate::fork::IN_BLANKS;
 use crate::kinds::{BLANK, HIGH, Kinds, OTHER, Read};
 use crate::lexicon::Lexicon;
+use crate::shape_walk::Derived;
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 
@@ -124,7 +125,9 @@ impl ShapeWalk<'_, '_> {
     pub fn over_all(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let dfa = self.steps.reader.dfa;
         let kinds = self.lexicon.kinds.take().filter(|(known, _)| *known == dfa);
-        let mut kinds = kinds.map_or_else(|| Kinds::new(&self.lexicon.dfas[dfa.0 as usize]), |(_, kinds)| kinds);
+        let Lexicon { dfas, deriver, .. } = &mut *self.lexicon;
+        let automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
+        let mut kinds = kinds.map_or_else(|| Kinds::new(&automaton), |(_, kinds)| kinds);
         let walked = self.over(&mut kinds, start, most);
         self.lexicon.kinds = Some((dfa, kinds));
         walked?;
@@ -144,7 +147,8 @@ impl ShapeWalk<'_, '_> {
             let shape = shapes.node(index);
             let (above, end) = (states[shape.depth as usize - 1], index + shape.size as usize);
             let Lexicon { dfas, deriver, .. } = &mut *self.lexicon;
-            match kinds.read(&mut dfas[dfa.0 as usize], deriver, above, shape.kind)? {
+            let mut automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
+            match kinds.read(&mut automaton, above, shape.kind)? {
                 Read::Dead => index = end,
                 Read::Mixed => {
                     for &node in shapes.places(index) {
