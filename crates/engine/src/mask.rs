@@ -446,9 +446,15 @@ impl Run<'_> {
 impl Draft<'_> {
     /// Notes a token whose keys may not be new. `within` says that the first of them had begun before the token.
     fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
-        let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
-        if doubt.seen || doubt.whole || (doubt.taken && (within || escapes())) {
-            self.doubtful.push(Doubtful { token, cause: if within { Cause::BegunKey } else { Cause::WholeKey } });
+        if within {
+            if doubt.seen || doubt.whole || doubt.taken {
+                self.doubtful.push(Doubtful::begun_key(token));
+            }
+        } else if (doubt.seen || doubt.whole || doubt.taken) && self.vocabulary.may_repeat_a_key(token) {
+            let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
+            if doubt.seen || doubt.whole || escapes() {
+                self.doubtful.push(Doubtful { token, cause: Cause::WholeKey });
+            }
         }
         if doubt.uneven {
             self.doubtful.push(Doubtful::begun_key(token));

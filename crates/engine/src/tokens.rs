@@ -54,6 +54,8 @@ pub struct Tokens {
     fingerprint: u128,
     /// See [`Tokens::escaping`].
     escaping: OnceLock<Box<[u32]>>,
+    /// See [`Tokens::may_repeat_a_key`].
+    with_keys: OnceLock<TokenSet>,
     lengths: OnceLock<Arc<Lengths>>,
     shapes: OnceLock<Shapes>,
 }
@@ -134,6 +136,7 @@ impl Tokens {
         Ok(Tokens {
             fingerprint: fingerprint.0,
             escaping: OnceLock::new(),
+            with_keys: OnceLock::new(),
             lengths: OnceLock::new(),
             shapes: OnceLock::new(),
             bytes,
@@ -195,6 +198,23 @@ impl Tokens {
             let escapes = |token: &u32| self.token_bytes(*token).is_some_and(|bytes| bytes.contains(&b'\\'));
             tokens.filter(escapes).collect()
         })
+    }
+
+    /// Whether a token of the trie, read where no key of an object has begun within it, may have a key that the object has: it
+    /// holds one between two quotes, or writes characters as escapes.
+    pub(crate) fn may_repeat_a_key(&self, token: u32) -> bool {
+        let with_keys = self.with_keys.get_or_init(|| {
+            let mut set = TokenSet::empty(self.vocab_size);
+            let has_key =
+                |bytes: &[u8]| bytes.contains(&b'\\') || bytes.iter().filter(|&&byte| byte == b'"').nth(1).is_some();
+            for token in self.spelled.iter() {
+                if self.token_bytes(token).is_some_and(has_key) {
+                    set.insert(token);
+                }
+            }
+            set
+        });
+        with_keys.contains(token)
     }
 
     /// The tokens of the trie by their lengths.
