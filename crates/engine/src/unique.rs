@@ -96,13 +96,13 @@ impl Run<'_> {
     /// What a frame behind an element becomes when the element ends here: the same frame with the element among those
     /// seen, or `None` where it was seen before. Other frames are `Some` of themselves.
     pub(crate) fn end_element(&mut self, frame: Entry) -> Result<Option<Entry>, EngineError> {
-        let Some(id) = self.machine.unique_items(FrameId(frame.head)) else { return Ok(Some(frame)) };
+        if self.machine.unique_items(FrameId(frame.head)).is_none() {
+            return Ok(Some(frame));
+        }
         let state = self.stacks.items(frame.register);
         let Some(text) = self.text.filter(|_| self.recording && state.start != UNKNOWN_TEXT) else {
-            // A first element is new, but there might be no other for the next place.
-            let others = self.machine.grammar().items(id).prefix.is_empty()
-                && self.is_frame_rich(FrameId(frame.head), frame.register)?;
-            self.doubt.element |= state.seen != NIL || !others;
+            // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
+            self.doubt.element = true;
             let seen = self.stacks.append(state.seen, UNKNOWN_TEXT);
             let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
             return Ok(Some(Entry { register, ..frame }));

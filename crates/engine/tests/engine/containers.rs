@@ -304,9 +304,20 @@ fn too_few_values_are_refused() {
 #[test]
 fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
     let mut tokens: Vec<Option<Vec<u8>>> = (0x20..0x7fu8).map(|byte| Some(vec![byte])).collect();
-    for text in
-        ["\",", "\"]", "\",\"", "b\",\"", "c\"}]", "\\u0061", "\\u00", "61", "abc\"", "\"abc\"", "\"},{\"k\":\"ab"]
-    {
+    for text in [
+        "\",",
+        "\"]",
+        "\",\"",
+        "\",\"a",
+        "b\",\"",
+        "c\"}]",
+        "\\u0061",
+        "\\u00",
+        "61",
+        "abc\"",
+        "\"abc\"",
+        "\"},{\"k\":\"ab",
+    ] {
         tokens.push(Some(text.as_bytes().to_vec()));
     }
     for text in [
@@ -342,6 +353,9 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
             r#""\"abc\"" | "\"abd\"" | "\"abef\"" | "\"b\"" | "\"ba\"""#,
             vec![r#"["abc","#, r#"["abc","abd","#, r#"["abc","abd",""#, r#"["abef","abd","ab"#, r#"["b","ba","abc","#],
         ),
+        // Behind a first element the next one may begin within the same token, and be a repeat of it.
+        (r#""1" [0-9]* | "\"ab\"""#, vec![r#"["ab"#, r#"["a"#, r#"[1,"ab"#]),
+        (r#""\"ab\"" | "\"c" [a-z]* "\"""#, vec![r#"["ab"#, r#"["cd","ab"#]),
         (
             r#"%object { order = any; optional "k": string; optional "n": "1" | "2"; optional "m": "3"; }"#,
             vec![
