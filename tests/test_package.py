@@ -261,6 +261,56 @@ def test_without_a_cache_every_call_compiles() -> None:
     compiler.clear_cache()
 
 
+@pytest.mark.parametrize("schema", ['{"type": "integer"}', '{"const": "é"}'])
+def test_a_text_without_a_cache_is_compiled_as_with_one(schema: str) -> None:
+    compiler = GrammarCompiler(INFO, cache_enabled=False)
+    plain = compiler.compile_json_schema(schema)
+    others = [
+        compiler.compile_json_schema(schema, documents={}),
+        compiler.compile_grammar(Grammar.from_json_schema(schema)),
+        GrammarCompiler(INFO).compile_json_schema(schema),
+    ]
+    for other in others:
+        assert (plain.grammar, plain.tokenizer_info) == (other.grammar, other.tokenizer_info)
+        assert plain.serialize_json() == other.serialize_json()
+        assert plain.grammar.report == other.grammar.report
+    assert plain.grammar is plain.grammar
+    with pytest.raises(AttributeError):
+        plain.grammar = others[0].grammar  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("schema", "error", "message"),
+    [
+        ("{", stencilm.GrammarSyntaxError, "line 1, column 2"),
+        ('{"type": "text"}', stencilm.GrammarSyntaxError, 'type "text" is not known'),
+        ('{"const": "\ud800"}', stencilm.GrammarSyntaxError, "lone surrogate"),
+        ('{"enum": []}', stencilm.Unsatisfiable, "#"),
+        ('{"anyOf": [{"const": 1}]', stencilm.GrammarSyntaxError, "expected , or }"),
+        (b"{}", TypeError, "schema is a bytes"),
+    ],
+)
+def test_errors_are_the_same_without_a_cache(
+    schema: Any, error: type[Exception], message: str
+) -> None:
+    texts = []
+    for cache_enabled in (False, True):
+        with pytest.raises(error, match=message) as caught:
+            GrammarCompiler(INFO, cache_enabled=cache_enabled).compile_json_schema(schema)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
+def test_the_limits_of_a_compiler_hold_without_a_cache() -> None:
+    for limits, message in (
+        (stencilm.Limits(schema_bytes=3), "at most 3 are accepted"),
+        (stencilm.Limits(grammar_expressions=2), "more than 2 parts"),
+    ):
+        compiler = GrammarCompiler(INFO, cache_enabled=False, limits=limits)
+        with pytest.raises(stencilm.LimitExceeded, match=message):
+            compiler.compile_json_schema('{"const": "abcdef"}')
+
+
 def test_the_cache_keeps_the_latest_within_its_budget() -> None:
     one = GrammarCompiler(INFO).compile_regex("a0").memory_size_bytes
     limit = 20 * one
@@ -444,6 +494,8 @@ def test_a_text_may_end_without_a_stop_token() -> None:
         ({"override_stop_tokens": 257}, ValueError, "holds 257, .*ids 0 to 256"),
         ({"override_stop_tokens": [-1]}, ValueError, "holds -1"),
         ({"override_stop_tokens": ["a"]}, TypeError, "holds 'a'"),
+        ({"override_stop_tokens": 2**80}, ValueError, "holds 1208925819614629174706176, "),
+        ({"override_stop_tokens": 1.5}, TypeError, "float"),
         ({"max_rollback_tokens": -1}, ValueError, "max_rollback_tokens is -1"),
     ],
 )
@@ -454,3 +506,5 @@ def test_a_matcher_says_what_it_needs(
         matcher("a", **options)
     with pytest.raises(TypeError, match=r"compiled_grammar is a Grammar, .*GrammarCompiler"):
         GrammarMatcher(Grammar.from_regex("a"), **options)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="compiled_grammar is a GrammarMatcher, "):
+        GrammarMatcher(matcher("a"))  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from stencilm import limits as bounds
+from stencilm.tokenizers import TokenizerInfo
 
 __all__ = [
     "BatchMatcher",
@@ -112,15 +113,21 @@ class Vocabulary:
 class Limits:
     def __new__(cls, limits: bounds.Limits) -> Limits: ...
 
-@final
+@disjoint_base
 class CompiledGrammar:
     def __new__(
-        cls, grammar: Grammar, vocabulary: Vocabulary, limits: Limits
-    ) -> CompiledGrammar: ...
-    @staticmethod
-    def deserialize_json(
-        text: str, vocabulary: Vocabulary, limits: Limits
-    ) -> tuple[Grammar, CompiledGrammar]: ...
+        cls,
+        source: Any,
+        made: Grammar | JsonSchemaOptions | None,
+        tokenizer_info: TokenizerInfo,
+        vocabulary: Vocabulary,
+        limits: Limits,
+    ) -> Self: ...
+    @property
+    def tokenizer_info(self) -> TokenizerInfo: ...
+    @property
+    def _source(self) -> Any: ...
+    def _grammar(self) -> Grammar: ...
     def serialize_json(self) -> str: ...
     @property
     def memory_size_bytes(self) -> int: ...
@@ -129,8 +136,9 @@ class CompiledGrammar:
 class Matcher:
     def __new__(
         cls,
-        source: CompiledGrammar | Matcher,
-        override_stop_tokens: Sequence[int] | None = None,
+        compiled_grammar: CompiledGrammar | tuple[Matcher],
+        *,
+        override_stop_tokens: int | Sequence[int] | None = None,
         terminate_without_stop_token: bool = False,
         max_rollback_tokens: int = 0,
         canonical: bool = False,
@@ -170,6 +178,8 @@ class Matcher:
     def temperature(self) -> float | None: ...
     @property
     def max_rollback_tokens(self) -> int: ...
+    @property
+    def _tokenizer_info(self) -> TokenizerInfo: ...
     @property
     def memory_size_bytes(self) -> int: ...
     def _naive_bitmask(self, bitmask: Any, index: int) -> None: ...

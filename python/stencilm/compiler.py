@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +20,7 @@ from stencilm.errors import StencilError
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import (
     DEFAULT_MAX_WHITESPACE,
+    DEFAULT_OPTIONS,
     EbnfSource,
     Formats,
     JsonSchemaSource,
@@ -42,17 +44,37 @@ if TYPE_CHECKING:
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledGrammar:
+class CompiledGrammar(_core.CompiledGrammar):
     """A grammar made ready for a vocabulary; immutable, and shareable between threads.
 
     Compiling computes almost nothing: what masks need is worked out when first asked for, and kept
     for all matchers of this grammar.
     """
 
-    grammar: Grammar
-    tokenizer_info: TokenizerInfo
-    core: _core.CompiledGrammar = field(repr=False)
+    __slots__ = ("_known_grammar",)
+
+    _known_grammar: Grammar
+
+    @property
+    def grammar(self) -> Grammar:
+        """What it was compiled from."""
+        try:
+            return self._known_grammar
+        except AttributeError:
+            pass  # Few ask for it, so it is made when somebody does.
+        core = self._grammar()
+        source = self._source
+        if source is None:
+            source = SerializedSource(core.serialize_json())
+        elif isinstance(source, str):
+            source = JsonSchemaSource.of(source)
+        self._known_grammar = Grammar(source, core)
+        return self._known_grammar
+
+    def __repr__(self) -> str:
+        """The grammar and the vocabulary."""
+        parts = f"grammar={self.grammar!r}, tokenizer_info={self.tokenizer_info!r}"
+        return f"{type(self).__name__}({parts})"
 
     def __reduce__(self) -> NoReturn:
         """Refused: it would carry the whole tokenizer with it, each time."""
@@ -66,7 +88,7 @@ class CompiledGrammar:
 
         What was worked out for masks is not in it; it is as quickly worked out again.
         """
-        return self.core.serialize_json()
+        return super().serialize_json()
 
     @staticmethod
     def deserialize_json(
@@ -85,16 +107,13 @@ class CompiledGrammar:
             LimitExceeded: The text is too large.
         """
         text = checked_text("text", text)
-        grammar, compiled = _core.CompiledGrammar.deserialize_json(
-            text, _checked_info(tokenizer_info).core, _checked_limits(limits).core
-        )
-        source = SerializedSource(grammar.serialize_json())
-        return CompiledGrammar(Grammar(source, grammar), tokenizer_info, compiled)
+        vocabulary = _checked_info(tokenizer_info).core
+        return CompiledGrammar(text, None, tokenizer_info, vocabulary, _checked_limits(limits).core)
 
     @property
     def memory_size_bytes(self) -> int:
         """What it keeps in memory by now; it grows as matchers visit more of the grammar."""
-        return self.core.memory_size_bytes
+        return super().memory_size_bytes
 
 
 class GrammarCompiler:
@@ -137,6 +156,7 @@ class GrammarCompiler:
         self._tokenizer_info = _checked_info(tokenizer_info)
         self._max_threads = max_threads
         self._limits = _checked_limits(limits)
+        self._vocabulary, self._bounds = tokenizer_info.core, limits.core
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
         if limits == DEFAULT_LIMITS:
             tokenizer_info.core.prepare()
@@ -176,6 +196,30 @@ class GrammarCompiler:
         documents: Mapping[str, Schema] | None = None,
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_json_schema` with the same options."""
+        if (
+            self._cache is None
+            and type(schema) is str
+            and any_whitespace is True
+            and indent is None
+            and separators is None
+            and strict_mode is False
+            and max_whitespace is DEFAULT_MAX_WHITESPACE
+            and property_order == "declared"
+            and spelling == "natural"
+            and formats == "enforced"
+            and on_unsupported == "error"
+            and documents is None
+        ):
+            # Only the text is looked at; the values that stand for it are made when asked for.
+            if not schema.isascii():
+                checked_text("schema", schema)
+            return CompiledGrammar(
+                schema,
+                DEFAULT_OPTIONS,
+                self._tokenizer_info,
+                self._vocabulary,
+                self._bounds,
+            )
         return self._compile_source(
             JsonSchemaSource.of(
                 schema,
@@ -229,9 +273,8 @@ class GrammarCompiler:
                 f"grammar is a {type(grammar).__name__}, but must be a Grammar or an EBNF text: "
                 "make one with Grammar.from_json_schema, Grammar.from_regex or Grammar.from_type"
             )
-        if self._cache is None:
-            return self._compiled(grammar)
-        return self._cache.get(grammar.source, lambda: self._compiled(grammar))
+        compile_it = partial(self._compiled, grammar.source, grammar.core)
+        return compile_it() if self._cache is None else self._cache.get(grammar.source, compile_it)
 
     def compile(self, grammar_or_type: Any) -> CompiledGrammar:
         """The compiled form of a grammar, or of what `Grammar.from_type` takes."""
@@ -250,15 +293,11 @@ class GrammarCompiler:
 
     def _compile_source(self, source: Source) -> CompiledGrammar:
         if self._cache is None:
-            return self._compiled(Grammar.from_source(source, self._limits))
-        return self._cache.get(
-            source, lambda: self._compiled(Grammar.from_source(source, self._limits))
-        )
+            return self._compiled(source, source.build(self._limits))
+        return self._cache.get(source, lambda: self._compiled(source, source.build(self._limits)))
 
-    def _compiled(self, grammar: Grammar) -> CompiledGrammar:
-        info = self._tokenizer_info
-        core = _core.CompiledGrammar(grammar.core, info.core, self._limits.core)
-        return CompiledGrammar(grammar, info, core)
+    def _compiled(self, source: Source, core: _core.Grammar) -> CompiledGrammar:
+        return CompiledGrammar(source, core, self._tokenizer_info, self._vocabulary, self._bounds)
 
 
 def _checked_info(tokenizer_info: Any) -> TokenizerInfo:

@@ -469,3 +469,17 @@ def _checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
     return value
+
+
+# What a schema is read with where nothing is said.
+DEFAULT_OPTIONS = _known_options(
+    any_whitespace=True,
+    indent=None,
+    separators=None,
+    strict_mode=False,
+    max_whitespace=DEFAULT_MAX_WHITESPACE,
+    property_order="declared",
+    spelling="natural",
+    formats="enforced",
+    on_unsupported="error",
+).core

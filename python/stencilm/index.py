@@ -114,7 +114,7 @@ class TokenIndex:
                 "are done, and those that are known"
             )
         compiled = GrammarCompiler(tokenizer_info, cache_enabled=False).compile_grammar(grammar)
-        builder = _core.IndexBuilder(compiled.core, max_states=max_states, max_bytes=max_bytes)
+        builder = _core.IndexBuilder(compiled, max_states=max_states, max_bytes=max_bytes)
         while not builder.advance(_SLICE):
             if progress is not None:
                 progress(*builder.progress())

@@ -1,7 +1,7 @@
 """The matcher: where one sequence stands in its grammar.
 
 One idea: the class adds nothing to the hot calls. They are inherited from the Rust core as they
-are, so that accepting a token and filling a mask run no Python at all.
+are, so that making a matcher, accepting a token and filling a mask run no Python at all.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from stencilm import _core
 from stencilm.candidates import Candidate, Literal, Pattern
-from stencilm.compiler import CompiledGrammar
 from stencilm.mask_rows import MaskPatch
-from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS, JointTokenizer
+from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
 
 
 class Verdict(NamedTuple):
@@ -43,55 +42,16 @@ class GrammarMatcher(_core.Matcher):
         canonical: Only tokens may come that the tokenizer itself would write for the text, so that
             the whole sequence is what encoding its text gives. A text that `accept_string` took,
             and a token that stands for no text, are like the beginning of a text.
+
+    Raises:
+        UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
     """
 
-    __slots__ = ("_joint",)
-
-    _joint: JointTokenizer
-
-    def __new__(
-        cls,
-        compiled_grammar: CompiledGrammar,
-        *,
-        override_stop_tokens: int | Sequence[int] | None = None,
-        terminate_without_stop_token: bool = False,
-        max_rollback_tokens: int = 0,
-        canonical: bool = False,
-    ) -> Self:
-        """Stands before the first token.
-
-        Raises:
-            UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
-        """
-        if not isinstance(compiled_grammar, CompiledGrammar):
-            raise TypeError(
-                f"compiled_grammar is a {type(compiled_grammar).__name__}, but must be a "
-                "CompiledGrammar: GrammarCompiler makes one of a grammar"
-            )
-        if max_rollback_tokens < 0:
-            raise ValueError(
-                f"max_rollback_tokens is {max_rollback_tokens}, but must be at least 0"
-            )
-        if canonical:
-            compiled_grammar.tokenizer_info.learn_encoding()
-        if override_stop_tokens is not None:
-            override_stop_tokens = _stop_tokens(override_stop_tokens, compiled_grammar)
-        made = super().__new__(
-            cls,
-            compiled_grammar.core,
-            override_stop_tokens,
-            terminate_without_stop_token,
-            max_rollback_tokens,
-            bool(canonical),
-        )
-        made._joint = compiled_grammar.tokenizer_info.joint
-        return made
+    __slots__ = ()
 
     def fork(self) -> Self:
         """A matcher at the same place, with the same history; each goes its own way from here."""
-        made = _core.Matcher.__new__(type(self), self)
-        made._joint = self._joint
-        return made
+        return _core.Matcher.__new__(type(self), (self,))
 
     def __copy__(self) -> Self:
         """The same as `fork`."""
@@ -157,7 +117,7 @@ class GrammarMatcher(_core.Matcher):
         if not forced:
             single = self._forced_token()
             return [] if single is None else [single]
-        return self._joint.split(forced, self._recent(recent_tokens), spans)[0]
+        return self._tokenizer_info.joint.split(forced, self._recent(recent_tokens), spans)[0]
 
     def forced_draft_tokens(
         self, recent_tokens: Sequence[int] | None = None, *, max_tokens: int | None = None
@@ -179,7 +139,7 @@ class GrammarMatcher(_core.Matcher):
             single = self._forced_token()
             tokens = [] if single is None else [single]
         else:
-            tokens = self._joint.whole(forced, self._recent(recent_tokens))
+            tokens = self._tokenizer_info.joint.whole(forced, self._recent(recent_tokens))
         return tokens[:max_tokens]
 
     def _recent(self, recent_tokens: Sequence[int] | None) -> Sequence[int]:
@@ -300,20 +260,3 @@ def _numbers(name: str, values: Any) -> NDArray[np.int64]:
             "integers, one for each node"
         )
     return np.ascontiguousarray(numbers, dtype=np.int64)
-
-
-def _stop_tokens(override: Any, compiled_grammar: CompiledGrammar) -> list[int]:
-    if hasattr(override, "__index__"):
-        override = [override]
-    vocab_size = compiled_grammar.tokenizer_info.vocab_size
-    token_ids = []
-    for token_id in override:
-        if not hasattr(token_id, "__index__"):
-            raise TypeError(f"override_stop_tokens holds {token_id!r}, but must hold token ids")
-        if not 0 <= token_id.__index__() < vocab_size:
-            raise ValueError(
-                f"override_stop_tokens holds {token_id}, but the vocabulary of {vocab_size} tokens "
-                f"has the ids 0 to {vocab_size - 1}"
-            )
-        token_ids.append(token_id.__index__())
-    return token_ids

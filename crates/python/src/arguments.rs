@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
@@ -31,6 +31,39 @@ pub fn token_ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
         .try_iter()
         .map_err(|_| PyTypeError::new_err(format!("token ids come as a sequence of ints, not as {}", shown(values))))?;
     items.map(|item| token_id(&item?)).collect()
+}
+
+/// The tokens that may end a text: one id, or several.
+///
+/// # Errors
+/// `TypeError` for anything but ids, `ValueError` for one that the vocabulary does not have.
+pub fn stop_tokens(value: &Bound<'_, PyAny>, vocab_size: usize) -> PyResult<Vec<u32>> {
+    let id = |value: &Bound<'_, PyAny>| {
+        let id = match value.extract::<i64>() {
+            Ok(id) => u32::try_from(id).ok(),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => None,
+            Err(error) => return Err(error),
+        };
+        id.filter(|&id| (id as usize) < vocab_size).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "override_stop_tokens holds {value}, but the vocabulary of {vocab_size} tokens has the ids 0 to {}",
+                vocab_size - 1
+            ))
+        })
+    };
+    if value.hasattr("__index__")? {
+        return Ok(vec![id(value)?]);
+    }
+    let each = value.try_iter()?.map(|value| {
+        let value = value?;
+        if !value.hasattr("__index__")? {
+            let shown = value.repr()?;
+            let message = format!("override_stop_tokens holds {shown}, but must hold token ids");
+            return Err(PyTypeError::new_err(message));
+        }
+        id(&value)
+    });
+    each.collect()
 }
 
 /// A number of things from 0 up.
@@ -76,9 +109,14 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
 
 /// A value as a message shows it: its type, and itself where that is short.
 pub fn shown(value: &Bound<'_, PyAny>) -> String {
-    let kind = value.get_type().name().map_or_else(|_| "this object".to_owned(), |name| name.to_string());
+    let kind = kind(value);
     match value.repr() {
         Ok(repr) if repr.len().is_ok_and(|len| len <= 60) => format!("{kind} {repr}"),
         _ => kind,
     }
+}
+
+/// The name of a value's type.
+pub fn kind(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "this object".to_owned(), |name| name.to_string())
 }

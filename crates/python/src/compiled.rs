@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use stencilm_engine as engine;
+use pyo3::types::PyString;
+use stencilm_engine::{self as engine, EngineError, SavedError};
+use stencilm_grammar::{self as grammar, GrammarError};
 
 use crate::errors;
-use crate::grammar::Grammar;
+use crate::grammar::{Grammar, JsonSchemaOptions};
 use crate::vocabulary::Vocabulary;
 use crate::watch;
 
@@ -50,34 +52,83 @@ impl Limits {
 }
 
 /// A grammar compiled for a vocabulary; immutable and usable from many threads at once.
-#[pyclass(frozen, module = "stencilm._core")]
+#[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct CompiledGrammar {
     pub inner: Arc<engine::CompiledGrammar>,
+    /// What the grammar was made of; none where it comes from a text that `serialize_json` wrote.
+    #[pyo3(get, name = "_source")]
+    source: Py<PyAny>,
+    /// The tokenizer of the vocabulary.
+    #[pyo3(get)]
+    pub tokenizer_info: Py<PyAny>,
+}
+
+/// What the source of a compiled grammar is, or was made into.
+#[derive(FromPyObject)]
+enum Made<'py> {
+    /// The text of a JSON Schema, to be read with these options: no object of Python stands between.
+    Options(PyRef<'py, JsonSchemaOptions>),
+    /// A grammar.
+    Grammar(PyRef<'py, Grammar>),
+}
+
+/// What is in the way of compiling.
+enum Refused {
+    Grammar(GrammarError),
+    Compiling(EngineError),
+    Saved(SavedError),
 }
 
 #[pymethods]
 impl CompiledGrammar {
+    /// Of a text that `serialize_json` wrote, where nothing is `made` of it.
     #[new]
-    fn new(py: Python<'_>, grammar: &Grammar, vocabulary: &Vocabulary, limits: &Limits) -> PyResult<CompiledGrammar> {
-        let (grammar, vocabulary, limits) = (grammar.inner.clone(), vocabulary.inner.clone(), limits.compiling);
-        let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary, limits);
-        let inner = watch::over(py, limits.milliseconds, compile)?;
-        Ok(CompiledGrammar { inner: Arc::new(inner.map_err(|error| errors::compiling(py, error))?) })
-    }
-
-    /// Also the grammar, which was in the text.
-    #[staticmethod]
-    fn deserialize_json(
-        py: Python<'_>,
-        text: &str,
+    fn new(
+        source: Bound<'_, PyAny>,
+        made: Option<Made<'_>>,
+        tokenizer_info: Py<PyAny>,
         vocabulary: &Vocabulary,
         limits: &Limits,
-    ) -> PyResult<(Grammar, CompiledGrammar)> {
-        let vocabulary = vocabulary.inner.clone();
-        match py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary, limits.compiling)) {
-            Ok(inner) => Ok((Grammar { inner: inner.grammar().clone() }, CompiledGrammar { inner: Arc::new(inner) })),
-            Err(error) => Err(errors::saved(py, error)),
+    ) -> PyResult<CompiledGrammar> {
+        let py = source.py();
+        let (vocabulary, compiling) = (vocabulary.inner.clone(), limits.compiling);
+        let compile = |grammar, vocabulary| {
+            let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary, compiling);
+            watch::timed(compiling.milliseconds, compile).map_err(Refused::Compiling)
+        };
+        let inner = match &made {
+            Some(Made::Options(options)) => {
+                let (schema, options) = (source.cast::<PyString>()?.to_str()?, options.within(Vec::new(), limits));
+                watch::detached(py, || {
+                    let read = || grammar::from_json_schema(schema, &options);
+                    let grammar = watch::timed(compiling.milliseconds, read).map_err(Refused::Grammar)?;
+                    compile(Arc::new(grammar), vocabulary)
+                })?
+            }
+            Some(Made::Grammar(grammar)) => {
+                let grammar = grammar.inner.clone();
+                watch::detached(py, || compile(grammar, vocabulary))?
+            }
+            None => {
+                let text = source.cast::<PyString>()?.to_str()?;
+                py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary, compiling))
+                    .map_err(Refused::Saved)
+            }
+        };
+        match inner {
+            Ok(inner) => {
+                let source = if made.is_some() { source.unbind() } else { py.None() };
+                Ok(CompiledGrammar { inner: Arc::new(inner), source, tokenizer_info })
+            }
+            Err(Refused::Grammar(error)) => Err(errors::grammar(py, &error)),
+            Err(Refused::Compiling(error)) => Err(errors::compiling(py, error)),
+            Err(Refused::Saved(error)) => Err(errors::saved(py, error)),
         }
+    }
+
+    /// The grammar without its source.
+    fn _grammar(&self) -> Grammar {
+        Grammar { inner: self.inner.grammar().clone() }
     }
 
     fn serialize_json(&self, py: Python<'_>) -> String {

@@ -52,6 +52,14 @@ impl JsonSchemaOptions {
     }
 }
 
+impl JsonSchemaOptions {
+    /// The options for a schema beside these documents.
+    pub fn within(&self, documents: Vec<(String, String)>, limits: &Limits) -> grammar::JsonSchemaOptions {
+        let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
+        grammar::JsonSchemaOptions { documents, max_bytes, max_exprs, ..self.inner.clone() }
+    }
+}
+
 /// A grammar without a vocabulary.
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct Grammar {
@@ -68,8 +76,7 @@ impl Grammar {
         documents: Vec<(String, String)>,
         limits: &Limits,
     ) -> PyResult<Grammar> {
-        let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
-        let options = grammar::JsonSchemaOptions { documents, max_bytes, max_exprs, ..options.inner.clone() };
+        let options = options.within(documents, limits);
         let result = watch::over(py, limits.compiling.milliseconds, || grammar::from_json_schema(schema, &options))?;
         Grammar::wrap(py, result)
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stencilm_engine::{self as engine, Candidate, DraftTree, Explanation, MatcherError, MatcherOptions, Status};
@@ -24,6 +25,9 @@ const LONG_TEXT: usize = 4096;
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct Matcher {
     inner: Mutex<engine::GrammarMatcher>,
+    /// The tokenizer of its grammar.
+    #[pyo3(get, name = "_tokenizer_info")]
+    tokenizer_info: Py<PyAny>,
     #[pyo3(get)]
     max_rollback_tokens: usize,
 }
@@ -39,6 +43,12 @@ impl Matcher {
             Err(TryLockError::Poisoned(_)) => "an internal error has broken this matcher; make a new one",
         };
         Err(errors::raise(py, "MatcherError", message, None))
+    }
+
+    fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
+        let inner = Mutex::new(self.lock(py)?.fork());
+        let tokenizer_info = self.tokenizer_info.clone_ref(py);
+        Ok(Matcher { inner, tokenizer_info, max_rollback_tokens: self.max_rollback_tokens })
     }
 
     /// Runs an operation, without the interpreter's lock where it may take long.
@@ -57,31 +67,45 @@ impl Matcher {
 
 #[pymethods]
 impl Matcher {
+    /// Of a compiled grammar; or the fork of a matcher, where a tuple holds one.
     #[new]
-    #[pyo3(signature = (source, override_stop_tokens = None, terminate_without_stop_token = false,
+    #[pyo3(signature = (compiled_grammar, *, override_stop_tokens = None, terminate_without_stop_token = false,
                         max_rollback_tokens = 0, canonical = false))]
     fn new(
-        source: &Bound<'_, PyAny>,
-        override_stop_tokens: Option<Vec<u32>>,
+        compiled_grammar: &Bound<'_, PyAny>,
+        override_stop_tokens: Option<&Bound<'_, PyAny>>,
         terminate_without_stop_token: bool,
-        max_rollback_tokens: usize,
+        max_rollback_tokens: i64,
         canonical: bool,
     ) -> PyResult<Matcher> {
-        if let Ok(other) = source.cast::<Matcher>() {
-            let other = other.get();
-            let inner = Mutex::new(other.lock(source.py())?.fork());
-            return Ok(Matcher { inner, max_rollback_tokens: other.max_rollback_tokens });
-        }
-        let compiled = source.cast::<CompiledGrammar>().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "a matcher is made from a CompiledGrammar, not from {}; compile the grammar first",
-                source.get_type()
-            ))
+        let py = compiled_grammar.py();
+        let Ok(compiled) = compiled_grammar.cast::<CompiledGrammar>() else {
+            if let Ok((other,)) = compiled_grammar.extract::<(Bound<'_, Matcher>,)>() {
+                return other.get().fork(py);
+            }
+            return Err(PyTypeError::new_err(format!(
+                "compiled_grammar is a {}, but must be a CompiledGrammar: GrammarCompiler makes one of a grammar",
+                arguments::kind(compiled_grammar)
+            )));
+        };
+        let CompiledGrammar { inner: compiled, tokenizer_info, .. } = compiled.get();
+        let max_rollback_tokens = usize::try_from(max_rollback_tokens).map_err(|_| {
+            PyValueError::new_err(format!("max_rollback_tokens is {max_rollback_tokens}, but must be at least 0"))
         })?;
+        if canonical {
+            tokenizer_info.call_method0(py, intern!(py, "learn_encoding"))?;
+        }
+        let override_stop_tokens = match override_stop_tokens {
+            Some(tokens) => Some(arguments::stop_tokens(tokens, compiled.vocabulary().vocab_size())?),
+            None => None,
+        };
         let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token, canonical };
-        match engine::GrammarMatcher::new(compiled.get().inner.clone(), &options) {
-            Ok(inner) => Ok(Matcher { inner: Mutex::new(inner), max_rollback_tokens }),
-            Err(error) => Err(errors::matcher(source.py(), &error)),
+        match engine::GrammarMatcher::new(compiled.clone(), &options) {
+            Ok(inner) => {
+                let tokenizer_info = tokenizer_info.clone_ref(py);
+                Ok(Matcher { inner: Mutex::new(inner), tokenizer_info, max_rollback_tokens })
+            }
+            Err(error) => Err(errors::matcher(py, &error)),
         }
     }
 

@@ -12,11 +12,21 @@ thread_local! {
 
 /// Runs a call that may take long.
 pub fn over<T: Send>(py: Python<'_>, milliseconds: u64, call: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let result = py.detach(|| Watch::new(milliseconds, Some(is_interrupted)).over(call));
+    detached(py, || timed(milliseconds, call))
+}
+
+/// Runs several calls one after the other, each to be [`timed`].
+pub fn detached<T: Send>(py: Python<'_>, calls: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let result = py.detach(calls);
     match RAISED.with(RefCell::take) {
         Some(error) => Err(error),
         None => Ok(result),
     }
+}
+
+/// One call that may take long, within what is detached.
+pub fn timed<T>(milliseconds: u64, call: impl FnOnce() -> T) -> T {
+    Watch::new(milliseconds, Some(is_interrupted)).over(call)
 }
 
 fn is_interrupted() -> bool {
