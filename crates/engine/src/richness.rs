@@ -5,7 +5,7 @@ use stencilm_grammar::{Members, Node, NodeId};
 use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId};
 
 use crate::error::EngineError;
-use crate::fork::IN_BLANKS;
+use crate::fork::{Fork, IN_BLANKS};
 use crate::fresh_keys::most_free;
 use crate::machine::{ForkId, Frame, FrameId};
 use crate::run::{Run, offers_tokens};
@@ -54,9 +54,10 @@ impl Run<'_> {
         }
         let fork = self.machine.fork(ForkId(thread.head)).clone();
         let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
-        let mut rich = begins && self.is_frame_rich(fork.frame, thread.register)?;
+        let comma = !begins && self.is_within_comma(&fork, thread)?;
+        let mut rich = (begins || comma) && self.is_frame_rich(fork.frame, thread.register)?;
         match fork.dfa() {
-            Some(dfa) if !rich => {
+            Some(dfa) if !rich && !comma => {
                 let state = if begins { StateId::START } else { StateId(thread.state) };
                 let stands = match string {
                     Quoting::Outside if self.is_in_exponent() => Stands::Anywhere,
@@ -73,7 +74,7 @@ impl Run<'_> {
         // Before its first element nothing is seen, so what is to come is new.
         if !rich
             && self.is_pending(fork.frame, thread.register)
-            && matches!(self.machine.frame(fork.frame), Frame::Item(_))
+            && (comma || matches!(self.machine.frame(fork.frame), Frame::Item(_)))
         {
             return Ok(false);
         }
@@ -98,6 +99,20 @@ impl Run<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether a thread is within the separator of an array with unique elements, so that one more must come.
+    fn is_within_comma(&mut self, fork: &Fork, thread: Entry) -> Result<bool, EngineError> {
+        let behind = matches!(self.machine.frame(fork.frame), Frame::AfterItem(_));
+        let Some(dfa) = fork.dfa().filter(|_| behind && self.is_pending(fork.frame, thread.register)) else {
+            return Ok(false);
+        };
+        for (tag, _) in self.lexicon.residuals(dfa, StateId(thread.state)).to_vec() {
+            if self.machine.continuations(fork, tag).iter().any(|frames| frames.is_empty()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(crate) fn is_pending(&self, frame: FrameId, register: u32) -> bool {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use stencilm_engine::{EngineError, GrammarMatcher, Status, Vocabulary};
-use stencilm_grammar::Grammar;
+use stencilm_engine::{EngineError, GrammarMatcher, Status, TokenSet, Vocabulary};
+use stencilm_grammar::{Grammar, JsonSchemaOptions, from_json_schema};
 
 use crate::common::matcher;
 
@@ -259,6 +259,38 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
     dies_at(closed, r#"[{"k":1},{"k":1"#, 14);
     dies_at(closed, r#"[{"k":23},{"k":1},"#, 17);
     check(closed, &[r#"[{"k":23},{"k":1}]"#], &[r#"[{"k":1}]"#]);
+}
+
+#[test]
+fn no_separator_is_begun_behind_the_last_new_element() {
+    // The comma and the blank are one lexeme, so no element has begun behind the comma.
+    for separators in [(", ", ": "), (" ,\t", ":")] {
+        let separators = Some((separators.0.to_owned(), separators.1.to_owned()));
+        let options = JsonSchemaOptions { any_whitespace: false, separators, ..JsonSchemaOptions::default() };
+        for (items, text) in [
+            (r#"{"const":""}"#, r#"[""]"#),
+            (r#"{"enum":[true,null]}"#, "[trueSEPnull]"),
+            (r#"{"type":"array","items":{"const":1},"maxItems":1}"#, "[[1]SEP[]]"),
+        ] {
+            let schema = format!(r#"{{"type":"array","items":{items},"uniqueItems":true}}"#);
+            let grammar = from_json_schema(&schema, &options).expect("a plain schema");
+            let mut matcher = matcher(grammar, bytes_as_tokens());
+            let separator = &options.separators.as_ref().expect("both have some").0;
+            let text = text.replace("SEP", separator);
+            let open = text.strip_suffix(']').expect("an array ends with a bracket");
+            assert_eq!(
+                matcher.longest_valid_prefix(text.as_bytes()).expect("within the limits").status,
+                Status::Complete
+            );
+            let more = [open, separator].concat();
+            let verdict = matcher.longest_valid_prefix(more.as_bytes()).expect("within the limits");
+            assert_eq!((verdict.status, verdict.valid_bytes), (Status::Dead, open.len()), "{schema} {more:?}");
+            assert!(matcher.accept_bytes(open.as_bytes()).expect("within the limits"));
+            let mut mask = TokenSet::empty(bytes_as_tokens().vocab_size());
+            matcher.fill_mask(mask.words_mut()).expect("within the limits");
+            assert_eq!(mask.iter().collect::<Vec<_>>(), [u32::from(b']')], "{schema} {open:?}");
+        }
+    }
 }
 
 #[test]
