@@ -8,8 +8,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
 
+use crate::interner::hash_of;
 use crate::machine::{ForkId, FrameId, Machine};
 use crate::mask::{Doubtful, Finished};
 use crate::patch::NamedRows;
@@ -34,14 +35,12 @@ enum KeptTokens {
 
 impl KeptMask {
     pub fn new(words: &[u32], draft: &Finished) -> KeptMask {
-        let kept: Vec<u32> = if draft.cleared {
+        let mut kept = draft.flipped.clone();
+        if draft.cleared {
             // A token that was turned over twice is as it was.
-            let mut flipped = draft.flipped.clone();
-            flipped.sort_unstable();
-            flipped.chunk_by(|a, b| a == b).filter(|same| same.len() % 2 == 1).map(|same| same[0]).collect()
-        } else {
-            draft.flipped.clone()
-        };
+            kept.sort_unstable();
+            kept = kept.chunk_by(|a, b| a == b).filter(|same| same.len() % 2 == 1).map(|same| same[0]).collect();
+        }
         let allowed = match &draft.row {
             _ if draft.joined => words.iter().map(|word| word.count_ones() as usize).sum(),
             None => kept.len(),
@@ -102,38 +101,53 @@ impl KeptMask {
 }
 
 /// A node of the tree of looks.
+struct Node<T> {
+    /// The node above; [`NO_PARENT`] for a first one.
+    parent: u32,
+    /// What was described there, as a part of the descriptions.
+    described: (u32, u32),
+    look: Look<T>,
+}
+
 enum Look<T> {
-    /// Open the set with this number; the content found says where to go on.
-    Open {
-        set: u32,
-        branches: FxHashMap<Box<[u64]>, u32>,
-    },
+    /// Open the set with this name; the content found says where to go on.
+    Open(u32),
     Found(Arc<T>),
 }
+
+const NO_PARENT: u32 = u32::MAX;
 
 /// The masks of one grammar, within a budget of bytes.
 pub(crate) type MaskCache = LookCache<KeptMask>;
 
 /// What was computed for the configurations of one grammar, within a budget of bytes.
 pub(crate) struct LookCache<T> {
-    roots: FxHashMap<Box<[u64]>, u32>,
-    looks: Vec<Look<T>>,
+    nodes: Vec<Node<T>>,
+    /// The nodes by parent and description.
+    index: HashTable<u32>,
+    descriptions: Vec<u64>,
+    names: Names,
     bytes: usize,
     budget: usize,
+}
+
+/// The names of sets, by first occurrence, and the description last written.
+#[derive(Default)]
+struct Names {
+    sets: Vec<SetId>,
+    /// By name whether the set was opened.
+    opened: Vec<bool>,
+    description: Vec<u64>,
     /// The length of the longest token: counts further than this from their bounds make no difference.
     horizon: u32,
 }
 
-/// The names of sets, by first occurrence, and the description last written.
-struct Names {
-    sets: Vec<SetId>,
-    description: Vec<u64>,
-    horizon: u32,
-}
-
 impl Names {
-    fn new(horizon: u32) -> Names {
-        Names { sets: Vec::new(), description: Vec::new(), horizon }
+    /// Describes a configuration, from which naming begins.
+    fn begin(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) {
+        self.sets.clear();
+        self.opened.clear();
+        self.describe(machine, stacks, configuration, true);
     }
 
     fn number(&mut self, set: SetId) -> u64 {
@@ -163,8 +177,14 @@ impl Names {
 
 impl<T> LookCache<T> {
     pub fn new(budget: usize, horizon: usize) -> LookCache<T> {
-        let horizon = horizon as u32;
-        LookCache { roots: FxHashMap::default(), looks: Vec::new(), bytes: 0, budget, horizon }
+        LookCache {
+            nodes: Vec::new(),
+            index: HashTable::new(),
+            descriptions: Vec::new(),
+            names: Names { horizon: horizon as u32, ..Names::default() },
+            bytes: 0,
+            budget,
+        }
     }
 
     /// Bytes of memory held, about.
@@ -173,36 +193,34 @@ impl<T> LookCache<T> {
     }
 
     /// What was kept for a configuration, if it was for all that it depends on.
-    pub fn find(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<T>> {
+    pub fn find(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<T>> {
         self.replay(machine, stacks, configuration, |_| {})
     }
 
     /// The sets that what was kept for a configuration depends on.
-    pub fn looks(&self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<Vec<SetId>> {
+    pub fn looks(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<Vec<SetId>> {
         let mut reads = Vec::new();
         self.replay(machine, stacks, configuration, |set| reads.push(set)).map(|_| reads)
     }
 
     fn replay(
-        &self,
+        &mut self,
         machine: &Machine,
         stacks: &Stacks,
         configuration: SetId,
         mut opened: impl FnMut(SetId),
     ) -> Option<&Arc<T>> {
-        let mut names = Names::new(self.horizon);
-        names.describe(machine, stacks, configuration, true);
-        let mut look = self.roots.get(&names.description[..])?;
-        loop {
-            match &self.looks[*look as usize] {
-                Look::Found(kept) => return Some(kept),
-                Look::Open { set, branches } => {
-                    let set = names.sets[*set as usize];
-                    opened(set);
-                    names.describe(machine, stacks, set, false);
-                    look = branches.get(&names.description[..])?;
-                }
-            }
+        self.names.begin(machine, stacks, configuration);
+        let mut node = self.child_of(NO_PARENT)?;
+        while let Look::Open(name) = self.nodes[node as usize].look {
+            let set = self.names.sets[name as usize];
+            opened(set);
+            self.names.describe(machine, stacks, set, false);
+            node = self.child_of(node)?;
+        }
+        match &self.nodes[node as usize].look {
+            Look::Found(kept) => Some(kept),
+            Look::Open(_) => unreachable!("the loop ends where nothing is to be opened"),
         }
     }
 
@@ -219,61 +237,62 @@ impl<T> LookCache<T> {
     ) {
         if self.bytes > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
-            *self = LookCache::new(self.budget, self.horizon as usize);
+            *self = LookCache::new(self.budget, self.names.horizon as usize);
         }
-        let mut names = Names::new(self.horizon);
-        names.describe(machine, stacks, configuration, true);
-        let mut key: Box<[u64]> = names.description[..].into();
-        let mut parent: Option<u32> = None;
-        let mut opened: Vec<bool> = Vec::new();
+        self.names.begin(machine, stacks, configuration);
+        let mut parent = NO_PARENT;
         loop {
             // The first set read that has a name by now and was not opened yet. All reads are looked through each time: a
             // set may be read early, where the computation happens to make the same one, and get its name only later.
-            opened.resize(names.sets.len(), false);
+            let Names { sets, opened, .. } = &mut self.names;
+            opened.resize(sets.len(), false);
             let next = reads.iter().find_map(|read| {
-                let set = names.sets.iter().position(|known| known == read)?;
-                (!opened[set]).then_some(set as u32)
+                let name = sets.iter().position(|known| known == read)?;
+                (!opened[name]).then_some(name as u32)
             });
-            if let Some(set) = next {
-                opened[set as usize] = true;
+            if let Some(name) = next {
+                opened[name as usize] = true;
             }
-            let fresh = match next {
-                Some(set) => Look::Open { set, branches: FxHashMap::default() },
-                None => Look::Found(kept.clone()),
+            let child = match self.child_of(parent) {
+                Some(child) => child,
+                None => self.add(parent, next.map_or_else(|| Look::Found(kept.clone()), Look::Open), size),
             };
-            let child = self.child(parent, key, fresh, size);
-            match (&self.looks[child as usize], next) {
-                (Look::Open { set, .. }, Some(next)) if *set == next => {
-                    let set = names.sets[next as usize];
-                    names.describe(machine, stacks, set, false);
-                    key = names.description[..].into();
-                    parent = Some(child);
+            match (&self.nodes[child as usize].look, next) {
+                (Look::Open(name), Some(next)) if *name == next => {
+                    let set = self.names.sets[next as usize];
+                    self.names.describe(machine, stacks, set, false);
+                    parent = child;
                 }
                 _ => return,
             }
         }
     }
 
-    /// The look behind `key`, which is `fresh` if there was none.
-    fn child(&mut self, parent: Option<u32>, key: Box<[u64]>, fresh: Look<T>, found_bytes: usize) -> u32 {
-        let next = self.looks.len() as u32;
-        let branches = match parent {
-            None => &mut self.roots,
-            Some(parent) => match &mut self.looks[parent as usize] {
-                Look::Open { branches, .. } => branches,
-                Look::Found(_) => unreachable!("what was found is never a parent"),
-            },
+    /// The node below another one with the description last written.
+    fn child_of(&self, parent: u32) -> Option<u32> {
+        let described = &self.names.description[..];
+        let is_it = |&node: &u32| {
+            let Node { parent: above, described: (start, len), .. } = self.nodes[node as usize];
+            above == parent && self.descriptions[start as usize..][..len as usize] == *described
         };
-        let size = key.len() * 8 + 64;
-        let child = *branches.entry(key).or_insert(next);
-        if child == next {
-            self.bytes += size
-                + match &fresh {
-                    Look::Found(_) => found_bytes + 32,
-                    Look::Open { .. } => 64,
-                };
-            self.looks.push(fresh);
+        self.index.find(hash_of(&(parent, described)), is_it).copied()
+    }
+
+    /// A node below another one with the description last written.
+    fn add(&mut self, parent: u32, look: Look<T>, found_bytes: usize) -> u32 {
+        let (id, start, len) = (self.nodes.len() as u32, self.descriptions.len(), self.names.description.len());
+        self.bytes += len * 8 + size_of::<Node<T>>() + 8;
+        if let Look::Found(_) = look {
+            self.bytes += found_bytes + 32;
         }
-        child
+        self.descriptions.extend_from_slice(&self.names.description);
+        self.nodes.push(Node { parent, described: (start as u32, len as u32), look });
+        let (nodes, descriptions) = (&self.nodes, &self.descriptions);
+        let hash = |&node: &u32| {
+            let Node { parent, described: (start, len), .. } = nodes[node as usize];
+            hash_of(&(parent, &descriptions[start as usize..][..len as usize]))
+        };
+        self.index.insert_unique(hash(&id), id, hash);
+        id
     }
 }

@@ -196,14 +196,13 @@ impl Layout {
             tokens: 0,
             spent_at: None,
             known: None,
-            room: Vec::new(),
         };
         Watch::new(self.milliseconds, None).over(|| operation(&mut run))
     }
 
     /// The number of a row from which the mask of a configuration differs in few tokens; 0 where none is known.
     pub(crate) fn row_of(&self, stacks: &mut Stacks, configuration: SetId) -> Result<u32, EngineError> {
-        let masks = lock(&self.masks);
+        let mut masks = lock(&self.masks);
         let kept = self.with(stacks, |run| {
             let saturated = run.saturated(configuration)?;
             Ok(masks.find(run.machine, run.stacks, saturated).cloned())
@@ -241,7 +240,7 @@ impl Layout {
                         }
                         None => mask.iter().map(|word| word.count_ones() as usize).sum(),
                     };
-                    doubtful = finished.doubtful;
+                    (doubtful, run.lexicon.room.flipped) = (finished.doubtful, finished.flipped);
                     found_reads = reads;
                 }
                 run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;

@@ -25,11 +25,14 @@ const MAX_WAYS_PER_PLACE: usize = 3;
 /// As many ways are fine however few the places are.
 const FEW_WAYS: usize = 300;
 
+/// So many lexemes are compared one by one.
+const FEW_LEXEMES: usize = 16;
+
 /// A continuation longer than this is read from the left corner, one step at a time.
 const MAX_CONTINUATION: usize = 100;
 
 /// Places still to look at, each with the frames that follow it, and the lexemes, tokens and marked parts found.
-#[derive(Default, Clone)]
+#[derive(Default)]
 struct Search {
     work: Vec<(Frame, Steps)>,
     seen: FxHashSet<(Frame, Steps)>,
@@ -52,7 +55,7 @@ type Step = (FrameId, Register);
 
 /// Lists of frames to push. Those on different ways mostly begin alike, so a list is its last frame and the list before
 /// it, and equal lists are one number: a way is compared and handed on in no time however long it is.
-#[derive(Default, Clone)]
+#[derive(Default)]
 struct Links {
     /// The list before, the last frame, and how many there are.
     links: Vec<(Steps, Step, u32)>,
@@ -267,8 +270,8 @@ impl Machine {
         mut blanks: Option<Blanks>,
         cases: Vec<(ExprId, Vec<Step>)>,
     ) -> Result<Fork, EngineError> {
-        let mut exprs: Vec<ExprId> = Vec::new();
-        let mut ways: Vec<Vec<Continuation>> = Vec::new();
+        let mut exprs: Vec<ExprId> = Vec::with_capacity(cases.len());
+        let mut ways: Vec<Vec<Continuation>> = Vec::with_capacity(cases.len());
         let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
         for (lexeme, mut continuation) in cases {
             let mut expr = self.lexeme(lexicon, lexeme);
@@ -279,11 +282,17 @@ impl Machine {
                 expr = head;
                 *top = self.frame_id(Frame::Spaced { blanks, then: *top });
             }
-            let tag = *tags.entry(expr).or_insert_with(|| {
+            // Nearly always there are a few, and no map is to be made.
+            let few = exprs.len().min(FEW_LEXEMES);
+            let tag = match exprs[..few].iter().position(|&known| known == expr) {
+                Some(tag) => tag,
+                None if exprs.len() < FEW_LEXEMES => exprs.len(),
+                None => *tags.entry(expr).or_insert(exprs.len()),
+            };
+            if tag == exprs.len() {
                 exprs.push(expr);
-                ways.push(Vec::new());
-                exprs.len() - 1
-            });
+                ways.push(Vec::with_capacity(1));
+            }
             ways[tag].push(continuation.into());
         }
         for ways in &mut ways {
@@ -326,10 +335,12 @@ impl Machine {
         if search.work.is_empty() {
             return Ok(());
         }
-        let begin = search.clone();
+        let begin = (search.work.clone(), search.cases.clone());
         while let Some((place, continuation)) = search.work.pop() {
             if !search.whole && search.is_lost(continuation) {
-                *search = Search { whole: true, ..begin.clone() };
+                let links = std::mem::take(&mut search.links);
+                *search = Search { whole: true, cases: begin.1.clone(), links, ..Search::default() };
+                begin.0.iter().for_each(|&(place, steps)| search.add(place, steps));
                 continue;
             }
             if search.pushes > MAX_PUSHES {

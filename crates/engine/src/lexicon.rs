@@ -19,7 +19,9 @@ use crate::kinds::Kinds;
 use crate::open_runs::Behind;
 use crate::row::Row;
 use crate::rows::MAX_EXITS;
+use crate::run::Room;
 use crate::tokens::Tokens;
+use crate::walk::WalkRoom;
 
 /// An automaton of one [`Lexicon`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -57,6 +59,9 @@ pub struct Lexicon {
     measured: (usize, usize),
     longest_token: usize,
     limits: Limits,
+    /// What operations under the lock make on their way.
+    pub(crate) walk_room: WalkRoom,
+    pub(crate) room: Room,
 }
 
 impl Lexicon {
@@ -79,6 +84,8 @@ impl Lexicon {
             measured: (0, 0),
             longest_token,
             limits,
+            walk_room: WalkRoom::default(),
+            room: Room::default(),
         }
     }
 

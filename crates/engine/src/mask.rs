@@ -87,8 +87,8 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     /// An empty mask.
-    fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32]) -> Draft<'a> {
-        Draft { vocabulary, mask, row: None, flipped: Vec::new(), joined: false, cleared: false, doubtful: Vec::new() }
+    fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32], flipped: Vec<u32>) -> Draft<'a> {
+        Draft { vocabulary, mask, row: None, flipped, joined: false, cleared: false, doubtful: Vec::new() }
     }
 
     fn allow(&mut self, token: u32) {
@@ -123,7 +123,9 @@ impl Run<'_> {
         mask: &mut [u32],
     ) -> Result<Finished, EngineError> {
         (self.recording, self.known) = (false, None);
-        let mut draft = Draft::new(vocabulary, mask);
+        let mut flipped = std::mem::take(&mut self.lexicon.room.flipped);
+        flipped.clear();
+        let mut draft = Draft::new(vocabulary, mask, flipped);
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
         let mut blanks: Vec<Arc<Row>> = Vec::new();
         for thread in self.stacks.entries(configuration).to_vec() {
@@ -220,7 +222,7 @@ impl Run<'_> {
         // What other threads allow stays.
         let has_others = draft.row.is_some() || !draft.flipped.is_empty();
         let stays: Vec<u32> = match has_others {
-            true => taken.iter().copied().filter(|&token| tokenset::get(draft.mask, token)).collect(),
+            true => taken.tokens.iter().copied().filter(|&token| tokenset::get(draft.mask, token)).collect(),
             false => Vec::new(),
         };
         draft.add_row(&here.row);
@@ -237,7 +239,7 @@ impl Run<'_> {
             }
         }
         let mut stays = stays.into_iter().peekable();
-        for &token in taken.iter() {
+        for &token in &taken.tokens {
             if stays.next_if_eq(&token).is_none() && tokenset::get(draft.mask, token) {
                 tokenset::clear(draft.mask, token);
                 draft.flipped.push(token);
@@ -249,7 +251,7 @@ impl Run<'_> {
             let mut threads = Vec::new();
             self.doubt = Doubt::default();
             for &residual in &exits.residuals {
-                for &tag in &here.tags[residual as usize] {
+                for tag in here.tags_of(residual) {
                     self.follow(fork, tag, thread, &mut threads)?;
                 }
             }
@@ -257,7 +259,7 @@ impl Run<'_> {
             let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
             let vocabulary = draft.vocabulary;
             let mut leaves = |token, doubt| {
-                if !taken.contains(&token) {
+                if !taken.contains(token) {
                     draft.allow(token);
                     draft.note(token, doubt, false);
                 }
@@ -279,6 +281,7 @@ impl Run<'_> {
                 known.tokens(suffix).for_each(|token| leaves(token, doubt));
             })?;
         }
+        self.lexicon.room.taken = taken.emptied();
         Ok(())
     }
 
@@ -301,18 +304,20 @@ impl Run<'_> {
         // A key that has begun may hold escapes already.
         let within = thread.state & IN_BLANKS == 0 && thread.state != StateId::START.0;
         Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, doubt| {
-            if !taken.contains(&token) {
+            if !taken.contains(token) {
                 draft.allow(token);
                 draft.note(token, doubt, within);
             }
-        })
+        })?;
+        self.lexicon.room.taken = taken.emptied();
+        Ok(())
     }
 
     /// Whether any byte can come behind the lexeme of a wide thread where its row does not know how tokens go on.
     fn anything_follows(&mut self, thread: Entry, fork: &Fork, here: &RowHere) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
         for &residual in here.row.unkept.iter().flatten() {
-            for &tag in &here.tags[residual as usize] {
+            for tag in here.tags_of(residual) {
                 self.follow(fork, tag, thread, &mut threads)?;
             }
         }
@@ -327,9 +332,8 @@ impl Run<'_> {
         thread: Entry,
         fork: &Fork,
     ) -> Result<TakenTokens, EngineError> {
-        let Some(members) = fork.members.filter(|_| fork.free && fork.has_taken) else {
-            return Ok(TakenTokens::default());
-        };
+        let mut taken = std::mem::take(&mut self.lexicon.room.taken);
+        let Some(members) = fork.members.filter(|_| fork.free && fork.has_taken) else { return Ok(taken) };
         let names = self.machine.names(members);
         let trie = vocabulary.trie();
         // The parts of the trie to walk, each from a state of the names.
@@ -351,17 +355,19 @@ impl Run<'_> {
                 parts.extend(trie.roots(first).map(|nodes| (nodes, 0, start)));
             }
         }
-        let mut tokens = Vec::new();
-        let mut states = vec![0; trie.max_depth() + 1];
+        let tokens = &mut taken.tokens;
+        let way = &mut self.lexicon.room.way;
         for (nodes, depth, start) in parts {
-            trie.walk_part(
+            trie.walk_few(
                 nodes,
                 depth,
                 start,
-                &mut states,
-                |state, byte, node, _| {
+                way,
+                |state, byte, at| {
                     let next = names.next(StateId(state), byte);
-                    if names.is_taken(next, fork.class) {
+                    if let Some((node, _)) = at
+                        && names.is_taken(next, fork.class)
+                    {
                         // About half of the nodes end a token.
                         tokens.reserve(trie.size(node) / 2);
                         tokens.extend(trie.entries_below(node));
@@ -372,7 +378,9 @@ impl Run<'_> {
                 |_| {},
             )?;
         }
-        Ok(TakenTokens::new(tokens, vocabulary.vocab_size()))
+        taken.set.resize(vocabulary.mask_words(), 0);
+        taken.tokens.iter().for_each(|&token| tokenset::set(&mut taken.set, token));
+        Ok(taken)
     }
 
     /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
@@ -468,24 +476,22 @@ impl Draft<'_> {
 /// Tokens that complete a name which a free key must not have. Behind all of a name they are the hundreds that begin with
 /// a quote, and most that leave the key are asked for.
 #[derive(Default)]
-struct TakenTokens {
+pub(crate) struct TakenTokens {
     tokens: Vec<u32>,
-    /// The same as a set; empty where there are none.
+    /// The same as a set, which may have no words where there are none.
     set: Vec<u32>,
 }
 
 impl TakenTokens {
-    fn new(tokens: Vec<u32>, vocab_size: usize) -> TakenTokens {
-        let mut set = if tokens.is_empty() { Vec::new() } else { vec![0; vocab_size.div_ceil(32)] };
-        tokens.iter().for_each(|&token| tokenset::set(&mut set, token));
-        TakenTokens { tokens, set }
+    fn contains(&self, token: u32) -> bool {
+        !self.tokens.is_empty() && tokenset::get(&self.set, token)
     }
 
-    fn contains(&self, token: &u32) -> bool {
-        !self.set.is_empty() && tokenset::get(&self.set, *token)
-    }
-
-    fn iter(&self) -> std::slice::Iter<'_, u32> {
-        self.tokens.iter()
+    /// The same without tokens, for another mask.
+    fn emptied(mut self) -> TakenTokens {
+        for token in self.tokens.drain(..) {
+            tokenset::clear(&mut self.set, token);
+        }
+        self
     }
 }

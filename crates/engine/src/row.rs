@@ -61,8 +61,16 @@ pub struct Row {
 pub struct RowHere {
     /// The row.
     pub row: Arc<Row>,
-    /// For every residual of the row the tags that it stands for in this automaton.
-    pub tags: Vec<Vec<Tag>>,
+    /// For every residual of the row, by its position, the tags that it stands for in this automaton.
+    pub tags: Vec<(u32, Tag)>,
+}
+
+impl RowHere {
+    /// The tags that a residual of the row stands for.
+    pub fn tags_of(&self, residual: u32) -> impl Iterator<Item = Tag> + '_ {
+        let first = self.tags.partition_point(|&(position, _)| position < residual);
+        self.tags[first..].iter().take_while(move |&&(position, _)| position == residual).map(|&(_, tag)| tag)
+    }
 }
 
 impl Row {

@@ -118,17 +118,18 @@ impl Lexicon {
         Ok(Some(RowHere { row: self.keep(key, row), tags }))
     }
 
-    /// The distinct residuals of a state, ascending, and the tags of each.
-    fn distinct(&self, dfa: DfaId, state: StateId) -> (Box<[ExprId]>, Vec<Vec<Tag>>) {
+    /// The distinct residuals of a state, ascending, and the tags of each, by its position among them.
+    fn distinct(&self, dfa: DfaId, state: StateId) -> (Box<[ExprId]>, Vec<(u32, Tag)>) {
         let residuals = self.residuals(dfa, state);
+        if let &[(tag, expr)] = residuals {
+            return (Box::new([expr]), vec![(0, tag)]);
+        }
         let mut distinct: Vec<ExprId> = residuals.iter().map(|&(_, expr)| expr).collect();
         distinct.sort_unstable();
         distinct.dedup();
-        let mut tags: Vec<Vec<Tag>> = vec![Vec::new(); distinct.len()];
-        for &(tag, expr) in residuals {
-            let position = distinct.binary_search(&expr).expect("distinct holds every residual");
-            tags[position].push(tag);
-        }
+        let position = |expr| distinct.binary_search(&expr).expect("distinct holds every residual") as u32;
+        let mut tags: Vec<(u32, Tag)> = residuals.iter().map(|&(tag, expr)| (position(expr), tag)).collect();
+        tags.sort_unstable();
         (distinct.into(), tags)
     }
 

@@ -16,9 +16,11 @@ use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::json_text;
 use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, ForkId, Frame, FrameId, Machine, Register};
+use crate::mask::TakenTokens;
 use crate::seen_strings::SeenStrings;
 use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
 use crate::tokenset;
+use crate::trie::Way;
 
 /// So many stacks are compared one by one.
 const FEW_STACKS: usize = 16;
@@ -80,8 +82,21 @@ pub(crate) struct Run<'a> {
     pub spent_at: Option<u32>,
     /// What a mask has found out, once it follows all threads of a very ambiguous grammar together.
     pub known: Option<Box<Known>>,
-    /// Room for the threads behind a byte.
-    pub room: Vec<Entry>,
+}
+
+/// Lists that operations make on their way, handed on from one to the next: a mask would make some fifty of them, each short.
+#[derive(Default)]
+pub(crate) struct Room {
+    /// The stacks on a way down, each with its leader.
+    work: Vec<(SetId, u32)>,
+    leaders: Vec<Leader>,
+    /// The threads before a byte, and those behind it.
+    threads: Vec<Entry>,
+    next: Vec<Entry>,
+    /// The tokens in which a mask differs from its row.
+    pub flipped: Vec<u32>,
+    pub taken: TakenTokens,
+    pub way: Way,
 }
 
 /// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
@@ -150,8 +165,11 @@ impl Run<'_> {
     /// first frame is returned.
     fn walk_down(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<Option<SetId>, EngineError> {
         let before = threads.len();
-        let mut leaders: Vec<Leader> = Vec::new();
-        let mut work = vec![(stack, NONE)];
+        let mut leaders = std::mem::take(&mut self.lexicon.room.leaders);
+        leaders.clear();
+        let mut work = std::mem::take(&mut self.lexicon.room.work);
+        work.clear();
+        work.push((stack, NONE));
         let mut known = FxHashMap::default();
         let mut done = 0;
         let (mut many, mut by_text, mut has_marks) = (false, false, false);
@@ -227,11 +245,13 @@ impl Run<'_> {
                 }
             }
         }
+        let below = work.get(1).map(|&(below, _)| below);
+        (self.lexicon.room.work, self.lexicon.room.leaders) = (work, leaders);
         if by_text || has_marks || (!many && done <= MANY_STACKS) {
             return Ok(None);
         }
         self.stacks.keep_starts(stack, &threads[before..]);
-        Ok(work.get(1).map(|&(below, _)| below))
+        Ok(below)
     }
 
     /// A configuration with the same mask, common to all that differ only in counts far from their bounds.
@@ -254,40 +274,45 @@ impl Run<'_> {
         if changed.is_empty() { Ok(configuration) } else { self.stacks.configuration(&mut changed) }
     }
 
-    /// The threads after several bytes; none where nothing can go on.
-    fn read(&mut self, configuration: SetId, bytes: &[u8]) -> Result<Vec<Entry>, EngineError> {
-        let mut threads = self.stacks.entries(configuration).to_vec();
-        self.take_text(&mut threads);
-        let mut next = Vec::with_capacity(threads.len() + 2);
+    /// Puts the threads after several bytes in the place of `threads`; none where nothing can go on.
+    fn read(&mut self, configuration: SetId, bytes: &[u8], threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        threads.clear();
+        threads.extend_from_slice(self.stacks.entries(configuration));
+        self.take_text(threads);
+        let mut next = std::mem::take(&mut self.lexicon.room.next);
         self.stacks.allow(bytes.len());
         for &byte in bytes {
             next.clear();
             if let Some(text) = self.text {
                 self.text = Some(self.stacks.append(text, u32::from(byte)));
             }
-            for &thread in &threads {
+            for &thread in &*threads {
                 self.step_thread(thread, byte, &mut next)?;
             }
-            std::mem::swap(&mut threads, &mut next);
+            std::mem::swap(threads, &mut next);
             if threads.is_empty() {
                 break;
             }
-            self.stacks.join(&mut threads)?;
+            self.stacks.join(threads)?;
             if let Some(tokens) = self.spent_at {
-                self.drop_spent(&mut threads, tokens)?;
+                self.drop_spent(threads, tokens)?;
             }
         }
+        self.lexicon.room.next = next;
         if self.text.is_some() {
-            self.drop_repeats(&mut threads)?;
-            self.put_text(&mut threads);
+            self.drop_repeats(threads)?;
+            self.put_text(threads);
         }
-        Ok(threads)
+        Ok(())
     }
 
     /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can go on.
     pub fn run(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
-        let mut threads = self.read(configuration, bytes)?;
-        self.stacks.configuration(&mut threads)
+        let mut threads = std::mem::take(&mut self.lexicon.room.threads);
+        self.read(configuration, bytes, &mut threads)?;
+        let found = self.stacks.configuration(&mut threads);
+        self.lexicon.room.threads = threads;
+        found
     }
 
     /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
@@ -297,14 +322,14 @@ impl Run<'_> {
         }
         // One byte is asked for very often, so it makes no room for threads.
         self.stacks.allow(1);
-        let mut next = std::mem::take(&mut self.room);
+        let mut next = std::mem::take(&mut self.lexicon.room.next);
         next.clear();
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
             self.step_thread(thread, byte, &mut next)?;
         }
         let found = self.stacks.configuration(&mut next);
-        self.room = next;
+        self.lexicon.room.next = next;
         found
     }
 
@@ -323,7 +348,11 @@ impl Run<'_> {
 
     /// Whether anything can follow these bytes.
     pub fn survives(&mut self, configuration: SetId, bytes: &[u8]) -> Result<bool, EngineError> {
-        Ok(!self.read(configuration, bytes)?.is_empty())
+        let mut threads = std::mem::take(&mut self.lexicon.room.threads);
+        self.read(configuration, bytes, &mut threads)?;
+        let survives = !threads.is_empty();
+        self.lexicon.room.threads = threads;
+        Ok(survives)
     }
 
     /// Whether a free key has begun.

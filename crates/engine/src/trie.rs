@@ -7,6 +7,11 @@ use stencilm_regex::ByteSet;
 
 use crate::groups::groups_below;
 
+mod lists;
+
+use lists::Lists;
+pub use lists::Way;
+
 /// Set in a node's entry when a string ends there.
 const ENDS: u32 = 1 << 31;
 
@@ -24,6 +29,7 @@ struct Node {
 #[derive(Clone, Default)]
 pub struct Trie {
     nodes: Vec<Node>,
+    lists: Lists,
     /// How many bytes the longest string below each node has beyond it, 255 for more.
     heights: Vec<u8>,
     /// The groups of the characters below each node, as bits.
@@ -87,7 +93,9 @@ impl Trie {
             roots[usize::from(nodes[node].byte_and_depth as u8)] = Some(node as u32);
             node += nodes[node].size as usize;
         }
-        Trie { nodes, heights, below, roots, max_depth }
+        let mut trie = Trie { nodes, lists: Lists::default(), heights, below, roots, max_depth };
+        trie.lists = Lists::of(&trie);
+        trie
     }
 
     /// How many nodes the trie has, without the root.
@@ -120,7 +128,7 @@ impl Trie {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.len() * (size_of::<Node>() + 5)
+        self.nodes.len() * (size_of::<Node>() + 5) + self.lists.memory_bytes()
     }
 
     /// How many bytes the longest string below a node has beyond it; 255 where it has more.

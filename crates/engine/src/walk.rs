@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::StateId;
+use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, IN_BLANKS};
@@ -19,13 +19,16 @@ use crate::machine::ForkId;
 use crate::run::{Doubt, Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 use crate::tokens::Tokens;
-use crate::trie::Trie;
+use crate::trie::{Trie, Way};
 
 /// A walk with more contexts than this goes over to sets.
 const MAX_CONTEXTS: usize = 400;
 
 /// So does one that has gone on behind so many ends of lexemes.
 const MAX_JOBS: usize = 20_000;
+
+/// Tables with more places than this are not handed on to the next walk.
+const MAX_KEPT: usize = 2_000;
 
 /// Where a walk is, as numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,37 +63,61 @@ struct Job {
     spot: Spot,
 }
 
-/// The contexts of one walk; it may go over several tries.
-pub(crate) struct Walk<'r, 'a> {
-    pub run: &'r mut Run<'a>,
+/// What a walk makes on its way. It is handed on from one to the next: most walks are short, and took as long to make it as
+/// to walk.
+#[derive(Default)]
+pub(crate) struct WalkRoom {
     contexts: Vec<Context>,
     index: FxHashMap<(Entry, Doubt), u32>,
     behind: FxHashMap<Spot, Behind>,
     followers: Vec<Spot>,
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
-    states: Vec<u32>,
+    way: Way,
+    /// The nodes where a lexeme is complete on the way of the job under way, each with the state there.
+    ends: Vec<(u32, u32)>,
+    /// The threads behind a spot.
+    threads: Vec<Entry>,
+}
+
+impl WalkRoom {
+    /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
+    fn emptied(mut self) -> WalkRoom {
+        if self.index.capacity() + self.behind.capacity() + self.done.capacity() > MAX_KEPT {
+            return WalkRoom::default();
+        }
+        self.contexts.clear();
+        self.index.clear();
+        self.behind.clear();
+        self.followers.clear();
+        self.jobs.clear();
+        self.done.clear();
+        self.ends.clear();
+        self
+    }
+}
+
+/// The contexts of one walk; it may go over several tries.
+pub(crate) struct Walk<'r, 'a> {
+    pub run: &'r mut Run<'a>,
+    room: WalkRoom,
     /// How many tokens were accepted, where it is asked at which nodes parts may end whose budgets are spent then.
     spent_at: Option<u32>,
     /// Those nodes.
     ends_spent: Vec<u32>,
 }
 
+impl Drop for Walk<'_, '_> {
+    fn drop(&mut self) {
+        self.run.lexicon.walk_room = std::mem::take(&mut self.room).emptied();
+    }
+}
+
 impl<'r, 'a> Walk<'r, 'a> {
     /// A walk that has not begun.
     pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
-        Walk {
-            run,
-            contexts: Vec::new(),
-            index: FxHashMap::default(),
-            behind: FxHashMap::default(),
-            followers: Vec::new(),
-            jobs: Vec::new(),
-            done: FxHashSet::default(),
-            states: Vec::new(),
-            spent_at: None,
-            ends_spent: Vec::new(),
-        }
+        let room = std::mem::take(&mut run.lexicon.walk_room);
+        Walk { run, room, spent_at: None, ends_spent: Vec::new() }
     }
 
     /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some way that
@@ -104,7 +131,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.spent_at = Some(tokens);
         self.begin_over_tokens(vocabulary, threads)?;
         let found = self.apart(vocabulary.trie(), &mut |_, _| {})?;
-        Ok(found.then_some(self.ends_spent))
+        Ok(found.then(|| std::mem::take(&mut self.ends_spent)))
     }
 
     /// The spot of a thread. What begins there, begins as if counts that are too large to matter were none.
@@ -113,16 +140,26 @@ impl<'r, 'a> Walk<'r, 'a> {
         // A token that ends within such a key may leave no new one.
         doubt.uneven |= fork.uneven && self.run.may_run_out(fork, thread);
         let bare = Entry { state: 0, ..thread };
-        let next = self.contexts.len() as u32;
-        let context = *self.index.entry((bare, doubt)).or_insert(next);
+        let next = self.room.contexts.len() as u32;
+        let context = *self.room.index.entry((bare, doubt)).or_insert(next);
         if context == next {
             let fork = self.run.machine.fork(ForkId(thread.head)).clone();
             let start = fork.start_of_tokens(self.run.lexicon)?;
-            self.contexts.push(Context { thread: bare, fork, doubt, start });
+            self.room.contexts.push(Context { thread: bare, fork, doubt, start });
         }
         let begins = thread.state == StateId::START.0;
-        let state = if begins { self.contexts[context as usize].start.0 } else { thread.state };
+        let state = if begins { self.room.contexts[context as usize].start.0 } else { thread.state };
         Ok(Spot { context, state })
+    }
+
+    /// The bytes with which a spot goes on, perhaps some more.
+    fn first_bytes(&mut self, spot: Spot) -> Result<ByteSet, EngineError> {
+        let Context { ref fork, start, .. } = self.room.contexts[spot.context as usize];
+        if spot.state & IN_BLANKS == 0 {
+            return Ok(fork.live_bytes(self.run.lexicon, spot.state)?);
+        }
+        let behind = fork.live_bytes(self.run.lexicon, start.0)?;
+        Ok(fork.blanks.map_or(behind, |blanks| behind.union(&blanks.set)))
     }
 
     /// Calls `reached` for the entry of every string of the trie that the threads can read, once or more; with whether
@@ -137,7 +174,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         for &thread in threads {
             if thread != Entry::BOTTOM && !offers_tokens(thread) {
                 let spot = self.spot(thread, doubt)?;
-                self.jobs.push(Job { nodes: (0, trie.len()), depth: 0, spot });
+                let first = self.first_bytes(spot)?;
+                self.room.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
             }
         }
         if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, doubt, reached) }
@@ -158,7 +196,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 continue;
             }
             let spot = self.spot(thread, doubt)?;
-            self.jobs.extend(nodes.iter().map(|&node| {
+            self.room.jobs.extend(nodes.iter().map(|&node| {
                 let node = node as usize;
                 Job { nodes: (node, node + trie.size(node)), depth: trie.depth(node) - 1, spot }
             }));
@@ -185,19 +223,19 @@ impl<'r, 'a> Walk<'r, 'a> {
         let trie = vocabulary.trie();
         for &thread in threads {
             let spot = self.spot(thread, Doubt::default())?;
-            let fork = self.contexts[spot.context as usize].fork.clone();
+            let fork = self.room.contexts[spot.context as usize].fork.clone();
             let Some(blanks) = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) else {
                 let first = fork.live_bytes(self.run.lexicon, spot.state)?;
-                self.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
+                self.room.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
                 continue;
             };
-            let spot = Spot { state: self.contexts[spot.context as usize].start.0, ..spot };
+            let spot = Spot { state: self.room.contexts[spot.context as usize].start.0, ..spot };
             let first = fork.live_bytes(self.run.lexicon, spot.state)?;
             for byte in first.intersect(&blanks.set.complement()).iter() {
                 let runs = self.run.lexicon.blank_runs(vocabulary, blanks.set);
                 for &(run, node) in runs.behind(byte, fork.blanks_left(thread.state)) {
                     let nodes = (node as usize, node as usize + trie.size(node as usize));
-                    self.jobs.push(Job { nodes, depth: run as usize, spot });
+                    self.room.jobs.push(Job { nodes, depth: run as usize, spot });
                 }
             }
         }
@@ -208,16 +246,14 @@ impl<'r, 'a> Walk<'r, 'a> {
     /// this mask, they mostly are again.
     fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Doubt)) -> Result<bool, EngineError> {
         if self.run.known.is_some() {
-            self.jobs.clear();
+            self.room.jobs.clear();
             return Ok(false);
         }
-        self.states.resize(self.states.len().max(trie.max_depth() + 1), 0);
-        self.done.clear();
-        let mut ends: Vec<(u32, u32)> = Vec::new();
-        while let Some(job) = self.jobs.pop() {
-            let context = &self.contexts[job.spot.context as usize];
-            let (fork, doubt, start) = (context.fork.clone(), context.doubt, context.start);
-            let lexicon = &mut *self.run.lexicon;
+        self.room.done.clear();
+        while let Some(job) = self.room.jobs.pop() {
+            let WalkRoom { contexts, way, ends, .. } = &mut self.room;
+            let Context { ref fork, doubt, start, .. } = contexts[job.spot.context as usize];
+            let (lexicon, free) = (&mut *self.run.lexicon, fork.free);
             // Blanks and names take the general step, everything else is a table.
             let dfa = match fork.automaton {
                 Automaton::Dfa(dfa) if job.spot.state & IN_BLANKS == 0 => Some(dfa),
@@ -225,28 +261,34 @@ impl<'r, 'a> Walk<'r, 'a> {
             };
             let visit = |entry| reached(entry, doubt);
             match dfa {
-                Some(dfa) => trie.walk_part(
+                Some(dfa) => trie.walk_few(
                     job.nodes,
                     job.depth,
                     job.spot.state,
-                    &mut self.states,
-                    |state, byte, node, has_children| {
+                    way,
+                    |state, byte, at| {
                         let (next, accepts) = lexicon.step(dfa, StateId(state), byte)?;
-                        if accepts && (has_children || fork.free) {
+                        if let Some((node, has_children)) = at
+                            && accepts
+                            && (has_children || free)
+                        {
                             ends.push((node as u32, next.0));
                         }
                         Ok::<_, EngineError>((next.0 != 0).then_some(next.0))
                     },
                     visit,
                 )?,
-                None => trie.walk_part(
+                None => trie.walk_few(
                     job.nodes,
                     job.depth,
                     job.spot.state,
-                    &mut self.states,
-                    |state, byte, node, has_children| {
+                    way,
+                    |state, byte, at| {
                         let (next, accepts) = fork.step_from(lexicon, state, byte, start)?;
-                        if accepts && (has_children || fork.free) {
+                        if let Some((node, has_children)) = at
+                            && accepts
+                            && (has_children || free)
+                        {
                             ends.push((node as u32, next));
                         }
                         Ok::<_, EngineError>((next != 0).then_some(next))
@@ -254,29 +296,30 @@ impl<'r, 'a> Walk<'r, 'a> {
                     visit,
                 )?,
             }
+            // What is behind one of them adds to the room, but no ends.
+            let mut ends = std::mem::take(&mut self.room.ends);
             for (node, state) in ends.drain(..) {
                 let Behind { start, end, doubt, ends_spent } = self.behind(Spot { state, ..job.spot })?;
                 if ends_spent {
                     self.ends_spent.push(node);
                 }
                 // What ends with the key itself is as doubtful as what goes on behind it.
-                if fork.free
-                    && let Some(entry) = trie.entry_at(node as usize)
-                {
+                if free && let Some(entry) = trie.entry_at(node as usize) {
                     reached(entry, doubt);
                 }
                 for index in start..end {
-                    let spot = self.followers[index as usize];
-                    if self.contexts.len() > MAX_CONTEXTS || self.done.len() > MAX_JOBS {
-                        self.jobs.clear();
+                    let spot = self.room.followers[index as usize];
+                    if self.room.contexts.len() > MAX_CONTEXTS || self.room.done.len() > MAX_JOBS {
+                        self.room.jobs.clear();
                         return Ok(false);
                     }
-                    if self.done.insert((node, spot)) {
+                    if self.room.done.insert((node, spot)) {
                         let nodes = trie.children(node as usize);
-                        self.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
+                        self.room.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
                     }
                 }
             }
+            self.room.ends = ends;
         }
         Ok(true)
     }
@@ -313,14 +356,14 @@ impl<'r, 'a> Walk<'r, 'a> {
 
     /// The spots behind the lexemes that are complete at this one.
     fn behind(&mut self, spot: Spot) -> Result<Behind, EngineError> {
-        if let Some(&known) = self.behind.get(&spot) {
+        if let Some(&known) = self.room.behind.get(&spot) {
             return Ok(known);
         }
-        let context = &self.contexts[spot.context as usize];
+        let context = &self.room.contexts[spot.context as usize];
         let (fork, thread) = (context.fork.clone(), Entry { state: spot.state, ..context.thread });
         let before = context.doubt;
         self.run.doubt = Doubt::default();
-        let mut threads = Vec::new();
+        let mut threads = std::mem::take(&mut self.room.threads);
         for index in 0..fork.accepts(self.run.lexicon, spot.state).len() {
             let tag = fork.accepts(self.run.lexicon, spot.state)[index];
             self.run.follow(&fork, tag, thread, &mut threads)?;
@@ -338,15 +381,16 @@ impl<'r, 'a> Walk<'r, 'a> {
         let machine = &*self.run.machine;
         let is_spent = |tokens| threads.iter().any(|&thread| machine.ends_spent_part(thread, tokens));
         let ends_spent = self.spent_at.is_some_and(is_spent);
-        let start = self.followers.len() as u32;
-        for thread in threads {
+        let start = self.room.followers.len() as u32;
+        for thread in threads.drain(..) {
             if thread != Entry::BOTTOM {
                 let spot = self.spot(thread, doubt)?;
-                self.followers.push(spot);
+                self.room.followers.push(spot);
             }
         }
-        let behind = Behind { start, end: self.followers.len() as u32, doubt, ends_spent };
-        self.behind.insert(spot, behind);
+        self.room.threads = threads;
+        let behind = Behind { start, end: self.room.followers.len() as u32, doubt, ends_spent };
+        self.room.behind.insert(spot, behind);
         Ok(behind)
     }
 }

@@ -185,7 +185,7 @@ impl Run<'_> {
         residuals: &[u32],
     ) -> Result<SetId, EngineError> {
         let mut threads = Vec::new();
-        for &tag in residuals.iter().flat_map(|&residual| &here.tags[residual as usize]) {
+        for tag in residuals.iter().flat_map(|&residual| here.tags_of(residual)) {
             self.follow(fork, tag, thread, &mut threads)?;
         }
         self.stacks.configuration(&mut threads)

@@ -116,8 +116,8 @@ impl Layout {
         configuration: SetId,
         before: &Before,
     ) -> Result<Option<Arc<Box<[u32]>>>, EngineError> {
-        let cache = self.canonical();
-        let Some(kept) = cache.few.get(before) else { return Ok(None) };
+        let mut cache = self.canonical();
+        let Some(kept) = cache.few.get_mut(before) else { return Ok(None) };
         self.with(stacks, |run| {
             let saturated = run.saturated(configuration)?;
             let Some(known) = kept.find(run.machine, run.stacks, saturated) else { return Ok(None) };
@@ -171,13 +171,13 @@ impl Layout {
             let keeps = !run.machine.keeps_text();
             let saturated = if keeps { run.saturated(configuration)? } else { configuration };
             let mut is_open = false;
-            let known = cache.dead_ends.get(cursor).filter(|_| keeps);
+            let known = cache.dead_ends.get_mut(cursor).filter(|_| keeps);
             if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
                 if !known.is_open(encoding, token, fitting) {
                     return Ok(known.clone());
                 }
                 is_open = true;
-                let known = cache.dead_ends_behind.get(before);
+                let known = cache.dead_ends_behind.get_mut(before);
                 if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
                     return Ok(known.clone());
                 }
