@@ -66,6 +66,7 @@ mod trie;
 mod unique;
 mod vocabulary;
 mod walk;
+mod whole_keys;
 
 pub use batch::Workers;
 pub use candidates::Candidate;

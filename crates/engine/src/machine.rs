@@ -25,6 +25,7 @@ use crate::objects::{Had, ObjectFacts};
 use crate::richness::Richness;
 use crate::stacks::{NIL, Stacks};
 use crate::token_edges::TokenEdges;
+use crate::whole_keys::WholeKeys;
 
 /// The lazily laid out machine of one grammar.
 pub struct Machine {
@@ -43,6 +44,9 @@ pub struct Machine {
     known_sets: Vec<Box<[u64]>>,
     known_index: FxHashMap<Box<[u64]>, u32>,
     objects: FxHashMap<MembersId, Arc<ObjectFacts>>,
+    /// The names of objects of which it is not known whether one lies whole within a token, and whether one of the others does.
+    unlooked: Vec<Arc<Names>>,
+    names_whole_keys: bool,
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: FxHashMap<(ItemsId, u32, Box<[u32]>), u64>,
     lexemes: FxHashMap<ExprId, ExprId>,
@@ -71,6 +75,8 @@ impl Machine {
             known_sets: vec![Box::default()],
             known_index: FxHashMap::from_iter([(Box::default(), 0)]),
             objects: FxHashMap::default(),
+            unlooked: Vec::new(),
+            names_whole_keys: false,
             allowed_elements: FxHashMap::default(),
             lexemes: FxHashMap::default(),
             text_fork: None,
@@ -161,6 +167,7 @@ impl Machine {
         let names = Arc::new(Names::new(&self.grammar, members));
         let facts = ObjectFacts::new(names, members);
         let facts = Arc::new(facts);
+        self.unlooked.push(facts.names.clone());
         self.objects.insert(id, facts.clone());
         facts
     }
@@ -171,9 +178,17 @@ impl Machine {
         free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
-    /// Whether some object that was met has this name, plainly spelled with its quotes.
-    pub fn is_name(&self, spelled: &[u8]) -> bool {
-        self.objects.values().any(|facts| facts.names.has(spelled))
+    /// Whether some object that was met has this name, plainly spelled.
+    pub fn is_name(&self, name: &[u8]) -> bool {
+        self.objects.values().any(|facts| facts.names.has(name))
+    }
+
+    /// Whether some object that was met has a name that lies whole within a token.
+    pub(crate) fn names_a_whole_key(&mut self, keys: &WholeKeys) -> bool {
+        while let Some(names) = self.unlooked.pop().filter(|_| !self.names_whole_keys) {
+            self.names_whole_keys = keys.keys().any(|key| names.has(key));
+        }
+        self.names_whole_keys
     }
 
     /// Writes what of a register can make a difference to tokens of at most `horizon` bytes.

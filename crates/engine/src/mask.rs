@@ -54,8 +54,11 @@ pub(crate) struct Doubtful {
 /// What may be known already, though it was taken for new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cause {
-    /// A key that lies whole within the token.
-    WholeKey,
+    /// A key that lies whole within the token; `unclear` where the keys that are known do not tell.
+    WholeKey {
+        /// See [`crate::whole_keys::WholeKeys::are_unclear_in`].
+        unclear: bool,
+    },
     /// A key that had begun before the token.
     BegunKey,
     /// An element of an array whose elements must differ.
@@ -458,10 +461,11 @@ impl Draft<'_> {
             if doubt.seen || doubt.whole || doubt.taken {
                 self.doubtful.push(Doubtful::begun_key(token));
             }
-        } else if (doubt.seen || doubt.whole || doubt.taken) && self.vocabulary.may_repeat_a_key(token) {
+        } else if (doubt.seen || doubt.whole || doubt.taken) && self.vocabulary.whole_keys().are_in(token) {
             let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
             if doubt.seen || doubt.whole || escapes() {
-                self.doubtful.push(Doubtful { token, cause: Cause::WholeKey });
+                let unclear = self.vocabulary.whole_keys().are_unclear_in(token);
+                self.doubtful.push(Doubtful { token, cause: Cause::WholeKey { unclear } });
             }
         }
         if doubt.uneven {

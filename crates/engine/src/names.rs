@@ -180,9 +180,10 @@ impl Names {
                 .is_some_and(|entry| self.not_taken.is_empty() || !self.not_taken.contains(&(entry, class)))
     }
 
-    /// Whether this is a name, quotes included.
-    pub fn has(&self, spelled: &[u8]) -> bool {
-        self.trie.find(spelled).is_some_and(|node| self.trie.entry_at(node).is_some())
+    /// Whether this is a plainly spelled name.
+    pub fn has(&self, name: &[u8]) -> bool {
+        let spelled = b"\"".iter().chain(name).chain(b"\"");
+        self.trie.find_bytes(spelled.copied()).is_some_and(|node| self.trie.entry_at(node).is_some())
     }
 
     /// Whether a name that may come goes on behind this one.

@@ -21,6 +21,7 @@ use crate::seen_strings::SeenStrings;
 use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
 use crate::tokenset;
 use crate::trie::Way;
+use crate::whole_keys::within_quotes;
 
 /// So many stacks are compared one by one.
 const FEW_STACKS: usize = 16;
@@ -349,7 +350,10 @@ impl Run<'_> {
     /// Whether anything can follow these bytes.
     pub fn survives(&mut self, configuration: SetId, bytes: &[u8]) -> Result<bool, EngineError> {
         let mut threads = std::mem::take(&mut self.lexicon.room.threads);
+        let seen_keys = self.stacks.seen_keys;
         self.read(configuration, bytes, &mut threads)?;
+        // Nothing of it stays.
+        self.stacks.seen_keys = seen_keys;
         let survives = !threads.is_empty();
         self.lexicon.room.threads = threads;
         Ok(survives)
@@ -371,13 +375,13 @@ impl Run<'_> {
         if bytes.contains(&b'\\') {
             return true;
         }
-        let parts: Vec<&[u8]> = bytes.split(|&byte| byte == b'"').collect();
-        let Some((&end, parts)) = parts.split_last().and_then(|(_, parts)| parts.split_first()) else { return false };
-        parts.iter().enumerate().any(|(at, &key)| {
+        let mut before = bytes.split(|&byte| byte == b'"');
+        let end = before.next().unwrap_or_default();
+        within_quotes(bytes).enumerate().any(|(at, key)| {
             (within_key && key.ends_with(end))
-                || parts[..at].contains(&key)
-                || self.stacks.has_text(key)
-                || self.machine.is_name(&[b"\"", key, b"\""].concat())
+                || before.clone().take(at).any(|earlier| earlier == key)
+                || self.stacks.has_seen_key(key)
+                || self.machine.is_name(key)
         })
     }
 
@@ -535,7 +539,7 @@ impl Run<'_> {
                     let key = if self.recording {
                         let written = self.stacks.text(old.text);
                         let value = json_text::value_of(&written);
-                        let key = self.stacks.intern_text(&value);
+                        let key = self.stacks.intern_key(&value);
                         if self.machine.is_taken(object, fork.class, &value)
                             || self.stacks.list(old.seen).any(|seen| seen == key)
                         {

@@ -91,9 +91,19 @@ const WORK_PER_BYTE: usize = 100;
 /// After a look at so many sets, what was read is not told any more.
 const MAX_READS: usize = 256;
 
+/// Which free keys objects may have had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SeenKeys {
+    /// Some key.
+    pub any: bool,
+    /// The empty one, which has no text to be found by.
+    empty: bool,
+}
+
 /// How much a [`Stacks`] held at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
+    seen_keys: SeenKeys,
     sets: usize,
     entries: usize,
     members: usize,
@@ -116,6 +126,8 @@ pub struct Stacks {
     started: Vec<SetId>,
     /// What the first sets hold, where the grammar has marks.
     holds: Vec<Holds>,
+    /// What is known of the free keys that objects have had.
+    pub seen_keys: SeenKeys,
     watch: Option<Watch>,
     /// How many more entries the operation may look at.
     work_left: usize,
@@ -147,6 +159,7 @@ impl Stacks {
             starts: FxHashMap::default(),
             started: Vec::new(),
             holds: Vec::new(),
+            seen_keys: SeenKeys::default(),
             watch: None,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
@@ -423,10 +436,17 @@ impl Stacks {
         bytes.iter().fold(NIL, |text, &byte| self.append(text, u32::from(byte)))
     }
 
-    /// Whether a text is kept that begins with these bytes.
-    pub fn has_text(&self, bytes: &[u8]) -> bool {
+    /// The text of a free key that an object has now.
+    pub fn intern_key(&mut self, key: &[u8]) -> u32 {
+        self.seen_keys.any = true;
+        self.seen_keys.empty |= key.is_empty();
+        self.intern_text(key)
+    }
+
+    /// Whether an object may have had this free key, or one that begins like it.
+    pub fn has_seen_key(&self, key: &[u8]) -> bool {
         let cell = |before, &byte: &u8| self.cells.find(Cell { before, last: u32::from(byte) });
-        bytes.iter().try_fold(NIL, cell).is_some()
+        if key.is_empty() { self.seen_keys.empty } else { key.iter().try_fold(NIL, cell).is_some() }
     }
 
     /// Bytes of memory held, about.
@@ -440,6 +460,7 @@ impl Stacks {
     /// Remembers how much there is now.
     pub fn mark(&self) -> Mark {
         Mark {
+            seen_keys: self.seen_keys,
             sets: self.spans.len(),
             entries: self.entries.len(),
             members: self.members.values.len(),
@@ -460,6 +481,7 @@ impl Stacks {
         for set in self.started.drain(mark.starts..) {
             self.starts.remove(&set);
         }
+        self.seen_keys = mark.seen_keys;
         self.spans.truncate(mark.sets);
         self.holds.truncate(mark.sets);
         self.entries.truncate(mark.entries);
@@ -511,7 +533,11 @@ mod tests {
         assert_eq!(stacks.text(text), b"key");
         assert_eq!(stacks.intern_text(b"key"), text);
         assert_eq!(stacks.intern_text(b""), NIL);
-        assert!(stacks.has_text(b"key") && stacks.has_text(b"ke") && stacks.has_text(b""));
-        assert!(!stacks.has_text(b"keys") && !stacks.has_text(b"ey"));
+        assert!(!stacks.seen_keys.any);
+        assert_eq!(stacks.intern_key(b"key"), text);
+        assert!(stacks.seen_keys.any && stacks.has_seen_key(b"key") && stacks.has_seen_key(b"ke"));
+        assert!(!stacks.has_seen_key(b"keys") && !stacks.has_seen_key(b"ey") && !stacks.has_seen_key(b""));
+        stacks.intern_key(b"");
+        assert!(stacks.has_seen_key(b""));
     }
 }

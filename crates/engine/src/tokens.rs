@@ -6,6 +6,7 @@ use crate::lengths::Lengths;
 use crate::shapes::Shapes;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
+use crate::whole_keys::WholeKeys;
 
 /// What [`Tokens::new`] refuses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -54,8 +55,7 @@ pub struct Tokens {
     fingerprint: u128,
     /// See [`Tokens::escaping`].
     escaping: OnceLock<Box<[u32]>>,
-    /// See [`Tokens::may_repeat_a_key`].
-    with_keys: OnceLock<TokenSet>,
+    whole_keys: OnceLock<WholeKeys>,
     lengths: OnceLock<Arc<Lengths>>,
     shapes: OnceLock<Shapes>,
 }
@@ -136,7 +136,7 @@ impl Tokens {
         Ok(Tokens {
             fingerprint: fingerprint.0,
             escaping: OnceLock::new(),
-            with_keys: OnceLock::new(),
+            whole_keys: OnceLock::new(),
             lengths: OnceLock::new(),
             shapes: OnceLock::new(),
             bytes,
@@ -200,21 +200,9 @@ impl Tokens {
         })
     }
 
-    /// Whether a token of the trie, read where no key of an object has begun within it, may have a key that the object has: it
-    /// holds one between two quotes, or writes characters as escapes.
-    pub(crate) fn may_repeat_a_key(&self, token: u32) -> bool {
-        let with_keys = self.with_keys.get_or_init(|| {
-            let mut set = TokenSet::empty(self.vocab_size);
-            let has_key =
-                |bytes: &[u8]| bytes.contains(&b'\\') || bytes.iter().filter(|&&byte| byte == b'"').nth(1).is_some();
-            for token in self.spelled.iter() {
-                if self.token_bytes(token).is_some_and(has_key) {
-                    set.insert(token);
-                }
-            }
-            set
-        });
-        with_keys.contains(token)
+    /// The keys that lie whole within tokens.
+    pub(crate) fn whole_keys(&self) -> &WholeKeys {
+        self.whole_keys.get_or_init(|| WholeKeys::of(self))
     }
 
     /// The tokens of the trie by their lengths.

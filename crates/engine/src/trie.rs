@@ -277,22 +277,24 @@ impl Trie {
 
     /// The node that a string leads to.
     pub fn find(&self, string: &[u8]) -> Option<usize> {
-        let (&first, rest) = string.split_first()?;
-        let root = self.roots.get(usize::from(first)).copied().flatten()? as usize;
-        let mut children = root + 1..root + self.size(root);
-        let mut found = Some(root);
-        for &byte in rest {
-            let mut node = children.start;
-            while node < children.end && self.byte(node) != byte {
-                node += self.nodes[node].size as usize;
+        self.find_bytes(string.iter().copied())
+    }
+
+    /// The node that these bytes lead to.
+    pub fn find_bytes(&self, mut bytes: impl Iterator<Item = u8>) -> Option<usize> {
+        let root = self.roots.get(usize::from(bytes.next()?)).copied().flatten()? as usize;
+        let mut found = root;
+        for byte in bytes {
+            let (mut node, end) = self.children(found);
+            while node < end && self.byte(node) != byte {
+                node += self.size(node);
             }
-            if node >= children.end {
+            if node >= end {
                 return None;
             }
-            children = node + 1..node + self.nodes[node].size as usize;
-            found = Some(node);
+            found = node;
         }
-        found
+        Some(found)
     }
 
     /// The entries of the strings that end at this node or below it.

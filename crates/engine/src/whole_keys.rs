@@ -1,0 +1,92 @@
+//! Keys that lie whole within a token, from one quote to the next: what tells at a glance that none of them repeats a key.
+//!
+//! A mask takes every key for a new one, and a token such as `","` holds one. The vocabulary of Llama-3 has 230 tokens with
+//! two quotes, but between these only 48 different texts, of at most three characters.
+
+use crate::tokens::Tokens;
+use crate::tokenset::TokenSet;
+
+/// The keys within the tokens of a vocabulary.
+pub(crate) struct WholeKeys {
+    /// The tokens that hold some, or write characters as escapes.
+    tokens: TokenSet,
+    /// Those of which the keys that are known do not tell all: some are written with escapes, or the same is there twice.
+    unclear: TokenSet,
+    /// What stands between two quotes of some token, once each.
+    keys: Box<[Box<[u8]>]>,
+}
+
+impl WholeKeys {
+    /// The keys within the tokens of a trie.
+    pub fn of(vocabulary: &Tokens) -> WholeKeys {
+        let size = vocabulary.vocab_size();
+        let (mut tokens, mut unclear) = (TokenSet::empty(size), TokenSet::empty(size));
+        let mut all: Vec<Box<[u8]>> = Vec::new();
+        let trie = vocabulary.trie();
+        for token in (0..trie.len()).filter_map(|node| trie.entry_at(node)) {
+            let Some(bytes) = vocabulary.token_bytes(token) else { continue };
+            if bytes.contains(&b'\\') {
+                tokens.insert(token);
+                unclear.insert(token);
+                continue;
+            }
+            let mut keys: Vec<&[u8]> = within_quotes(bytes).collect();
+            if keys.is_empty() {
+                continue;
+            }
+            tokens.insert(token);
+            all.extend(keys.iter().map(|&key| Box::from(key)));
+            let count = keys.len();
+            keys.sort_unstable();
+            keys.dedup();
+            if keys.len() < count {
+                unclear.insert(token);
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        WholeKeys { tokens, unclear, keys: all.into() }
+    }
+
+    /// Whether a token holds a whole key, or writes characters as escapes.
+    pub fn are_in(&self, token: u32) -> bool {
+        self.tokens.contains(token)
+    }
+
+    /// The keys, without quotes.
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.keys.iter().map(|key| &**key)
+    }
+
+    /// Whether a token may repeat a key though none of [`WholeKeys::keys`] is known.
+    pub fn are_unclear_in(&self, token: u32) -> bool {
+        self.unclear.contains(token)
+    }
+}
+
+/// What stands between two quotes of some bytes, be it a key or what is between two strings.
+pub(crate) fn within_quotes(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    let quotes = bytes.iter().filter(|&&byte| byte == b'"').count();
+    bytes.split(|&byte| byte == b'"').skip(1).take(quotes.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_what_stands_between_quotes() {
+        let keys = |bytes: &'static [u8]| within_quotes(bytes).collect::<Vec<_>>();
+        assert!(keys(b"a\"b").is_empty());
+        assert_eq!(keys(b"\"\""), [b""]);
+        assert_eq!(keys(b"x\",\"y\":"), [&b","[..], b"y"]);
+        let spelled: Vec<Option<Vec<u8>>> =
+            ["\"", "\",\"", "\"a\":\"a\"", "\\\"", "ab"].map(|text| Some(text.as_bytes().to_vec())).into();
+        let vocabulary = Tokens::new(&spelled, spelled.len(), &[], &[]).expect("the tokens differ");
+        let known = WholeKeys::of(&vocabulary);
+        let tokens = |is: &dyn Fn(u32) -> bool| (0..5).filter(|&token| is(token)).collect::<Vec<_>>();
+        assert_eq!(tokens(&|token| known.are_in(token)), [1, 2, 3]);
+        assert_eq!(tokens(&|token| known.are_unclear_in(token)), [2, 3]);
+        assert_eq!(known.keys().collect::<Vec<_>>(), [&b","[..], b":", b"a"]);
+    }
+}
