@@ -229,7 +229,7 @@ mod tests {
         b"\xFF",
     ];
 
-    const CLASSES: [&str; 12] = [
+    const CLASSES: [&str; 15] = [
         "[a-z]",
         "[a-f0-9]",
         "[a-zA-Z0-9_.-]",
@@ -242,6 +242,9 @@ mod tests {
         r"\\n|[a-z]",
         "[a-z][0-9]",
         "[\u{e0}-\u{ff}]",
+        r"\s",
+        r"\S",
+        r"\s\s|0",
     ];
 
     fn class(deriver: &mut Deriver, pattern: &str) -> ExprId {
@@ -255,7 +258,7 @@ mod tests {
         fn runs_are_those_of_a_walk_of_the_trie(
             tokens in proptest::collection::btree_set(proptest::collection::vec(0usize..PIECES.len(), 1..5), 1..200),
             pattern in 0usize..CLASSES.len(),
-            stops in proptest::sample::subsequence(b"\"-. a\xA5".to_vec(), 1..4),
+            stops in proptest::sample::subsequence(b"\"-. a\xA5\xC3\xE6\xC2".to_vec(), 1..5),
             counted in proptest::bool::ANY,
         ) {
             let tokens: Vec<Option<Vec<u8>>> = tokens

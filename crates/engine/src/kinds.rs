@@ -148,6 +148,8 @@ impl Kinds {
                 match (other?, blank?) {
                     (MIXED | WITHIN, _) | (_, WITHIN) => MIXED,
                     (0, 0) => 0,
+                    // Most first bytes lead nowhere. Where the others lead on, each of them does.
+                    (0, _) => MIXED,
                     _ => state.0,
                 }
             }

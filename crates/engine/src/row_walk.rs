@@ -236,7 +236,7 @@ mod tests {
         b"\xFF",
     ];
 
-    const PATTERNS: [&str; 16] = [
+    const PATTERNS: [&str; 20] = [
         "[a-z]+@[a-z.]+\"",
         r"\S+( \S+){0,3}",
         "[a-f0-9]{2,4}(-[a-z]+)*",
@@ -253,6 +253,10 @@ mod tests {
         "[a-zA-Z]+[0-7]?",
         "é*",
         "(.{2})*\"",
+        r"\s+é",
+        r"\s*[日\u{df}]",
+        r"[\s0]*(é|\S\S)",
+        r"\S*(\u{a0}|\s )",
     ];
 
     proptest::proptest! {
