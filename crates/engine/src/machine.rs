@@ -44,8 +44,8 @@ pub struct Machine {
     known_sets: Vec<Box<[u64]>>,
     known_index: FxHashMap<Box<[u64]>, u32>,
     objects: FxHashMap<MembersId, Arc<ObjectFacts>>,
-    /// The names of objects of which it is not known whether one lies whole within a token, and whether one of the others does.
-    unlooked: Vec<Arc<Names>>,
+    /// The objects of which it is not known whether a name lies whole within a token, and whether one of the others' does.
+    unlooked: Vec<MembersId>,
     names_whole_keys: bool,
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: FxHashMap<(ItemsId, u32, Box<[u32]>), u64>,
@@ -167,7 +167,7 @@ impl Machine {
         let names = Arc::new(Names::new(&self.grammar, members));
         let facts = ObjectFacts::new(names, members);
         let facts = Arc::new(facts);
-        self.unlooked.push(facts.names.clone());
+        self.unlooked.push(id);
         self.objects.insert(id, facts.clone());
         facts
     }
@@ -185,8 +185,13 @@ impl Machine {
 
     /// Whether some object that was met has a name that lies whole within a token.
     pub(crate) fn names_a_whole_key(&mut self, keys: &WholeKeys) -> bool {
-        while let Some(names) = self.unlooked.pop().filter(|_| !self.names_whole_keys) {
-            self.names_whole_keys = keys.keys().any(|key| names.has(key));
+        while let Some(id) = self.unlooked.pop().filter(|_| !self.names_whole_keys) {
+            let (names, free) = (&self.objects[&id].names, &self.grammar.members(id).free);
+            let is_name = |key: &[u8]| {
+                let is_taken = |taken: &[Box<str>]| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
+                names.has(key) || free.iter().any(|free| is_taken(&free.taken))
+            };
+            self.names_whole_keys = keys.keys().any(is_name);
         }
         self.names_whole_keys
     }

@@ -3,16 +3,17 @@
 //! A mask takes every key for a new one, and a token such as `","` holds one. The vocabulary of Llama-3 has 230 tokens with
 //! two quotes, but between these only 48 different texts, of at most three characters.
 
+use crate::json_text;
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 
 /// The keys within the tokens of a vocabulary.
 pub(crate) struct WholeKeys {
-    /// The tokens that hold some, or write characters as escapes.
+    /// The tokens that hold some.
     tokens: TokenSet,
-    /// Those of which the keys that are known do not tell all: some are written with escapes, or the same is there twice.
+    /// Those of which the keys that are known do not tell all, for the same is there twice.
     unclear: TokenSet,
-    /// What stands between two quotes of some token, once each.
+    /// The keys, as the values of JSON strings, once each.
     keys: Box<[Box<[u8]>]>,
 }
 
@@ -25,17 +26,15 @@ impl WholeKeys {
         let trie = vocabulary.trie();
         for token in (0..trie.len()).filter_map(|node| trie.entry_at(node)) {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
-            if bytes.contains(&b'\\') {
-                tokens.insert(token);
-                unclear.insert(token);
-                continue;
-            }
-            let mut keys: Vec<&[u8]> = within_quotes(bytes).collect();
+            let mut keys: Vec<Vec<u8>> = match bytes.contains(&b'\\') {
+                true => between_any_quotes(bytes),
+                false => within_quotes(bytes).map(<[u8]>::to_vec).collect(),
+            };
             if keys.is_empty() {
                 continue;
             }
             tokens.insert(token);
-            all.extend(keys.iter().map(|&key| Box::from(key)));
+            all.extend(keys.iter().map(|key| Box::from(&key[..])));
             let count = keys.len();
             keys.sort_unstable();
             keys.dedup();
@@ -48,12 +47,12 @@ impl WholeKeys {
         WholeKeys { tokens, unclear, keys: all.into() }
     }
 
-    /// Whether a token holds a whole key, or writes characters as escapes.
+    /// Whether a token holds a whole key.
     pub fn are_in(&self, token: u32) -> bool {
         self.tokens.contains(token)
     }
 
-    /// The keys, without quotes.
+    /// The keys, as the values of JSON strings.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.keys.iter().map(|key| &**key)
     }
@@ -70,6 +69,14 @@ pub(crate) fn within_quotes(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone
     bytes.split(|&byte| byte == b'"').skip(1).take(quotes.saturating_sub(1))
 }
 
+/// The values between any two quotes of some bytes: with escapes it is not plain to see which of them begin a string.
+fn between_any_quotes(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let quotes: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] == b'"').collect();
+    let pairs =
+        quotes.iter().enumerate().flat_map(|(at, &first)| quotes[at + 1..].iter().map(move |&last| first..=last));
+    pairs.map(|pair| json_text::value_of(&bytes[pair])).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,13 +87,15 @@ mod tests {
         assert!(keys(b"a\"b").is_empty());
         assert_eq!(keys(b"\"\""), [b""]);
         assert_eq!(keys(b"x\",\"y\":"), [&b","[..], b"y"]);
-        let spelled: Vec<Option<Vec<u8>>> =
-            ["\"", "\",\"", "\"a\":\"a\"", "\\\"", "ab"].map(|text| Some(text.as_bytes().to_vec())).into();
+        let spelled: Vec<Option<Vec<u8>>> = ["\"", "\",\"", "\"a\":\"a\"", "\\\"", "ab", r#""\u0062\"""#]
+            .map(|text| Some(text.as_bytes().to_vec()))
+            .into();
         let vocabulary = Tokens::new(&spelled, spelled.len(), &[], &[]).expect("the tokens differ");
         let known = WholeKeys::of(&vocabulary);
-        let tokens = |is: &dyn Fn(u32) -> bool| (0..5).filter(|&token| is(token)).collect::<Vec<_>>();
-        assert_eq!(tokens(&|token| known.are_in(token)), [1, 2, 3]);
-        assert_eq!(tokens(&|token| known.are_unclear_in(token)), [2, 3]);
-        assert_eq!(known.keys().collect::<Vec<_>>(), [&b","[..], b":", b"a"]);
+        let tokens = |is: &dyn Fn(u32) -> bool| (0..6).filter(|&token| is(token)).collect::<Vec<_>>();
+        assert_eq!(tokens(&|token| known.are_in(token)), [1, 2, 5]);
+        assert_eq!(tokens(&|token| known.are_unclear_in(token)), [2]);
+        // A quote behind a backslash may be the end of a string that begins before the token, or a part of one.
+        assert_eq!(known.keys().collect::<Vec<_>>(), [&b""[..], b",", b":", b"a", b"b\"", b"b\\"]);
     }
 }
