@@ -4,6 +4,8 @@
 //! that something is remembered by node which should not be. Half of the grammars are woven from the pool alone, from the
 //! leaves up, so that alternatives begin alike and go on differently.
 
+use std::sync::Arc;
+
 use stencilm_grammar::{
     ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KeySpace, KnownMember, Members, Node, NodeId,
     Report, RuleId, Surface,
@@ -302,7 +304,7 @@ impl Maker {
         let endless = exprs.bytes(plain);
         let endless = exprs.repeat(endless, 0, None);
         let endless = exprs.concat_all(&[quote, first, endless, quote]);
-        let mut taken: Vec<Box<str>> = known.iter().map(|member| member.name.as_str().into()).collect();
+        let mut taken: Vec<Arc<str>> = known.iter().map(|member| member.name.clone()).collect();
         if choices.chance(3) {
             taken.push("bc".into());
         }

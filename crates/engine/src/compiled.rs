@@ -1,7 +1,7 @@
 //! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
@@ -30,8 +30,8 @@ pub struct CompiledGrammar {
     /// For every node whether a capture is in it; empty where there is none at all.
     capturing: Vec<bool>,
     limits: Limits,
-    /// What the grammar holds, which never changes.
-    grammar_bytes: usize,
+    /// What the grammar holds, which never changes; found when it is first asked for.
+    grammar_bytes: OnceLock<usize>,
     /// What the machine and the masks held when they were measured last.
     measured: AtomicUsize,
     layout: Mutex<Arc<Layout>>,
@@ -91,7 +91,7 @@ impl CompiledGrammar {
         }
         let layout = Mutex::new(Arc::new(layout));
         let capturing = captures::capturing(&grammar);
-        let (grammar_bytes, measured) = (grammar.memory_bytes(), AtomicUsize::new(0));
+        let (grammar_bytes, measured) = (OnceLock::new(), AtomicUsize::new(0));
         Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, limits, grammar_bytes, measured, layout })
     }
 
@@ -130,7 +130,7 @@ impl CompiledGrammar {
         if let (Some(machine), Some(masks), Some(canonical)) = (machine, masks, canonical) {
             self.measured.store(machine + masks + canonical, Ordering::Relaxed);
         }
-        self.grammar_bytes + self.measured.load(Ordering::Relaxed)
+        self.grammar_bytes.get_or_init(|| self.grammar.memory_bytes()) + self.measured.load(Ordering::Relaxed)
     }
 
     /// For every node whether a capture is in it; empty where there is none at all.

@@ -67,8 +67,8 @@ impl LeftGraph {
             members: Vec::new(),
             regions: FxHashMap::default(),
         };
-        // Recursion goes through rules only.
-        if !graph.grammar.rules().is_empty() {
+        // Recursion goes through rules only, and a cycle has a step to a later node: nearly no grammar of JSON has either.
+        if !graph.grammar.rules().is_empty() && graph.leads_forwards() {
             graph.find_cycles();
         }
         graph
@@ -167,6 +167,12 @@ impl LeftGraph {
     /// The same, where parts with budgets and temperatures are looked into.
     fn is_end(&self, node: NodeId) -> bool {
         self.is_leaf(node) && !is_opened(self.grammar.node(node))
+    }
+
+    /// Whether some node may begin with itself or with a later one.
+    fn leads_forwards(&self) -> bool {
+        let mut nodes = (0..self.grammar.nodes().len() as u32).map(NodeId);
+        nodes.any(|node| self.resolve(node) == node && self.children(node).any(|(child, _)| child >= node))
     }
 
     /// The cycles of the graph, by Tarjan's algorithm (1972) with a stack of its own.

@@ -188,7 +188,7 @@ impl Machine {
         while let Some(id) = self.unlooked.pop().filter(|_| !self.names_whole_keys) {
             let (names, free) = (&self.objects[&id].names, &self.grammar.members(id).free);
             let is_name = |key: &[u8]| {
-                let is_taken = |taken: &[Box<str>]| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
+                let is_taken = |taken: &[Arc<str>]| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
                 names.has(key) || free.iter().any(|free| is_taken(&free.taken))
             };
             self.names_whole_keys = keys.keys().any(is_name);

@@ -48,6 +48,11 @@ impl GrammarBuilder {
         GrammarBuilder { exprs, nodes, rules, members, items, max_exprs: None }
     }
 
+    /// Makes room for so many nodes more.
+    pub(crate) fn reserve_nodes(&mut self, count: usize) {
+        self.nodes.reserve(count);
+    }
+
     /// Adds a node.
     pub fn node(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);

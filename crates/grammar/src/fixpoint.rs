@@ -96,6 +96,38 @@ pub(crate) fn least_fixed_point<'a, E>(
 impl Grammar {
     /// For every node, by position, whether it matches the empty string.
     pub fn nullable_nodes(&self) -> Vec<bool> {
+        // Each node from those before it, twice: where nothing comes of the second time, that is all there is.
+        let mut holds = vec![false; self.nodes.len()];
+        for _ in 0..2 {
+            let mut more = false;
+            for (index, node) in self.nodes.iter().enumerate() {
+                if !holds[index] && self.is_nullable_from(node, &holds) {
+                    holds[index] = true;
+                    more = true;
+                }
+            }
+            if !more {
+                return holds;
+            }
+        }
+        self.nullable_by_counting()
+    }
+
+    /// Whether a node matches the empty string, if these do and no others.
+    fn is_nullable_from(&self, node: &Node, holds: &[bool]) -> bool {
+        let is_nullable = |part: &NodeId| holds[part.0 as usize];
+        match node {
+            Node::Lexeme(expr) => self.exprs.is_nullable(*expr),
+            Node::Members(_) | Node::Items(_) | Node::Token(_) => false,
+            Node::Sequence(parts) => parts.iter().all(is_nullable),
+            Node::Choice(parts) => parts.iter().any(is_nullable),
+            Node::Repeat { body, min, .. } => *min == 0 || is_nullable(body),
+            Node::Marked { body, .. } => is_nullable(body),
+            Node::Rule(rule) => is_nullable(&self.rule(*rule).body),
+        }
+    }
+
+    fn nullable_by_counting(&self) -> Vec<bool> {
         let Ok(nullable) = least_fixed_point::<std::convert::Infallible>(self.nodes.len(), |index| {
             Ok(match &self.nodes[index] {
                 Node::Lexeme(expr) if self.exprs.is_nullable(*expr) => Clause::always(),
@@ -108,5 +140,48 @@ impl Grammar {
             })
         });
         nullable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::builder::GrammarBuilder;
+    use crate::grammar::{Node, RuleId};
+    use crate::report::Report;
+
+    const RULES: u32 = 4;
+
+    proptest! {
+        /// Bodies of rules that refer to rules, earlier and later ones.
+        #[test]
+        fn two_rounds_find_what_counting_finds(
+            bodies in prop::collection::vec((0..5u8, prop::collection::vec(0..2 * RULES, 1..4)), RULES as usize)
+        ) {
+            let mut builder = GrammarBuilder::default();
+            let rules: Vec<RuleId> = (0..RULES).map(|index| builder.declare_rule(format!("r{index}"))).collect();
+            for (&rule, (kind, parts)) in rules.iter().zip(&bodies) {
+                let a = builder.exprs.literal(b"a");
+                let parts: Vec<_> = parts.iter().map(|&part| match rules.get(part as usize) {
+                    Some(&rule) => builder.node(Node::Rule(rule)),
+                    None => builder.lexeme(a),
+                }).collect();
+                let body = match kind {
+                    0 => builder.sequence(&parts),
+                    1 => builder.choice(&parts),
+                    2 => builder.repeat(parts[0], 0, Some(2)),
+                    3 => builder.repeat(parts[0], 1, None),
+                    _ => builder.sequence(&[]),
+                };
+                builder.define_rule(rule, body);
+            }
+            let roots: Vec<_> = rules.iter().map(|&rule| builder.node(Node::Rule(rule))).collect();
+            let (root, a) = (builder.choice(&roots), builder.exprs.literal(b"a"));
+            let end = builder.lexeme(a);
+            let root = builder.choice(&[root, end]);
+            let grammar = builder.finish(root, Report::default()).expect("`a` matches");
+            prop_assert_eq!(grammar.nullable_nodes(), grammar.nullable_by_counting());
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! goes through rules only, so the node graph without `Node::Rule` is a tree of bounded depth.
 
 use std::fmt;
+use std::sync::Arc;
 
 use stencilm_regex::{ExprId, ExprSet};
 
@@ -156,7 +157,7 @@ pub struct Surface {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KnownMember {
     /// The key as a string value, without quotes or escapes.
-    pub name: String,
+    pub name: Arc<str>,
     /// The key as it is written, quotes included.
     pub key: ExprId,
     /// What the value matches.
@@ -186,7 +187,7 @@ pub struct FreeMembers {
     /// How many keys there are.
     pub space: KeySpace,
     /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
-    pub taken: Box<[Box<str>]>,
+    pub taken: Box<[Arc<str>]>,
     /// What the value matches.
     pub value: NodeId,
     /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one

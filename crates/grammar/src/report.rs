@@ -1,7 +1,8 @@
 //! What became of every constraint in the input: enforced, an annotation by the specification, or relaxed on request.
 
+use std::fmt::Debug;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// One constraint and where it stands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -25,12 +26,22 @@ pub struct Report {
     pub relaxed: Vec<Finding>,
 }
 
-/// A report as a grammar keeps it: its texts in one piece, taken apart when it is first read, which it mostly is not.
+/// A report as a grammar keeps it: its texts in one piece, taken apart when it is first read, which it mostly is not; or
+/// how to work it out.
 #[derive(Clone, Debug, Default)]
 pub struct KeptReport {
     texts: String,
     notes: Vec<Note>,
+    later: Option<Arc<dyn Later>>,
     read: OnceLock<Report>,
+}
+
+/// Works a report out when somebody asks for it, the same each time.
+pub(crate) trait Later: Debug + Send + Sync {
+    /// The report.
+    fn report(&self) -> KeptReport;
+    /// Bytes of memory held, about.
+    fn memory_bytes(&self) -> usize;
 }
 
 /// A finding, as ranges of the texts.
@@ -54,6 +65,11 @@ pub(crate) enum Fate {
 }
 
 impl KeptReport {
+    /// One that is worked out when somebody asks for it.
+    pub(crate) fn later(later: impl Later + 'static) -> KeptReport {
+        KeptReport { later: Some(Arc::new(later)), ..KeptReport::default() }
+    }
+
     /// Adds what `write` writes to the texts.
     pub(crate) fn text(&mut self, write: impl FnOnce(&mut String)) -> Text {
         let start = self.texts.len() as u32;
@@ -70,7 +86,7 @@ impl KeptReport {
 
     /// Adds all that another report says.
     pub(crate) fn append(&mut self, other: KeptReport) {
-        if self.notes.is_empty() {
+        if self.notes.is_empty() && self.later.is_none() {
             *self = other;
         } else {
             self.absorb(&other, "", "");
@@ -79,6 +95,8 @@ impl KeptReport {
 
     /// Adds all that another report says, of which the places begin with `from`, which is `place` here.
     pub(crate) fn absorb(&mut self, other: &KeptReport, place: &str, from: &str) {
+        let worked_out = other.later.as_ref().map(|later| later.report());
+        let other = worked_out.as_ref().unwrap_or(other);
         for Note { fate, keyword, place: at, note } in &other.notes {
             let text = |text: &Text| &other.texts[text.start as usize..text.end as usize];
             let Some(rest) = text(at).strip_prefix(from) else { continue };
@@ -93,6 +111,9 @@ impl KeptReport {
     /// The report.
     pub fn read(&self) -> &Report {
         self.read.get_or_init(|| {
+            if let Some(later) = &self.later {
+                return later.report().read().clone();
+            }
             let text = |text: &Text| self.texts[text.start as usize..text.end as usize].to_string();
             let mut report = Report::default();
             for Note { fate, keyword, place, note } in &self.notes {
@@ -109,7 +130,8 @@ impl KeptReport {
 
     /// Bytes of memory held, about.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.texts.len() + self.notes.len() * size_of::<Note>()
+        let later = self.later.as_ref().map_or(0, |later| later.memory_bytes());
+        self.texts.len() + self.notes.len() * size_of::<Note>() + later
     }
 
     /// Gives back the memory that was reserved and not used.

@@ -3,6 +3,8 @@
 //! Expressions are made anew by their constructors, so a text cannot hold one that is not in normal form. Nodes may refer
 //! to later rules, but to earlier nodes only: a cycle that no rule breaks cannot be written down.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use stencilm_regex::{ByteSet, Expr, ExprId, NumberSet};
@@ -228,7 +230,7 @@ fn saved(grammar: &Grammar) -> Saved {
     let members = grammar.members.iter().map(|members| {
         let Surface { empty, open, colon, item, close } = members.surface;
         let known = members.known.iter().map(|known| SavedKnown {
-            name: known.name.clone(),
+            name: known.name.to_string(),
             key: number(&known.key),
             value: known.value.0,
             required: known.required,
@@ -433,12 +435,12 @@ fn load_members(
     let mut known = Vec::with_capacity(saved.known.len());
     for SavedKnown { name, key, value, required } in saved.known {
         let (key, value) = (exprs.get(key, list, at)?, nodes.get(value, list, at)?);
-        known.push(KnownMember { name, key, value, required });
+        known.push(KnownMember { name: name.into(), key, value, required });
     }
     let mut free = Vec::with_capacity(saved.free.len());
     for SavedFree { key, taken, value, some } in saved.free {
         let key = exprs.get(key, list, at)?;
-        let mut taken: Vec<Box<str>> = taken.into_iter().map(Box::from).collect();
+        let mut taken: Vec<Arc<str>> = taken.into_iter().map(Arc::from).collect();
         taken.sort_unstable();
         let value = nodes.get(value, list, at)?;
         let some = some.map(|some| nodes.get(some, list, at)).transpose()?;

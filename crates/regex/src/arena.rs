@@ -13,7 +13,7 @@ use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId};
 
 /// What is known of an expression without looking inside again.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Facts {
     pub(crate) nullable: bool,
     pub(crate) has_boolean: bool,
@@ -160,6 +160,23 @@ impl Arena {
     }
 
     pub(crate) fn intern(&mut self, expr: Expr) -> ExprId {
+        self.intern_with(expr, None)
+    }
+
+    /// One byte of a set, and what follows it.
+    pub(crate) fn intern_byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        let behind = self.facts(tail);
+        let facts = Facts {
+            nullable: false,
+            shortest: behind.shortest.saturating_add(1),
+            agreement: behind.agreement.saturating_add(1),
+            ..behind
+        };
+        self.intern_with(Expr::Concat { head, tail }, Some(facts))
+    }
+
+    /// The id of an expression, of which the facts may be known.
+    fn intern_with(&mut self, expr: Expr, facts: Option<Facts>) -> ExprId {
         let hash = hash_of(&expr);
         let Arena { shared, first, own } = self;
         // Shared expressions have shared children, so most of those that are new need not be looked for there.
@@ -174,7 +191,7 @@ impl Arena {
             return ExprId(found);
         }
         let id = u32::try_from(*first + own.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
-        let facts = self.facts_of(&expr);
+        let facts = facts.unwrap_or_else(|| self.facts_of(&expr));
         let own = &mut self.own;
         own.facts.push(facts);
         if let Expr::Or(parts) | Expr::And(parts) = &expr {
@@ -186,52 +203,67 @@ impl Arena {
     }
 
     fn facts_of(&self, expr: &Expr) -> Facts {
-        let facts = |id: &ExprId| self.facts(*id);
-        let nullable = match expr {
-            Expr::Nothing | Expr::Bytes(_) => false,
-            Expr::Empty => true,
-            Expr::Concat { head, tail } => facts(head).nullable && facts(tail).nullable,
-            Expr::Or(parts) => parts.iter().any(|part| facts(part).nullable),
-            Expr::And(parts) => parts.iter().all(|part| facts(part).nullable),
-            Expr::Not(inner) => !facts(inner).nullable,
-            Expr::Repeat { min, .. } => *min == 0,
-            Expr::Number(number) => number.accepts(),
+        // Of leaves: no more than how short they are.
+        let leaf = |nullable, shortest| Facts {
+            nullable,
+            has_boolean: false,
+            shortest,
+            greatest_count: 0,
+            agreement: u32::MAX,
         };
-        let has_boolean = match expr {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => false,
-            Expr::Concat { head, tail } => facts(head).has_boolean || facts(tail).has_boolean,
-            Expr::Or(parts) => parts.iter().any(|part| facts(part).has_boolean),
-            Expr::And(_) | Expr::Not(_) => true,
-            Expr::Repeat { body, .. } => facts(body).has_boolean,
-        };
-        let shortest = match expr {
-            Expr::Nothing | Expr::Bytes(_) => 1,
-            Expr::Empty => 0,
-            Expr::Concat { head, tail } => facts(head).shortest.saturating_add(facts(tail).shortest),
-            Expr::Or(parts) => parts.iter().map(|part| facts(part).shortest).min().unwrap_or(0),
-            Expr::And(parts) => parts.iter().map(|part| facts(part).shortest).max().unwrap_or(0),
-            Expr::Not(_) => u32::from(!nullable),
-            Expr::Repeat { body, min, .. } => facts(body).shortest.saturating_mul(*min),
-            Expr::Number(number) => number.shortest(),
-        };
-        let greatest_count = match expr {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => 0,
-            Expr::Concat { head, tail } => facts(head).greatest_count.max(facts(tail).greatest_count),
-            Expr::Or(parts) => parts.iter().map(|part| facts(part).greatest_count).max().unwrap_or(0),
-            Expr::Repeat { body, min, max } => facts(body).greatest_count.max(*min).max(max.unwrap_or(0)),
-        };
-        let agreement = match expr {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => u32::MAX,
+        match expr {
+            Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
+            Expr::Empty => leaf(true, 0),
+            Expr::Number(number) => leaf(number.accepts(), number.shortest()),
             Expr::Concat { head, tail } => {
-                let (head, tail) = (facts(head), facts(tail));
-                head.agreement.min(tail.agreement.saturating_add(head.shortest))
+                let (head, tail) = (self.facts(*head), self.facts(*tail));
+                Facts {
+                    nullable: head.nullable && tail.nullable,
+                    has_boolean: head.has_boolean || tail.has_boolean,
+                    shortest: head.shortest.saturating_add(tail.shortest),
+                    greatest_count: head.greatest_count.max(tail.greatest_count),
+                    agreement: head.agreement.min(tail.agreement.saturating_add(head.shortest)),
+                }
             }
-            Expr::Or(parts) => parts.iter().map(|part| facts(part).agreement).min().unwrap_or(u32::MAX),
-            Expr::Repeat { body, max: None | Some(0 | 1), .. } => facts(body).agreement,
-            Expr::Repeat { body, max: Some(max), .. } => {
-                facts(body).agreement.min(facts(body).shortest.saturating_mul(*max))
+            Expr::Or(parts) => {
+                let none = Facts { shortest: u32::MAX, ..leaf(false, 0) };
+                let all = parts.iter().map(|&part| self.facts(part)).fold(none, |all, part| Facts {
+                    nullable: all.nullable || part.nullable,
+                    has_boolean: all.has_boolean || part.has_boolean,
+                    shortest: all.shortest.min(part.shortest),
+                    greatest_count: all.greatest_count.max(part.greatest_count),
+                    agreement: all.agreement.min(part.agreement),
+                });
+                Facts { shortest: if parts.is_empty() { 0 } else { all.shortest }, ..all }
             }
-        };
-        Facts { nullable, has_boolean, shortest, greatest_count, agreement }
+            Expr::And(parts) => {
+                let of = |part: &ExprId| self.facts(*part);
+                Facts {
+                    has_boolean: true,
+                    ..leaf(
+                        parts.iter().all(|part| of(part).nullable),
+                        parts.iter().map(|part| of(part).shortest).max().unwrap_or(0),
+                    )
+                }
+            }
+            Expr::Not(inner) => {
+                let nullable = !self.facts(*inner).nullable;
+                Facts { has_boolean: true, ..leaf(nullable, u32::from(!nullable)) }
+            }
+            Expr::Repeat { body, min, max } => {
+                let body = self.facts(*body);
+                let agreement = match max {
+                    None | Some(0 | 1) => body.agreement,
+                    Some(max) => body.agreement.min(body.shortest.saturating_mul(*max)),
+                };
+                Facts {
+                    nullable: *min == 0,
+                    has_boolean: body.has_boolean,
+                    shortest: body.shortest.saturating_mul(*min),
+                    greatest_count: body.greatest_count.max(*min).max(max.unwrap_or(0)),
+                    agreement,
+                }
+            }
+        }
     }
 }

@@ -241,6 +241,16 @@ impl ExprSet {
         result
     }
 
+    /// `head` followed by `tail`, where `head` is one byte of a set: as [`ExprSet::concat`], without a look at it.
+    pub fn byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        debug_assert!(matches!(self.get(head), Expr::Bytes(_)), "the head is one byte");
+        match tail {
+            ExprId::NOTHING => ExprId::NOTHING,
+            ExprId::EMPTY => head,
+            tail => self.arena.intern_byte_then(head, tail),
+        }
+    }
+
     /// As [`ExprSet::concat`], of something that is no concatenation itself and something, neither of which is constant.
     fn concat_one(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         match self.without_swallowed(head, tail) {
@@ -487,6 +497,22 @@ impl ExprSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_before_something_is_a_concatenation() {
+        let (mut one, mut other) = (ExprSet::new(), ExprSet::new());
+        let tails = |set: &mut ExprSet| {
+            let (word, digit) = (set.literal(b"ab"), set.bytes(ByteSet::range(b'0', b'9')));
+            let (some, boolean) = (set.repeat(digit, 2, Some(7)), set.not(word));
+            [ExprId::NOTHING, ExprId::EMPTY, ExprId::ANYTHING, word, some, boolean, set.or(&[word, some])]
+        };
+        for (tail, same) in tails(&mut one).into_iter().zip(tails(&mut other)) {
+            let (head, byte) = (one.bytes(ByteSet::of(b'a')), other.bytes(ByteSet::of(b'a')));
+            let (quick, plain) = (one.byte_then(head, tail), other.concat(byte, same));
+            assert_eq!(quick, plain);
+            assert_eq!(one.arena.facts(quick), other.arena.facts(plain));
+        }
+    }
 
     #[test]
     fn equal_expressions_share_an_id() {

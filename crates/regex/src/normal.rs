@@ -20,7 +20,6 @@ impl ExprSet {
     /// Joins `x{2,5} | x{4,9}` into `x{2,9}`, alone and before equal tails; without this a repetition that can be
     /// read in several ways would carry one alternative for every count.
     pub(crate) fn merge_counters(&mut self, parts: &mut Vec<ExprId>) {
-        let mut groups: FxHashMap<(ExprId, ExprId), Vec<Interval>> = FxHashMap::default();
         let key = |set: &ExprSet, part: ExprId| {
             let (head, tail) = match *set.get(part) {
                 Expr::Concat { head, tail } => (head, tail),
@@ -31,11 +30,14 @@ impl ExprSet {
                 _ => None,
             }
         };
-        let mut counted = 0;
+        let counted = parts.iter().filter(|&&part| key(self, part).is_some()).count();
+        if counted < 2 {
+            return;
+        }
+        let mut groups: FxHashMap<(ExprId, ExprId), Vec<Interval>> = FxHashMap::default();
         for &part in parts.iter() {
             if let Some((group, interval)) = key(self, part) {
                 groups.entry(group).or_default().push(interval);
-                counted += 1;
             }
         }
         if groups.len() == counted {

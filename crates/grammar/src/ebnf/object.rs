@@ -1,5 +1,7 @@
 //! The entries of `%object { ... }` to a node of its own; what is left out is what JSON writes.
 
+use std::sync::Arc;
+
 use stencilm_regex::syntax::{Alphabet, Utf8};
 use stencilm_regex::{ExprId, ExprSet};
 
@@ -63,7 +65,7 @@ pub(crate) fn members(
             None => json_schema::quoted_literals(&mut builder.exprs, &[&member.name]),
         };
         let value = nodes[member.value.index()];
-        known.push(KnownMember { name: member.name.clone(), key, value, required: member.required });
+        known.push(KnownMember { name: member.name.as_str().into(), key, value, required: member.required });
     }
     let refused = |error: GrammarError| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) };
     let mut free = Vec::with_capacity(object.others.len());
@@ -79,7 +81,7 @@ pub(crate) fn members(
         names.sort_unstable();
         names.dedup();
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
-        let taken = names.into_iter().map(Box::from).collect();
+        let taken = names.into_iter().map(Arc::from).collect();
         let node = |part: &PartId| nodes[part.index()];
         free.push(FreeMembers { key, space, taken, value: node(value), some: some.as_ref().map(node) });
     }

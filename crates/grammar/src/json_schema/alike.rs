@@ -31,15 +31,27 @@ const MAX_HOPS: usize = 8;
 const KIND_OF_TEXT: u8 = 254;
 
 /// What a schema says, and the schemas that it is made of.
+#[derive(Default)]
 pub(super) struct Key {
     pub(super) said: Vec<u8>,
     pub(super) schemas: Vec<SchemaId>,
 }
 
 impl Schemas<'_> {
-    /// The key of a schema of scalars, or of arrays of which only the elements are said; `None` for all others.
-    pub(super) fn key(&self, id: SchemaId) -> Option<Key> {
-        let mut key = Key { said: Vec::with_capacity(64), schemas: Vec::with_capacity(2) };
+    /// Writes the key of a schema of scalars, or of arrays of which only the elements are said; answers whether it has one.
+    pub(super) fn write_key(&self, id: SchemaId, key: &mut Key) -> bool {
+        key.said.clear();
+        key.schemas.clear();
+        self.say(id, key).is_some()
+    }
+
+    /// The key of a schema, where it has one.
+    fn key(&self, id: SchemaId) -> Option<Key> {
+        let mut key = Key::default();
+        self.write_key(id, &mut key).then_some(key)
+    }
+
+    fn say(&self, id: SchemaId, key: &mut Key) -> Option<()> {
         key.said.push(self.draft(id) as u8);
         let mut next = Some(id);
         // A schema of arrays leads to that of its elements; deeper ones are compared where they are lowered.
@@ -70,7 +82,7 @@ impl Schemas<'_> {
             }
             key.schemas.push(id);
         }
-        next.is_none().then_some(key)
+        next.is_none().then_some(())
     }
 
     /// Writes a value, so that different values are different bytes whatever stands behind them.

@@ -14,6 +14,7 @@ use super::schema::Format;
 use super::strings::{Strings, Tables};
 use super::surface::Surfaces;
 use super::{JsonSchemaOptions, Spelling};
+use crate::grammar::Surface;
 
 /// Classes of characters that many patterns use.
 const CLASSES: &str = r"[\s\S].\d\D\w\W\s\S";
@@ -30,6 +31,10 @@ pub(super) struct Common {
     integer: ExprId,
     pointless: ExprId,
     string: ExprId,
+    /// The gaps of objects and of arrays, by the longest run of blanks.
+    surfaces: [(Option<u32>, [Option<Surface>; 2]); 2],
+    /// What spells each character of ASCII in the natural spelling.
+    ascii: [ExprId; 128],
 }
 
 static COMMON: LazyLock<Common> = LazyLock::new(Common::new);
@@ -58,11 +63,12 @@ impl Common {
         let null = exprs.literal(b"null");
         let booleans = [exprs.literal(b"false"), exprs.literal(b"true")];
         let booleans = exprs.or(&booleans);
-        for max_whitespace in [JsonSchemaOptions::default().max_whitespace, None] {
+        let surfaces = [JsonSchemaOptions::default().max_whitespace, None].map(|max_whitespace| {
             let mut surfaces = Surfaces::of_blanks(max_whitespace);
             surfaces.object(&mut exprs, 0);
             surfaces.array(&mut exprs, 0);
-        }
+            (max_whitespace, surfaces.into_known())
+        });
         let mut strings = Strings::alone(Spelling::Natural);
         let string = strings.any_string(&mut exprs, 0, None);
         exprs.or(&[null, booleans, number, string]);
@@ -72,6 +78,7 @@ impl Common {
         let letters: Vec<String> = (0..128u8).map(|byte| char::from(byte).to_string()).collect();
         let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
         strings.literals(&mut exprs, &letters);
+        let ascii = std::array::from_fn(|code| strings.bodies(&mut exprs, &[letters[code]]));
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
         parse_pattern(&mut exprs, CLASSES, &options, &mut strings.alphabet()).expect("CLASSES is a pattern");
         for format in Format::COMMON {
@@ -86,7 +93,19 @@ impl Common {
             integer,
             pointless,
             string,
+            surfaces,
+            ascii,
         }
+    }
+
+    /// The gaps of objects and of arrays with up to `max` blanks, where most grammars have them.
+    pub(super) fn surfaces(&self, max: Option<u32>) -> Option<[Option<Surface>; 2]> {
+        self.surfaces.iter().find(|(known, _)| *known == max).map(|(_, surfaces)| *surfaces)
+    }
+
+    /// What spells a character in the natural spelling, where it is one of ASCII.
+    pub(super) fn ascii(&self, character: char) -> Option<ExprId> {
+        self.ascii.get(character as usize).copied()
     }
 
     /// Any number of a kind.

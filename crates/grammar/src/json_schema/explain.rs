@@ -3,6 +3,8 @@
 //! While rules are built, every node that might match nothing leaves its reasons here. Only when the whole turns out to be
 //! impossible are they followed; the way a schema that works goes through costs next to nothing.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
 
@@ -33,7 +35,7 @@ pub(super) struct Need {
 
 /// Which value inside.
 pub(super) enum What {
-    Required(Box<str>),
+    Required(Arc<str>),
     Element(usize),
 }
 
@@ -57,12 +59,12 @@ pub(super) struct Reasons {
 
 impl Reasons {
     /// Remembers the branches of a node, unless one of them is possible anyway.
-    pub(super) fn add(&mut self, node: NodeId, at: SchemaId, branches: Vec<Branch>) {
+    pub(super) fn add(&mut self, node: NodeId, at: SchemaId, branches: &mut Vec<Branch>) {
         if branches.iter().any(|branch| matches!(branch, Branch::Possible)) {
             return;
         }
         self.texts |= branches.iter().any(|branch| matches!(branch, Branch::Text { .. }));
-        if self.by_node.insert(node, (at, branches)).is_none() {
+        if self.by_node.insert(node, (at, std::mem::take(branches))).is_none() {
             self.order.push(node);
         }
     }

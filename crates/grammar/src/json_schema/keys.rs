@@ -10,7 +10,7 @@ use stencilm_regex::ExprId;
 use super::atoms::Term;
 use super::document::{Json, JsonId};
 use super::lower::Lowering;
-use super::merge::{KeyRule, Keys, Known, Merged, merge, with};
+use super::merge::{KeyRule, Keys, Known, Merged, Terms, merge, with};
 use super::parse::parse;
 use super::schema::{Keyword, SchemaId, Types};
 use super::strings::quote;
@@ -150,7 +150,7 @@ impl<'a> Lowering<'a> {
         known: Option<&Known>,
         at: SchemaId,
     ) -> Result<KnownKey, GrammarError> {
-        let unnamed = || Known { value: merged.free.clone(), ..Known::default() };
+        let unnamed = || Known { value: Terms::Several(merged.free.clone()), ..Known::default() };
         let mut known = known.cloned().unwrap_or_else(unnamed);
         if let Some(names) = rules.names
             && !self.is_spelled(names, name)?
@@ -166,7 +166,7 @@ impl<'a> Lowering<'a> {
         }
         for (applies, rule) in &rules.all {
             if let (Some(true), Some(term)) = (self.holds(applies, &matched, Some(name)), rule.value) {
-                known.value = with(std::mem::take(&mut known.value), term);
+                known.value.add(term);
             }
         }
         let meets = |(applies, _): &(Applies, &KeyRule)| self.holds(applies, &matched, Some(name)) == Some(true);
@@ -261,8 +261,8 @@ impl<'a> Lowering<'a> {
 
     /// Whether a key is a text of an expression, however it is written there.
     pub(super) fn is_spelled(&mut self, key: ExprId, name: &str) -> Result<bool, GrammarError> {
-        let copy = self.checker.exprs.import(&self.builder.exprs, key);
-        is_key(&mut self.checker, copy, name).map_err(|limit| GrammarError::limit("", limit))
+        let (checker, key) = self.checker(key);
+        is_key(checker, key, name).map_err(|limit| GrammarError::limit("", limit))
     }
 
     /// All keys by which of the tests they pass.
@@ -284,8 +284,9 @@ impl<'a> Lowering<'a> {
                 let failing = self.builder.exprs.not(test);
                 for (other, holds) in [(test, true), (failing, false)] {
                     let part = self.builder.exprs.and(&[key, other]);
-                    let copy = self.checker.exprs.import(&self.builder.exprs, part);
-                    if self.checker.is_live(copy).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))? {
+                    let (checker, copy) = self.checker(part);
+                    let live = checker.is_live(copy);
+                    if live.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))? {
                         next.push((part, matched.iter().copied().chain([Some(holds)]).collect()));
                     }
                 }
@@ -313,14 +314,13 @@ impl<'a> Lowering<'a> {
     ) -> Result<(), GrammarError> {
         let mut kept = Vec::with_capacity(classes.len());
         for class in classes.drain(..) {
-            let copy = self.checker.exprs.import(&self.builder.exprs, class.key);
-            let live =
-                self.checker.is_live(copy).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
-            if !live {
+            let (checker, copy) = self.checker(class.key);
+            let live = checker.is_live(copy);
+            if !live.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))? {
                 continue;
             }
-            let found = key_space(&mut self.checker, copy)
-                .map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
+            let (checker, copy) = self.checker(class.key);
+            let found = key_space(checker, copy).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
             let Some(space) = found else {
                 let message = format!(
                     "{}: telling how many keys fit all patterns took too long; use simpler ones, or name the keys in \
@@ -333,11 +333,12 @@ impl<'a> Lowering<'a> {
                 kept.push(KeyClass { space, ..class });
                 continue;
             }
-            let texts = canonical_keys(&mut self.checker, copy)
-                .map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
+            let (checker, copy) = self.checker(class.key);
+            let texts =
+                canonical_keys(checker, copy).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
             for name in texts.iter().filter_map(|text| read_key(text)) {
                 if known.iter().all(|other| other.name != name) {
-                    let member = Known { value: class.value.clone(), ..Known::default() };
+                    let member = Known { value: Terms::Several(class.value.clone()), ..Known::default() };
                     known.push(KnownKey { name, known: member, some: class.some.clone() });
                 }
             }

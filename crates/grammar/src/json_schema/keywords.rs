@@ -67,6 +67,7 @@ struct Reading<'t> {
 impl<'t> Reading<'t> {
     fn read(&mut self, document: &'t Document<'t>, refs: &Refs<'t>, values: &[JsonId]) -> Result<(), GrammarError> {
         self.by_value = vec![Schemas::NONE; document.len()];
+        self.list.reserve(document.len() / 4);
         for &value in values {
             let scope = self.scopes.outermost();
             let scope = self.scopes.enter(scope, value);
@@ -203,6 +204,11 @@ impl<'t> Reader<'t, '_> {
                 }
                 _ => return Err(self.wrong(name, value, "a boolean")),
             },
+            // As many as all others together, so they are not looked for among those that hold schemas.
+            "title" | "description" | "default" | "examples" => {
+                self.annotate(name, "");
+                return Ok(());
+            }
             _ => match self.applicator(name, value)? {
                 Applied::Keyword(keyword) => keyword,
                 Applied::Done => return Ok(()),

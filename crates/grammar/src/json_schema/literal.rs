@@ -65,7 +65,7 @@ impl Lowering<'_> {
                     let mut known = Vec::with_capacity(entries.len());
                     for (name, inner) in entries.iter() {
                         let key = self.strings.literals(&mut self.builder.exprs, &[name]);
-                        known.push(KnownMember { name: name.to_string(), key, value: nodes[inner], required: true });
+                        known.push(KnownMember { name: name.into(), key, value: nodes[inner], required: true });
                     }
                     let ordered = if self.options.any_order { 0 } else { known.len() };
                     let free = Vec::new();

@@ -24,7 +24,6 @@ impl<'a> Merger<'a, '_> {
     /// What atoms ask of members.
     pub(super) fn add_members(&mut self, all: &[Atom]) {
         let document = self.schemas.document;
-        let mut properties: Vec<(SchemaId, &'a Entries<'a>)> = Vec::new();
         let mut rests: Vec<Rest<'a>> = Vec::new();
         // What is asked of single members beside that.
         let mut single: Vec<(&'a str, Term)> = Vec::new();
@@ -41,10 +40,12 @@ impl<'a> Merger<'a, '_> {
                             _ => {}
                         }
                     }
-                    for name in own.into_iter().flat_map(|entries| entries.keys()) {
-                        self.merged.known.entry(name).or_default().is_declared = true;
+                    self.merged.known.reserve(own.map_or(0, Entries::len));
+                    for (name, &value) in own.into_iter().flat_map(|entries| entries.iter()) {
+                        let known = self.merged.known.entry(name).or_default();
+                        known.is_declared = true;
+                        known.value.add(Term::Holds(self.schemas.inner(id, value)));
                     }
-                    properties.extend(own.map(|entries| (id, entries)));
                     for &value in patterns.into_iter().flat_map(|entries| entries.values()) {
                         let term = Term::Holds(self.schemas.inner(id, value));
                         self.merged.rules.push(KeyRule { keys: Keys::Match(value), value: Some(term), at: id });
@@ -135,16 +136,12 @@ impl<'a> Merger<'a, '_> {
             }),
         };
         for (&name, known) in &mut self.merged.known {
-            let own = properties
-                .iter()
-                .filter_map(|&(id, entries)| entries.get(name).map(|&value| Term::Holds(schemas.inner(id, value))));
-            known.value = own.fold(Vec::new(), with);
-            let of_rests = rests.iter().filter(|rest| !names(&rest.named, name)).map(|rest| rest.value);
-            known.value = of_rests.fold(std::mem::take(&mut known.value), with);
+            let of_rests = rests.iter().filter(|rest| !names(&rest.named, name));
+            of_rests.for_each(|rest| known.value.add(rest.value));
         }
         for (name, term) in single {
             let known = self.merged.known.entry(name).or_default();
-            known.value = with(std::mem::take(&mut known.value), term);
+            known.value.add(term);
         }
         self.merged.free = rests.iter().map(|rest| rest.value).fold(Vec::new(), with);
     }

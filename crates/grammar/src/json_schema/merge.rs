@@ -39,11 +39,44 @@ pub(super) struct Signed<T> {
     pub(super) at: SchemaId,
 }
 
+/// Terms that must all hold, each once; mostly a single one, which takes no memory of its own.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Terms {
+    #[default]
+    None,
+    One([Term; 1]),
+    Several(Vec<Term>),
+}
+
+impl Terms {
+    /// Adds a term, unless it is among them.
+    pub(super) fn add(&mut self, term: Term) {
+        match self {
+            Terms::None => *self = Terms::One([term]),
+            known if known.contains(&term) => {}
+            Terms::One([first]) => *self = Terms::Several(vec![*first, term]),
+            Terms::Several(all) => all.push(term),
+        }
+    }
+}
+
+impl std::ops::Deref for Terms {
+    type Target = [Term];
+
+    fn deref(&self) -> &[Term] {
+        match self {
+            Terms::None => &[],
+            Terms::One(one) => one,
+            Terms::Several(all) => all,
+        }
+    }
+}
+
 /// A member whose key some schema names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     /// All that is asked of its value.
-    pub(super) value: Vec<Term>,
+    pub(super) value: Terms,
     /// The schema that requires it.
     pub(super) required: Option<SchemaId>,
     /// The schema that forbids it.
@@ -386,13 +419,13 @@ impl<'a> Merger<'a, '_> {
 
     fn add_types(&mut self, id: SchemaId, types: Types) {
         let before = self.merged.types;
-        let message = match self.types_at {
-            Some(other) if other != id => {
-                format!("type {types} excludes the type {before} that {} asks for", self.schemas.place(other))
-            }
-            _ => format!("type {types} leaves no value"),
-        };
         if before.and(types).is_empty() && !before.is_empty() {
+            let message = match self.types_at {
+                Some(other) if other != id => {
+                    format!("type {types} excludes the type {before} that {} asks for", self.schemas.place(other))
+                }
+                _ => format!("type {types} leaves no value"),
+            };
             self.rule_out(Types::ALL, id, message);
         }
         self.merged.types = before.and(types);

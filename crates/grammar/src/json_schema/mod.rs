@@ -5,7 +5,7 @@
 //! [`vocabulary`], with [`refs`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`];
 //! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`marks`], [`implied`], [`alike`] and
 //! [`texts`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and
-//! nodes, with [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
+//! nodes, with [`values`], [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
 //! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas
 //! share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
 
@@ -49,6 +49,7 @@ mod surface;
 mod texts;
 mod uri;
 mod validate;
+mod values;
 mod verdicts;
 mod vocabulary;
 mod witnesses;
@@ -63,6 +64,7 @@ use stencilm_regex::{ExprId, ExprSet};
 use crate::builder::MAX_EXPRS;
 use crate::error::GrammarError;
 use crate::grammar::{Grammar, NodeId};
+use crate::report::{KeptReport, Later};
 
 /// Which JSON texts of a valid value belong to the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -133,7 +135,44 @@ impl Default for JsonSchemaOptions {
 pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     let document = parse::parse(schema, &options.documents, options.max_bytes)?;
     let schemas = keywords::read(&document, options.enforce_formats)?;
-    lower::Lowering::new(&schemas, options)?.grammar()
+    // Few ask for the report, and to read the schema once more costs them little. Other documents would be kept for it.
+    let later = options.documents.is_empty().then(|| {
+        let again = Again { schema: schema.into(), options: options.clone() };
+        KeptReport::later(again)
+    });
+    lower::Lowering::new(&schemas, options)?.grammar(later)
+}
+
+/// The same with its report worked out, for grammars that become parts of others.
+///
+/// # Errors
+/// As [`from_json_schema`].
+pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
+    let document = parse::parse(schema, &options.documents, options.max_bytes)?;
+    let schemas = keywords::read(&document, options.enforce_formats)?;
+    lower::Lowering::new(&schemas, options)?.grammar(None)
+}
+
+/// What it takes to read a schema again, for its report.
+#[derive(Debug)]
+struct Again {
+    schema: Box<str>,
+    options: JsonSchemaOptions,
+}
+
+impl Later for Again {
+    fn report(&self) -> KeptReport {
+        let read = || -> Result<KeptReport, GrammarError> {
+            let document = parse::parse(&self.schema, &[], self.options.max_bytes)?;
+            let schemas = keywords::read(&document, self.options.enforce_formats)?;
+            lower::Lowering::new(&schemas, &self.options)?.report_alone()
+        };
+        read().expect("what has been read can be read again")
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of::<Again>() + self.schema.len()
+    }
 }
 
 /// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
@@ -167,4 +206,35 @@ pub(crate) fn quoted_literals(exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
 /// Any JSON string with its quotes.
 pub(crate) fn quoted_any(exprs: &mut ExprSet) -> ExprId {
     strings::Strings::new(Spelling::Natural).any_string(exprs, 0, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_is_worked_out_later_is_the_same() {
+        let relax = JsonSchemaOptions { relax: true, ..JsonSchemaOptions::default() };
+        for schema in [
+            "true",
+            r#"{"title": "t", "type": "object", "properties": {"a": {"type": "string", "maxLength": 3, "x": 1}}}"#,
+            r##"{"$ref": "#/$defs/n", "$defs": {"n": {"anyOf": [{"type": "null"}, {"items": {"$ref": "#"}}]}}}"##,
+            r#"{"type": "array", "uniqueItems": true, "items": {"not": {"uniqueItems": true}}, "contains": {"const": 1}}"#,
+            r#"{"properties": {"a": {"$ref": "http://a.example/"}, "b": {"format": "b"}}}"#,
+        ] {
+            for options in [&JsonSchemaOptions::default(), &relax] {
+                let (later, now) = (from_json_schema(schema, options), reported(schema, options));
+                let (later, now) = match (later, now) {
+                    (Ok(later), Ok(now)) => (later, now),
+                    (later, now) => {
+                        assert_eq!(later.err(), now.err(), "{schema}");
+                        continue;
+                    }
+                };
+                assert_eq!(later.report(), now.report(), "{schema}");
+                assert_eq!(later.clone().report(), now.report(), "{schema}");
+                assert_eq!(later.serialize_json(), now.serialize_json(), "{schema}");
+            }
+        }
+    }
 }

@@ -71,6 +71,23 @@ impl Goal {
 /// For every branch of a `oneOf` the other ones that may hold together with it.
 pub(super) type Overlaps = Vec<Box<[u32]>>;
 
+/// A set of schemas.
+struct Used {
+    /// By value.
+    in_scope_0: Vec<bool>,
+    others: FxHashSet<SchemaId>,
+}
+
+impl Used {
+    /// Answers whether it is new.
+    fn insert(&mut self, id: SchemaId) -> bool {
+        match id.scope {
+            0 => !std::mem::replace(&mut self.in_scope_0[id.value.0 as usize], true),
+            _ => self.others.insert(id),
+        }
+    }
+}
+
 /// The normal forms found so far.
 pub(super) struct Normal<'a> {
     pub(super) schemas: &'a Schemas<'a>,
@@ -81,7 +98,7 @@ pub(super) struct Normal<'a> {
     pub(super) overlaps: FxHashMap<(SchemaId, u32), Overlaps>,
     /// Schemas in the order of first use, for the report.
     pub(super) used: Vec<SchemaId>,
-    is_used: FxHashSet<SchemaId>,
+    is_used: Used,
     /// Lists of schemas whose annotations count together.
     seen: Vec<Rc<[SchemaId]>>,
     /// Lists of terms of which any must hold.
@@ -121,7 +138,7 @@ impl<'a> Normal<'a> {
             known: FxHashMap::default(),
             overlaps: FxHashMap::default(),
             used: Vec::new(),
-            is_used: FxHashSet::default(),
+            is_used: Used { in_scope_0: vec![false; schemas.document.len()], others: FxHashSet::default() },
             seen: Vec::new(),
             any: Vec::new(),
             lists: Vec::new(),
@@ -183,6 +200,21 @@ impl<'a> Normal<'a> {
         }
     }
 
+    /// What terms ask for where there is nothing to multiply out, as in most schemas: one atom, or none.
+    pub(super) fn alone(&mut self, all: &[Term]) -> Option<Option<Atom>> {
+        let id = match *all {
+            [] => return Some(None),
+            [Term::Holds(id)] => id,
+            _ => return None,
+        };
+        let schema = self.schemas.get(id);
+        if schema.keywords.iter().any(|keyword| keyword.applies_in_place() || keyword.is_unevaluated()) {
+            return None;
+        }
+        self.note_used(&[id]);
+        Some(schema.constrains().then_some(Atom::Own(id)))
+    }
+
     /// The schema that a term speaks of.
     pub(super) fn schema_of(&self, term: Term) -> Option<SchemaId> {
         match term {
@@ -213,16 +245,13 @@ impl<'a> Normal<'a> {
         if let Some(known) = self.known.get(&root) {
             return Ok(known.clone());
         }
-        if root.mode == Mode::Plain && !root.fails {
-            let schema = self.schemas.get(root.schema);
-            if !schema.keywords.iter().any(|keyword| keyword.applies_in_place() || keyword.is_unevaluated()) {
-                // Nothing to multiply out, as in most schemas.
-                self.enter(root);
-                let own: Conjunction = if schema.constrains() { [Atom::Own(root.schema)].into() } else { [].into() };
-                let alternatives: Alternatives = [own].into();
-                self.known.insert(root, alternatives.clone());
-                return Ok(alternatives);
-            }
+        if root.mode == Mode::Plain
+            && !root.fails
+            && let Some(atom) = self.alone(&[Term::Holds(root.schema)])
+        {
+            let alternatives: Alternatives = [Conjunction::from(atom.as_slice())].into();
+            self.known.insert(root, alternatives.clone());
+            return Ok(alternatives);
         }
         // What is being normalised, outermost first, with goals still to come between; meeting one of the former again
         // is a cycle.

@@ -1,5 +1,7 @@
 //! Objects: the members that a conjunction leaves, once for each choice of those that meet what at least one must.
 
+use std::sync::Arc;
+
 use super::atoms::Term;
 use super::explain::{Branch, Need, What};
 use super::keys::{KeyClass, KeyPlan, KnownKey};
@@ -80,7 +82,7 @@ impl<'a> Lowering<'a> {
         let mut values: Vec<(Vec<Term>, Option<SchemaId>)> = Vec::with_capacity(plan.known.len());
         for (index, KnownKey { known, .. }) in plan.known.iter().enumerate() {
             let asked = asked(Witness::Known(index));
-            let value = asked.iter().filter_map(|rule| rule.value).fold(known.value.clone(), with);
+            let value = asked.iter().filter_map(|rule| rule.value).fold(known.value.to_vec(), with);
             values.push((value, known.required.or(asked.first().map(|rule| rule.at))));
         }
         let known: Vec<Member> = plan
@@ -136,6 +138,7 @@ impl<'a> Lowering<'a> {
         let surface = self.surfaces.object(&mut self.builder.exprs, depth);
         let mut needs = Vec::new();
         let mut members = Vec::with_capacity(known.len());
+        self.keys.reserve(known.len());
         let mut clash = None;
         let mut ordered = 0;
         let in_order = known.iter().filter(|member| member.is_declared);
@@ -148,26 +151,33 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             let value = self.value(member.value, depth + 1)?;
-            if let Some(at) = member.required {
-                needs.push(Need { node: value, at, what: What::Required(member.name.into()) });
-            }
-            let key = match self.keys.get(member.name) {
-                Some(&known) => known,
+            let (name, key) = match self.keys.get_key_value(member.name) {
+                Some((name, &key)) => (name.clone(), key),
                 None => {
                     let key = self.strings.literals(&mut self.builder.exprs, &[member.name]);
-                    self.keys.insert(member.name.into(), key);
-                    key
+                    let name: Arc<str> = member.name.into();
+                    self.keys.insert(name.clone(), key);
+                    (name, key)
                 }
             };
-            members.push(KnownMember { name: member.name.into(), key, value, required: member.required.is_some() });
+            if let Some(at) = member.required {
+                if needs.is_empty() {
+                    needs.reserve(known.len());
+                }
+                needs.push(Need { node: value, at, what: What::Required(name.clone()) });
+            }
+            members.push(KnownMember { name, key, value, required: member.required.is_some() });
             ordered += usize::from(member.is_declared && !self.options.any_order);
         }
         let mut free = Vec::with_capacity(classes.len());
         if !classes.is_empty() {
-            let mut taken: Vec<Box<str>> = known.iter().map(|member| member.name.into()).collect();
+            let name = |member: &Member| match self.keys.get_key_value(member.name) {
+                Some((name, _)) => name.clone(),
+                None => member.name.into(),
+            };
+            let mut taken: Box<[Arc<str>]> = known.iter().map(name).collect();
             taken.sort_unstable();
-            let taken: Box<[Box<str>]> = taken.into();
-            for class in classes {
+            for (place, class) in classes.iter().enumerate() {
                 let mut space = class.space;
                 if let KeySpace::Few(count) = &mut space {
                     for member in known {
@@ -182,7 +192,9 @@ impl<'a> Lowering<'a> {
                     None => None,
                 };
                 let value = self.value(class.value, depth + 1)?;
-                free.push(FreeMembers { key: class.key, space, taken: taken.clone(), value, some });
+                let is_last = place + 1 == classes.len();
+                let taken = if is_last { std::mem::take(&mut taken) } else { taken.clone() };
+                free.push(FreeMembers { key: class.key, space, taken, value, some });
             }
         }
         if free.is_empty() && members.len() < merged.min_members as usize {

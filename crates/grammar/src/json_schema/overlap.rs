@@ -105,7 +105,7 @@ impl<'a> Normal<'a> {
             return Ok(false);
         }
         let required = merged.known.iter().filter(|(_, known)| known.required.is_some());
-        let required: Vec<(&str, Vec<Term>)> = required.map(|(&name, known)| (name, known.value.clone())).collect();
+        let required: Vec<(&str, Vec<Term>)> = required.map(|(&name, known)| (name, known.value.to_vec())).collect();
         for (name, mut inner) in required {
             for rule in &merged.rules {
                 if let (Some(term), Some(true)) = (rule.value, self.speaks_of(&rule.keys, name)) {

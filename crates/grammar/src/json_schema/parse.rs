@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
         let mut decoded = Cow::Borrowed("");
         loop {
             let rest = &self.text[self.at..];
-            let Some(plain) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) else {
+            let Some(plain) = end_of_plain(rest.as_bytes()) else {
                 self.at = self.text.len();
                 return Err(self.error("a string is never closed; add \""));
             };
@@ -311,5 +311,44 @@ impl<'a> Parser<'a> {
         let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
         let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
         format!("line {line}, column {column}")
+    }
+}
+
+/// Where the first byte stands that is not plain in a string: a quote, a backslash or a control character.
+fn end_of_plain(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGHS: u64 = ONES << 7;
+    let (words, rest) = text.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The high bit of each byte that is below `n`, for `n` up to 128; what lies above the first may be wrong.
+        let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & HIGHS;
+        let found = below(word, 0x20) | below(word ^ (ONES * 0x22), 1) | below(word ^ (ONES * 0x5c), 1);
+        if found != 0 {
+            return Some(8 * index + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let left = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f))?;
+    Some(8 * words.len() + left)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::end_of_plain;
+
+    proptest! {
+        #[test]
+        fn plain_text_ends_where_the_first_other_byte_stands(text in "[ -~\u{e9}\u{20ac}\u{1f600}\0-\u{1f}\"]{0,40}") {
+            let slow = text.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+            prop_assert_eq!(end_of_plain(text.as_bytes()), slow);
+        }
+
+        #[test]
+        fn so_it_does_in_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let slow = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+            prop_assert_eq!(end_of_plain(&bytes), slow);
+        }
     }
 }

@@ -146,7 +146,13 @@ impl Strings {
         if let [text] = texts {
             return text.chars().rev().fold(end, |tail, character| {
                 let head = self.character(exprs, self.spelling, character);
-                exprs.concat(head, tail)
+                // Printable ASCII is spelled by itself only.
+                let is_byte = matches!(character, ' '..='~') && !matches!(character, '"' | '\\');
+                if is_byte && self.spelling == Spelling::Natural {
+                    exprs.byte_then(head, tail)
+                } else {
+                    exprs.concat(head, tail)
+                }
             });
         }
         let mut sorted: Vec<&str> = texts.to_vec();
@@ -189,6 +195,12 @@ impl Strings {
 
     /// One given character, in every spelling of the alphabet.
     fn character(&mut self, exprs: &mut ExprSet, spelling: Spelling, character: char) -> ExprId {
+        if self.common.is_some()
+            && spelling == Spelling::Natural
+            && let Some(known) = common().ascii(character)
+        {
+            return known;
+        }
         if let Some(known) = self.known(|tables| tables.characters[spelling as usize].get(&character).copied()) {
             return known;
         }

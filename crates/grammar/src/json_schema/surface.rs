@@ -6,6 +6,7 @@
 use stencilm_regex::{ExprId, ExprSet};
 
 use super::JsonSchemaOptions;
+use super::common::common;
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::Surface;
 
@@ -26,15 +27,17 @@ enum Layout {
 /// The gaps of arrays and objects, by depth.
 pub(super) struct Surfaces {
     layout: Layout,
-    /// Those of arrays and of objects where they are the same at every depth, once they are built.
+    /// Those of objects and of arrays where they are the same at every depth, once they are built.
     known: [Option<Surface>; 2],
 }
 
 impl Surfaces {
+    /// For sets of expressions that begin with the common ones.
     pub(super) fn new(options: &JsonSchemaOptions) -> Result<Surfaces, GrammarError> {
         let invalid = |message: String| Err(GrammarError::new(ErrorKind::Syntax, "", message));
         if options.any_whitespace {
-            return Ok(Surfaces::of_blanks(options.max_whitespace));
+            let known = common().surfaces(options.max_whitespace).unwrap_or([None; 2]);
+            return Ok(Surfaces { known, ..Surfaces::of_blanks(options.max_whitespace) });
         }
         let default_item = if options.indent.is_some() { "," } else { ", " };
         let (item, colon) = match &options.separators {
@@ -58,9 +61,14 @@ impl Surfaces {
         Ok(Surfaces { layout, known: [None; 2] })
     }
 
-    /// Runs of up to `max` blanks in every gap.
+    /// Runs of up to `max` blanks in every gap, for any set of expressions.
     pub(super) fn of_blanks(max: Option<u32>) -> Surfaces {
         Surfaces { layout: Layout::Blanks(max), known: [None; 2] }
+    }
+
+    /// The gaps that were built, of objects and of arrays.
+    pub(super) fn into_known(self) -> [Option<Surface>; 2] {
+        self.known
     }
 
     /// Whether the gaps of a container depend on how deep it stands.

@@ -73,7 +73,7 @@ impl Lowering<'_> {
                     if known.is_none() && merged.closed || known.is_some_and(|known| known.forbidden.is_some()) {
                         return Ok(Some(format!("its key {} is not allowed", quoted(key))));
                     }
-                    let all = known.map_or(&merged.free, |known| &known.value);
+                    let all: &[Term] = known.map_or(&merged.free, |known| &known.value);
                     if let Some(why) = self.misfit_all(inner, all, level + 1)? {
                         return Ok(Some(format!("at key {}, {why}", quoted(key))));
                     }
@@ -194,9 +194,8 @@ impl Lowering<'_> {
         }
         let spelled = spelled(text);
         for (body, fails) in self.text_bodies(merged)? {
-            let copy = self.checker.exprs.import(&self.builder.exprs, body);
-            let fits =
-                self.checker.matches(copy, spelled.as_bytes()).map_err(|limit| GrammarError::limit("", limit))?;
+            let (checker, body) = self.checker(body);
+            let fits = checker.matches(body, spelled.as_bytes()).map_err(|limit| GrammarError::limit("", limit))?;
             if fits == fails {
                 return Ok(Some(format!(
                     "it {} a pattern or format",

@@ -5,7 +5,7 @@ use crate::combine;
 use crate::ebnf::tree::{Part as Made, PartId as MadeId};
 use crate::error::GrammarError;
 use crate::grammar::NodeId;
-use crate::json_schema::{JsonSchemaOptions, from_json_schema};
+use crate::json_schema::{JsonSchemaOptions, reported};
 use crate::report::Report;
 use crate::syntax_error::SyntaxError;
 
@@ -49,7 +49,7 @@ impl Expansion<'_, '_> {
         if let Some(&known) = self.embedded.get(schema) {
             return Ok(known);
         }
-        let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
+        let grammar = reported(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
             kind: error.kind,
             offset: place,
             message: described(&error),

@@ -14,7 +14,7 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::free_text::FreeText;
 use crate::grammar::{Grammar, Node, NodeId};
 use crate::json_schema::document::{Entries, Json, JsonId};
-use crate::json_schema::{JsonSchemaOptions, Spelling, from_json_schema};
+use crate::json_schema::{JsonSchemaOptions, Spelling, reported};
 
 /// Keywords of the schema itself that are read here.
 const READ: [&str; 4] = ["type", "properties", "required", "additionalProperties"];
@@ -396,7 +396,7 @@ impl<'a> Lowering<'a> {
             None if !value.refers => (value.text.to_owned(), "#"),
             _ => (self.wrapped(value, types), "#/allOf/0"),
         };
-        match from_json_schema(&schema, options) {
+        match reported(&schema, options) {
             Ok(grammar) => {
                 self.report.absorb(&grammar.report, &place, from);
                 Ok(Some(grammar))

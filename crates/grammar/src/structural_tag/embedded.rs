@@ -9,7 +9,7 @@ use super::tree::{Format, Tree};
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{Grammar, NodeId};
 use crate::json_schema::document::JsonId;
-use crate::json_schema::{JsonSchemaOptions, from_json_schema, from_values};
+use crate::json_schema::{JsonSchemaOptions, from_values, reported};
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
         let node = match style {
             Style::Json => {
                 let place = self.document.pointer(at);
-                let grammar = from_json_schema(text, options).map_err(|inner| placed(inner, &place, "#"))?;
+                let grammar = reported(text, options).map_err(|inner| placed(inner, &place, "#"))?;
                 self.report.absorb(&grammar.report, &place, "#");
                 self.add(&grammar)
             }
