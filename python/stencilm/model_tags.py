@@ -70,17 +70,27 @@ class ToolRequest:
 Builder: TypeAlias = Callable[[ToolRequest], Format]
 
 _REGISTRY: dict[str, ToolTemplate | Builder] = dict(TEMPLATES)
+# The models that a function is meant for; a template has its own.
+_MODELS: dict[str, tuple[str, ...]] = {}
 
 
-def register_model_structural_tag(name: str, template: ToolTemplate | Builder) -> None:
+def register_model_structural_tag(
+    name: str, template: ToolTemplate | Builder, *, models: Sequence[str] = ()
+) -> None:
     """Makes a family of models known under a name, or replaces what was known under it.
 
     Args:
         name: For `get_model_structural_tag`.
         template: How it writes calls, or a function that makes a format of a `ToolRequest`.
+        models: Names of models that a function is meant for, with `*` for any characters; a
+            template has its own.
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"name is {name!r}, but must be a str of at least one character")
+    if isinstance(models, str) or not all(isinstance(model, str) for model in models):
+        raise TypeError(f"models is {models!r}, but must be a sequence of str")
+    if isinstance(template, ToolTemplate) and models:
+        raise ValueError("models is for a function: a ToolTemplate has its own")
     if isinstance(template, ToolTemplate):
         for part in ("$arguments", "$name" if "$name" in template.call else "$json_name"):
             if template.call.count(part) != 1:
@@ -90,12 +100,13 @@ def register_model_structural_tag(name: str, template: ToolTemplate | Builder) -
     elif not callable(template):
         raise TypeError(f"template is a {type(template).__name__}: give a ToolTemplate or function")
     _REGISTRY[name] = template
+    _MODELS[name] = tuple(models)
 
 
 def model_structural_tags() -> dict[str, tuple[str, ...]]:
     """The names that are known, each with patterns of the models that it is meant for."""
     return {
-        name: template.models if isinstance(template, ToolTemplate) else ()
+        name: template.models if isinstance(template, ToolTemplate) else _MODELS[name]
         for name, template in _REGISTRY.items()
     }
 
@@ -146,6 +157,8 @@ def get_model_structural_tag(
             max_whitespace=max_whitespace,
         )
 
+    if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
+        raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
     known = [_tool(index, tool, arguments) for index, tool in enumerate(tools or ())]
     choice, chosen = _chosen(tool_choice, known)
     if isinstance(answer, Mapping):
@@ -171,8 +184,12 @@ def get_model_structural_tag(
             answer=request.answer,
             exclude_markers=request.exclude_markers,
         )
-    make = template if not isinstance(template, ToolTemplate) else _from_template(template)
-    return StructuralTag(format=make(request))
+    if isinstance(template, ToolTemplate):
+        return StructuralTag(format=_from_template(template)(request))
+    made = template(request)
+    if not is_format(made):
+        raise TypeError(f"the function known as {model!r} returned {made!r}, but must return a format")
+    return StructuralTag(format=made)
 
 
 def _known_name(model: str) -> str:
@@ -181,8 +198,9 @@ def _known_name(model: str) -> str:
     if model in _REGISTRY:
         return model
     last = model.rsplit("/", 1)[-1].lower()
+    # A model that others were made from is named behind their family: "Hermes-3-Llama-3.1-8B".
     found = [
-        (len(pattern), name)
+        (-last.find(pattern.strip("*").partition("*")[0]), len(pattern), name)
         for name, patterns in model_structural_tags().items()
         for pattern in patterns
         if fnmatchcase(last, pattern)
@@ -192,7 +210,7 @@ def _known_name(model: str) -> str:
         raise GrammarSyntaxError(
             f"no tool calls are known for the model {model!r}: give one of {names}, or register it"
         )
-    return max(found)[1]
+    return max(found)[2]
 
 
 def _reasoning(value: Reasoning | bool) -> Reasoning:
@@ -210,6 +228,8 @@ def _tool(index: int, tool: Mapping[str, Any], arguments: Callable[[Any], Any]) 
         raise GrammarSyntaxError(f"a tool is a dict, not a {type(tool).__name__}", place=place)
     kind = tool.get("type", "function")
     entry = tool.get("function", tool) if kind == "function" else tool
+    if not isinstance(entry, Mapping):
+        raise GrammarSyntaxError(f"function is {entry!r}, but must be a dict", place=place)
     name = entry.get("name") if kind == "function" else entry.get("name", kind)
     if not isinstance(name, str) or not name:
         raise GrammarSyntaxError(f"the tool has the name {name!r}: give it one", place=place)
@@ -235,7 +255,12 @@ def _chosen(
     if isinstance(choice, Mapping):
         if choice.get("type") == "allowed_tools":
             allowed = choice.get("allowed_tools", {})
-            refs = [ref for entry in allowed.get("tools", ()) for ref in _referred(entry, tools)]
+            entries = allowed.get("tools", ()) if isinstance(allowed, Mapping) else None
+            if isinstance(entries, str) or not isinstance(entries, Sequence):
+                raise GrammarSyntaxError(
+                    f"allowed_tools is {allowed!r}: give a dict with mode and a list of tools"
+                )
+            refs = [ref for entry in entries for ref in _referred(entry, tools)]
             return "required" if allowed.get("mode") == "required" else "auto", refs
         found = _referred(choice, tools)
         if len(found) == 1:
@@ -246,8 +271,10 @@ def _chosen(
 
 
 def _referred(choice: Mapping[str, Any], tools: list[tuple[str, Tool]]) -> list[Tool]:
-    kind = choice.get("type", "function")
-    name = choice.get("function", choice).get("name")
+    function = choice.get("function", choice) if isinstance(choice, Mapping) else None
+    if not isinstance(function, Mapping):
+        raise GrammarSyntaxError(f"a tool is chosen by a dict with its name, not by {choice!r}")
+    kind, name = choice.get("type", "function"), function.get("name")
     if kind == "function":
         found = [tool for other, tool in tools if other == "function" and tool.name == name]
     else:
@@ -390,4 +417,4 @@ def _harmony(request: ToolRequest) -> Format:
     return SequenceFormat(elements=(*before, OrFormat(elements=tuple(last))))
 
 
-_REGISTRY["harmony"] = _harmony
+register_model_structural_tag("harmony", _harmony, models=("*gpt-oss*",))

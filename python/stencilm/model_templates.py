@@ -222,7 +222,14 @@ TEMPLATES: dict[str, ToolTemplate] = {
         trigger="[TOOL_CALLS]",
         section=("[TOOL_CALLS][", "]"),
         separator=", ",
-        models=("*mistral-7b-instruct-v0.3*", "*mistral-nemo*", "*mistral-large*"),
+        models=(
+            "*mistral-7b-instruct-v0.3*",
+            "*mistral-nemo*",
+            "*mistral-large*",
+            "*mistral-small-24b*",
+            "*mistral-small-3.1*",
+            "*ministral-8b-instruct-2410*",
+        ),
     ),
     "mistral_v11": ToolTemplate(
         call="[TOOL_CALLS]$name[ARGS]$arguments",

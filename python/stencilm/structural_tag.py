@@ -346,8 +346,15 @@ class StructuralTag(_Value):
         return StructuralTag(format=TriggeredTagsFormat(triggers=tuple(triggers), tags=formats))
 
     def to_json(self) -> str:
-        """The tag as JSON text, without what is as it is by default."""
-        return json.dumps(_plain(self), ensure_ascii=False)
+        """The tag as JSON text, without what is as it is by default.
+
+        Raises:
+            LimitExceeded: It is nested too deeply.
+        """
+        try:
+            return json.dumps(_plain(self), ensure_ascii=False)
+        except RecursionError:
+            raise LimitExceeded("the structural tag is nested too deeply: flatten it") from None
 
     def __hash__(self) -> int:
         """That of the JSON text: schemas are dicts."""

@@ -463,3 +463,62 @@ def test_options(compiler: GrammarCompiler) -> None:
         tag = get_model_structural_tag("hermes", TOOLS, "none", answer=answer)
         assert "abc" in Answers(compiler, tag)
         assert "ab" + calls("hermes", 0) not in Answers(compiler, tag)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("openai/gpt-oss-20b", "harmony"),
+        ("NousResearch/Hermes-3-Llama-3.1-8B", "hermes"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
+        ("deepseek-ai/DeepSeek-R1-0528-Qwen3-8B", "deepseek_r1"),
+        ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "qwen_3_coder"),
+        ("mistralai/Mistral-Small-3.1-24B-Instruct-2503", "mistral"),
+        ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral_v11"),
+        ("mistralai/Ministral-8B-Instruct-2410", "mistral"),
+    ],
+)
+def test_models_are_found_by_the_name_of_their_own_family(model: str, name: str) -> None:
+    assert get_model_structural_tag(model, TOOLS) == get_model_structural_tag(name, TOOLS)
+
+
+def test_what_is_no_tool_and_no_choice_is_told_as_such() -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"tools": 3}, "tools is 3"),
+        ({"tools": [{"type": "function", "function": 3}]}, "function is 3"),
+        ({"tools": TOOLS, "tool_choice": {"function": 3}}, "not by {'function': 3}"),
+        ({"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "allowed_tools": 3}}, "is 3"),
+        (
+            {
+                "tools": TOOLS,
+                "tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": [3]}},
+            },
+            "not by 3",
+        ),
+    ]
+    for given, message in wrong:
+        with pytest.raises(GrammarSyntaxError) as told:
+            get_model_structural_tag("hermes", **given)
+        assert message in str(told.value)
+    register_model_structural_tag("number", lambda request: 3, models=("*number-7b*",))  # type: ignore[arg-type, return-value]
+    with pytest.raises(TypeError, match="returned 3"):
+        get_model_structural_tag("me/number-7b", TOOLS)
+    with pytest.raises(ValueError, match="has its own"):
+        template = ToolTemplate(call="@$name($arguments)", trigger="@")
+        register_model_structural_tag("number", template, models=("a",))
+
+
+STYLES = ["json", "qwen_xml", "minimax_xml", "minimax_m3_xml", "deepseek_xml", "deepseek_v4_1_xml"]
+STYLES += ["glm_xml", "cohere_xml", "kimi_k3_xml"]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_formats_of_arguments_are_enforced_in_every_style(style: Any) -> None:
+    names = ["date", "date-time", "time", "email", "uri", "uuid", "ipv4", "hostname", "regex"]
+    properties = {name: {"type": "string", "format": name} for name in names}
+    for chosen in names:
+        schema = {"type": "object", "properties": {chosen: properties[chosen]}}
+        assert Grammar.from_structural_tag(JSONSchemaFormat(json_schema=schema, style=style))
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    text = str(Grammar.from_structural_tag(JSONSchemaFormat(json_schema=schema, style=style)))
+    assert text

@@ -1,6 +1,6 @@
 //! The flat tree to nodes and expressions, by loops: a part stands behind what it is made of.
 
-use stencilm_regex::{Expr, ExprId};
+use stencilm_regex::{Expr, ExprId, ExprSet};
 
 use super::SyntaxError;
 use super::tree::{Part, PartId, Text};
@@ -204,6 +204,9 @@ impl Terminals<'_> {
             Part::Lazy(_) => {
                 // The shortest match: one of which no shorter beginning is a match.
                 let more = exprs.repeat(ExprId::ANY_BYTE, 1, None);
+                if is_lazy(exprs, parts[0], more) {
+                    return parts[0];
+                }
                 let longer = exprs.concat(parts[0], more);
                 let not_longer = exprs.not(longer);
                 exprs.and(&[parts[0], not_longer])
@@ -219,4 +222,15 @@ impl Terminals<'_> {
             }
         }
     }
+}
+
+/// Whether an expression is made of the shortest matches of another one: then they are its own.
+fn is_lazy(exprs: &mut ExprSet, expr: ExprId, more: ExprId) -> bool {
+    let Expr::And(parts) = exprs.get(expr).clone() else { return false };
+    parts.iter().any(|&part| {
+        let Expr::Not(longer) = *exprs.get(part) else { return false };
+        let rest: Vec<ExprId> = parts.iter().copied().filter(|&other| other != part).collect();
+        let rest = exprs.and(&rest);
+        exprs.concat(rest, more) == longer
+    })
 }

@@ -3,6 +3,9 @@
 //! `TagDispatch` is free text until the first trigger, and then the rule of that trigger: one terminal for each trigger,
 //! of all texts in which it is the first to be complete.
 
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 use stencilm_regex::syntax::{Alphabet, Utf8};
 
 use super::escapes;
@@ -292,12 +295,17 @@ impl Parser<'_> {
 
     fn tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
         let Dispatch { triggers, excluded, loops } = self.dispatch("TagDispatch", place, arguments)?;
-        let mut texts: Vec<(String, u32)> = Vec::new();
+        let (mut texts, mut places): (Vec<(String, u32)>, Vec<usize>) = Default::default();
         for (at, trigger, rule) in triggers {
+            places.push(at);
             match trigger {
                 Argument::Text(text) if !text.is_empty() => texts.push((text, rule)),
                 _ => return Err(SyntaxError::at(at, "a trigger of TagDispatch is a text that is not empty")),
             }
+        }
+        if let Some((at, within)) = never_complete(&texts, &places) {
+            let message = format!("{within:?} is a trigger, too, and complete before this one, which could never come");
+            return Err(SyntaxError::at(at, message));
         }
         let mut stops: Vec<String> = Vec::new();
         for (at, stop) in excluded {
@@ -400,4 +408,15 @@ fn of_ids(ids: &[u32], negated: bool) -> TokenPattern {
     ids.sort_unstable();
     ids.dedup();
     TokenPattern::Ids { ranges: ids.iter().map(|&id| (id, id)).collect(), negated }
+}
+
+/// The place of a trigger before the end of which another one is complete, and that one.
+fn never_complete<'a>(triggers: &'a [(String, u32)], places: &[usize]) -> Option<(usize, &'a str)> {
+    let known: FxHashSet<&str> = triggers.iter().map(|(text, _)| &**text).collect();
+    let lengths: BTreeSet<usize> = known.iter().map(|text| text.len()).collect();
+    triggers.iter().zip(places).find_map(|((text, _), &place)| {
+        let parts = (0..text.len()).flat_map(|start| lengths.iter().map(move |length| start..start + length));
+        let mut parts = parts.filter(|part| part.end < text.len()).filter_map(|part| text.get(part));
+        parts.find_map(|part| known.get(part)).map(|&within| (place, within))
+    })
 }

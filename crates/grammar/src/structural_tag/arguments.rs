@@ -3,7 +3,7 @@
 //! Strings stand as they are, so the text of one ends where the marker behind it first comes; other values are JSON. A
 //! value that may be either is both, side by side.
 
-use stencilm_regex::{ByteSet, ExprId};
+use stencilm_regex::{ByteSet, ExprId, ExprSet};
 
 use super::embedded::{flags, placed};
 use super::fields::error;
@@ -345,9 +345,7 @@ impl<'a> Lowering<'a> {
         let free = match text {
             None => FreeText::new(exprs, &[marked.close], &[], None),
             Some(text) if marked.own_lines => {
-                let line = exprs.literal(b"\n");
-                let line = exprs.optional(line);
-                let text = exprs.concat_all(&[line, text, line]);
+                let text = on_own_lines(exprs, text);
                 FreeText::of(exprs, text, &[marked.close], &[])
             }
             Some(text) => FreeText::of(exprs, text, &[marked.close], &[]),
@@ -432,4 +430,19 @@ pub(super) struct Value<'a> {
     pub refers: bool,
     /// The schema that `#` means.
     pub root: JsonId,
+}
+
+/// The ways to write a text whose reader takes one line break away before it and one behind it. A text that begins or ends
+/// with a line break is written with one more there.
+fn on_own_lines(exprs: &mut ExprSet, text: ExprId) -> ExprId {
+    let line = exprs.literal(b"\n");
+    let any = exprs.bytes(ByteSet::ALL);
+    let any = exprs.repeat(any, 0, None);
+    let (begins, ends) = (exprs.concat(line, any), exprs.concat(any, line));
+    let (no_line_before, no_line_behind) = (exprs.not(begins), exprs.not(ends));
+    let behind = exprs.and(&[text, no_line_before]);
+    let before = exprs.and(&[text, no_line_behind]);
+    let alone = exprs.and(&[text, no_line_before, no_line_behind]);
+    let ways = [exprs.concat_all(&[line, text, line]), exprs.concat(line, before), exprs.concat(behind, line), alone];
+    exprs.or(&ways)
 }

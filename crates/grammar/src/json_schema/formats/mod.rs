@@ -36,8 +36,8 @@ const NATURAL: &str = "(?:0|[1-9][0-9]*)";
 const DAY: u32 = 24 * 60;
 
 /// Formats as they were first asked for, by spelling: a grammar takes a copy and pays for no other.
-static BUILT: [[OnceLock<(ExprSet, ExprId)>; Format::ALL.len()]; 2] =
-    [const { [const { OnceLock::new() }; Format::ALL.len()] }; 2];
+static BUILT: [[OnceLock<(ExprSet, ExprId)>; Format::ALL.len()]; Spelling::Bare as usize + 1] =
+    [const { [const { OnceLock::new() }; Format::ALL.len()] }; Spelling::Bare as usize + 1];
 
 /// What stands between the quotes of a string of a format, in a set of expressions that begins with the common ones.
 pub(super) fn shared(exprs: &mut ExprSet, spelling: Spelling, format: Format) -> ExprId {
