@@ -539,10 +539,12 @@ impl Run<'_> {
                     let key = if self.recording {
                         let written = self.stacks.text(old.text);
                         let value = json_text::value_of(&written);
+                        // Nearly always it is a name that is being read, of which nothing is kept.
+                        if self.machine.is_taken(object, fork.class, &value) {
+                            return Ok(None);
+                        }
                         let key = self.stacks.intern_key(&value);
-                        if self.machine.is_taken(object, fork.class, &value)
-                            || self.stacks.list(old.seen).any(|seen| seen == key)
-                        {
+                        if self.stacks.list(old.seen).any(|seen| seen == key) {
                             return Ok(None);
                         }
                         key
