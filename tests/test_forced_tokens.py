@@ -73,6 +73,37 @@ def test_the_tokens_that_every_continuation_shares_are_forced() -> None:
     assert {b'"', b'":', b'":"'} <= allowed_tokens(matcher, info)
 
 
+@pytest.mark.parametrize(
+    ("style", "text", "tokens"),
+    [
+        # A blank or a colon may follow the quote, and `":` is a token: four, as of the text alone.
+        ({}, 'name_of_the_person"', "name‧_of‧_the‧_person"),
+        # A colon and a blank must follow, and no longer token begins so: `":` is certain, too.
+        ({"any_whitespace": False}, 'name_of_the_person": "', 'name‧_of‧_the‧_person‧":'),
+        # A colon and a quote must follow, which are one token, but longer ones begin with them.
+        (
+            {"any_whitespace": False, "separators": (",", ":")},
+            'name_of_the_person":"',
+            "name‧_of‧_the‧_person",
+        ),
+    ],
+)
+def test_white_space_decides_which_tokens_are_shared(
+    style: dict[str, Any], text: str, tokens: str
+) -> None:
+    info = tokenizer_info("llama3")
+    compiled = GrammarCompiler(info).compile_json_schema(PERSON, **style)
+    matcher = GrammarMatcher(compiled)
+    for token_id in info.tokenize_bytes(b'{"'):
+        assert matcher.accept_token(token_id)
+    assert matcher.find_jump_forward_string() == text
+    assert info.dbg_tokens(matcher.find_jump_forward_tokens()) == tokens
+    # Without a grammar anything may follow, so the quote is left whatever the style.
+    recent = info.tokenize_bytes(b'{"')
+    alone, left = info.tokenize_partial(b'name_of_the_person"', recent)
+    assert (info.dbg_tokens(alone), left) == ("name‧_of‧_the‧_person", b'"')
+
+
 def allowed_tokens(matcher: GrammarMatcher, info: TokenizerInfo) -> set[bytes]:
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     matcher.fill_next_token_bitmask(mask)

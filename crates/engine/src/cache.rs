@@ -92,6 +92,22 @@ impl KeptMask {
         self.allowed
     }
 
+    /// The row that it began with, if there is one, and the tokens that it allows beside those of the row, with those of the
+    /// row that it does not; `None` where that is not known.
+    pub fn beside_row(&self) -> Option<(Option<&Arc<Row>>, &[u32])> {
+        match &self.tokens {
+            KeptTokens::Words(_) => None,
+            KeptTokens::Patched { row, flipped } => Some((Some(row), flipped)),
+            KeptTokens::Listed(tokens) => Some((None, tokens)),
+        }
+    }
+
+    /// The same, if it began with this row.
+    pub fn beside(&self, row: &Arc<Row>) -> Option<&[u32]> {
+        let (own, beside) = self.beside_row()?;
+        own.is_some_and(|own| Arc::ptr_eq(own, row)).then_some(beside)
+    }
+
     /// Bytes of memory held.
     pub fn bytes(&self) -> usize {
         let (KeptTokens::Words(numbers) | KeptTokens::Listed(numbers) | KeptTokens::Patched { flipped: numbers, .. }) =

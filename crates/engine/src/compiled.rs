@@ -58,6 +58,8 @@ pub(crate) struct PlainMask {
     pub allowed: usize,
     /// What it depends on beside the configuration, where that is known and nothing was decided for this sequence alone.
     pub reads: Option<Vec<SetId>>,
+    /// As it is kept, where that tells all of it.
+    pub kept: Option<Arc<KeptMask>>,
 }
 
 impl CompiledGrammar {
@@ -220,12 +222,12 @@ impl Layout {
         told: bool,
     ) -> Result<PlainMask, EngineError> {
         // A known mask is written when no lock is held any more: that is most of the work, and others wait.
-        let (known, computed, refused, reads) = {
+        let (known, fresh, computed, refused, reads) = {
             let mut masks = lock(&self.masks);
             self.with(stacks, |run| {
                 let saturated = run.saturated(configuration)?;
                 let known = masks.find(run.machine, run.stacks, saturated).cloned();
-                let (mut computed, mut found_reads) = (0, None);
+                let (mut computed, mut fresh, mut found_reads) = (0, None, None);
                 let mut doubtful = known.as_ref().map_or_else(Vec::new, |kept| kept.doubtful().to_vec());
                 if known.is_none() {
                     run.stacks.watch();
@@ -236,6 +238,7 @@ impl Layout {
                         Some(reads) => {
                             let kept = Arc::new(KeptMask::new(mask, &finished));
                             masks.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
+                            fresh = told.then_some(kept.clone());
                             kept.allowed()
                         }
                         None => mask.iter().map(|word| word.count_ones() as usize).sum(),
@@ -280,17 +283,17 @@ impl Layout {
                         refused.extend(same.filter(|&same| !run.has_token_edge(configuration, same)));
                     }
                 }
-                Ok((known, computed, refused, found_reads.filter(|_| is_common)))
+                Ok((known, fresh, computed, refused, found_reads.filter(|_| is_common)))
             })?
         };
-        let mut allowed = known.map_or(computed, |kept| kept.write(mask));
+        let mut allowed = known.as_ref().map_or(computed, |kept| kept.write(mask));
         for token in refused {
             if tokenset::get(mask, token) {
                 tokenset::clear(mask, token);
                 allowed -= 1;
             }
         }
-        Ok(PlainMask { allowed, reads })
+        Ok(PlainMask { allowed, reads, kept: known.or(fresh) })
     }
 }
 

@@ -131,6 +131,12 @@ impl Names {
         bytes
     }
 
+    /// Those of some bytes that lead on where only some names may come.
+    pub fn bytes_of(&self, filter: &Filter, state: StateId, bytes: &ByteSet) -> ByteSet {
+        let leads_on = bytes.iter().filter(|&byte| self.step(filter, state, byte).0 != StateId::DEAD);
+        leads_on.fold(ByteSet::EMPTY, |leading, byte| leading.union(&ByteSet::of(byte)))
+    }
+
     /// The state after one byte, whichever names may come.
     #[inline]
     pub fn next(&self, state: StateId, byte: u8) -> StateId {

@@ -136,6 +136,38 @@ impl ToldBlanks {
     }
 }
 
+/// Tokens of blanks at a place, whatever token stands before it.
+#[derive(Default)]
+pub(super) struct ToldAnyway {
+    /// Those behind which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
+    pub dead: [Vec<u32>; 2],
+    /// Those of which it is not known.
+    pub open: Vec<u32>,
+}
+
+impl ToldAnyway {
+    /// What is known of tokens.
+    fn of(known: &[KnownBlank], before: &BeforeBlanks) -> ToldAnyway {
+        let mut told = ToldAnyway::default();
+        // More blanks than may come are in no mask.
+        for blank in known.iter().filter(|blank| !before.is_exact || blank.len <= before.left) {
+            match blank.leads_on_anyway(before) {
+                Some(answers) => {
+                    let dead = told.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
+                    dead.for_each(|(dead, _)| dead.push(blank.token));
+                }
+                None => told.open.push(blank.token),
+            }
+        }
+        told
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        (self.dead[0].len() + self.dead[1].len() + self.open.len()) * 4 + size_of::<ToldAnyway>()
+    }
+}
+
 /// What is known of a token of blanks at a place, by what may follow blanks.
 #[derive(Clone, Copy)]
 pub(super) struct KnownBlank {
@@ -322,6 +354,28 @@ impl SureRows {
         let at = self.blanks_at(encoding, places, place);
         let found = FittingBlank::all(encoding, &at, before);
         self.fitting_blanks.insert(key, found.clone());
+        found
+    }
+
+    /// What is known of the tokens of blanks at a place, whatever token stands before it.
+    pub fn told_anyway(
+        &mut self,
+        encoding: &Encoding,
+        places: &mut Places,
+        blanks: &BeforeBlanks,
+        place: Place,
+    ) -> Arc<ToldAnyway> {
+        let longest = encoding.tokens().trie().max_depth();
+        let key = (blanks.next, place, None, blanks.bounds(longest));
+        if let Some(known) = self.told_anyway.get(&key) {
+            return known.clone();
+        }
+        if self.told_anyway.len() >= MAX_KEPT {
+            self.told_anyway.clear();
+        }
+        let known = self.known_blanks(encoding, places, blanks.next, place);
+        let found = Arc::new(ToldAnyway::of(&known, blanks));
+        self.told_anyway.insert(key, found.clone());
         found
     }
 

@@ -9,24 +9,23 @@ use crate::stacks::SetId;
 use crate::tokenset;
 
 impl Run<'_> {
-    /// Those of a few tokens that fit a cursor behind a token, and behind which something leads on.
+    /// Those of a few tokens that fit a cursor behind a token, and behind which something leads on; ascending.
     pub(super) fn canonical_of_few(
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&Cursor, Option<u32>),
         in_lexemes: &mut BlanksInLexemes,
-        mask: &[u32],
+        (tokens, mask): (&mut dyn Iterator<Item = u32>, &[u32]),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
         let Known { places, rows, sure, search, .. } = &mut *known;
         let place = places.of(cursor);
         let mut search = Search::new(encoding, places, rows, search);
-        let mut kept = Vec::new();
+        let (mut kept, mut told) = (Vec::new(), None);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         if let Some(blanks) = &blanks {
-            let told = sure.told_blanks(encoding, search.places, blanks, (place, before));
-            kept.extend(told.leading.iter().copied().filter(|&token| tokenset::get(mask, token)));
+            let told = told.insert(sure.told_blanks(encoding, search.places, blanks, (place, before)));
             let answers = BlankAnswers::new(blanks);
             for blank in told.open.iter().filter(|blank| tokenset::get(mask, blank.token)) {
                 let leads_on = if blanks.are_far(blank.len) {
@@ -41,7 +40,7 @@ impl Run<'_> {
                 }
             }
         }
-        for token in tokenset::iter(mask) {
+        for token in tokens {
             if blanks.is_some() && encoding.is_blank(token) {
                 continue;
             }
@@ -56,8 +55,28 @@ impl Run<'_> {
                 kept.push(token);
             }
         }
-        // A few stretches that are sorted already, which the stable sort joins.
-        kept.sort();
-        Ok(kept)
+        kept.sort_unstable();
+        Ok(match told {
+            Some(told) => {
+                // What leads on is read, so the grammar allows it.
+                debug_assert!(told.leading.iter().all(|&token| tokenset::get(mask, token)));
+                joined(&told.leading, &kept)
+            }
+            None => kept,
+        })
     }
+}
+
+/// The tokens of two ascending lists, of which the second one is short.
+fn joined(many: &[u32], few: &[u32]) -> Vec<u32> {
+    let mut all = Vec::with_capacity(many.len() + few.len());
+    let mut rest = many;
+    for &token in few {
+        let (before, behind) = rest.split_at(rest.partition_point(|&other| other < token));
+        all.extend_from_slice(before);
+        all.push(token);
+        rest = behind;
+    }
+    all.extend_from_slice(rest);
+    all
 }

@@ -37,8 +37,9 @@ struct Met {
     state: u32,
     /// The number of the set of bytes that may come; `None` among blanks.
     live: Option<usize>,
-    /// Whether that is what may come in most states.
+    /// Whether that is what may come in most states, and whether that and more is.
     is_common: bool,
+    has_common: bool,
     /// The groups of bytes that lead back to it.
     loops: u32,
 }
@@ -53,10 +54,11 @@ impl<'a> Steps<'a> {
         if let Some(&known) = self.numbers.get(&state) {
             return Ok(known);
         }
-        let mut met = Met { state, live: None, is_common: false, loops: 0 };
+        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0 };
         if state & IN_BLANKS == 0 {
             let live = *lexicon.live_bytes(self.reader.dfa, StateId(state))?;
             met.live = Some(self.judged.number(&live));
+            met.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
             if Some(live) == self.common {
                 met.is_common = true;
                 met.loops = loops_of(lexicon, self.reader, state, &live)?;
@@ -97,11 +99,6 @@ impl<'a> Steps<'a> {
             let set = if self.judged.is_sure(live, token) { &mut *surely } else { &mut *perhaps };
             set.insert(token);
         }
-    }
-
-    /// Whether what may come in a state is what may come in most.
-    fn is_common(&self, number: u32) -> bool {
-        self.states[number as usize].is_common
     }
 
     /// The groups of bytes that lead from a state to itself.
@@ -184,8 +181,15 @@ impl ShapeWalk<'_, '_> {
                     let (number, same) = known[state];
                     let is_last = shape.below & !same == 0;
                     let until = if is_last { end } else { index + 1 };
-                    if !self.steps.is_common(number) {
-                        self.steps.judge(number, shapes.tokens(index, until), self.surely, self.perhaps);
+                    let tokens = shapes.tokens(index, until);
+                    match self.steps.states[number as usize] {
+                        Met { is_common: true, .. } => {}
+                        Met { has_common: true, .. } => {
+                            for token in tokens.iter().filter(|&&token| !most.contains(token)) {
+                                self.steps.judge(number, &[*token], self.surely, self.perhaps);
+                            }
+                        }
+                        _ => self.steps.judge(number, tokens, self.surely, self.perhaps),
                     }
                     states[shape.depth as usize] = next;
                     index = until;

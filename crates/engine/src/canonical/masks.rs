@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::blanks::BlanksInLexemes;
 use super::dead_ends::DeadEnds;
 use super::{Cursor, Encoding};
-use crate::cache::LookCache;
+use crate::cache::{KeptMask, LookCache};
 use crate::compiled::{Layout, PlainMask};
 use crate::error::EngineError;
 use crate::stacks::{SetId, Stacks};
@@ -63,6 +63,22 @@ impl CanonicalVerdict {
     }
 }
 
+/// The tokens of a mask of few, in any order; from the list of it where there is one.
+fn tokens_of<'m>(kept: Option<&'m KeptMask>, mask: &'m [u32]) -> Box<dyn Iterator<Item = u32> + 'm> {
+    let listed = kept.and_then(KeptMask::beside_row).and_then(|(row, beside)| match row {
+        Some(row) => Some((row.listed.as_deref()?, beside)),
+        None => Some((&[][..], beside)),
+    });
+    match listed {
+        Some((row, beside)) => {
+            // What is told beside the row may be in it, where the mask lacks it.
+            let allowed = |&token: &u32| tokenset::get(mask, token);
+            Box::new(row.iter().chain(beside).copied().filter(allowed))
+        }
+        None => Box::new(tokenset::iter(mask)),
+    }
+}
+
 /// The cache of a key, which is empty if there was none.
 fn cache_of<K: std::hash::Hash + Eq, T>(
     caches: &mut FxHashMap<K, LookCache<T>>,
@@ -102,7 +118,8 @@ impl Layout {
             }
             _ => {
                 let fitting = encoding.fitting(&before.0, before.1);
-                let dead_ends = self.dead_ends(stacks, configuration, encoding, before, (&fitting, mask))?;
+                let kept = plain.kept.as_deref();
+                let dead_ends = self.dead_ends(stacks, configuration, encoding, before, (&fitting, mask, kept))?;
                 tokenset::keep(mask, &fitting);
                 dead_ends.clear(encoding, before.1, mask);
                 Ok(Some(CanonicalVerdict::Many(dead_ends)))
@@ -144,10 +161,11 @@ impl Layout {
             run.recording = run.machine.keeps_text();
             run.stacks.watch();
             let in_lexemes = &mut cache.in_lexemes;
-            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, mask);
+            let tokens = &mut tokens_of(plain.kept.as_deref(), mask);
+            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, (tokens, mask));
             let own_reads = run.stacks.unwatch();
             let found = Arc::new(found?.into_boxed_slice());
-            if let (Some(mut reads), Some(own)) = (plain.reads.filter(|_| keeps), own_reads) {
+            if let (Some(mut reads), Some(own)) = (plain.reads, own_reads) {
                 reads.extend(own.into_iter().filter(|read| !reads.contains(read)).collect::<Vec<_>>());
                 let cache = cache_of(&mut cache.few, (cursor.clone(), *before), self.horizon());
                 cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.len() * 4 + 16);
@@ -162,7 +180,7 @@ impl Layout {
         configuration: SetId,
         encoding: &Encoding,
         before: &Before,
-        (fitting, mask): (&[u32], &[u32]),
+        (fitting, mask, kept): (&[u32], &[u32], Option<&KeptMask>),
     ) -> Result<Arc<DeadEnds>, EngineError> {
         let (cursor, token) = (&before.0, before.1);
         let mut cache = self.canonical();
@@ -185,7 +203,7 @@ impl Layout {
             run.recording = !keeps;
             run.stacks.watch();
             let in_lexemes = &mut cache.in_lexemes;
-            let found = run.dead_ends(encoding, saturated, (cursor, token), in_lexemes, (fitting, mask));
+            let found = run.dead_ends(encoding, saturated, (cursor, token), in_lexemes, (fitting, mask, kept));
             let reads = run.stacks.unwatch();
             let found = Arc::new(found?);
             if let Some(reads) = reads.filter(|_| keeps) {

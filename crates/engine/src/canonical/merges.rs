@@ -55,6 +55,15 @@ struct Right {
     end: u32,
 }
 
+/// A token whose merges do not come in the order of their ranks, and a symbol at its left end that merges with something.
+#[derive(Clone, Copy)]
+struct Beginning {
+    token: u32,
+    /// When both the symbol and the merge have come, and when the symbol goes.
+    from: u32,
+    gone: u32,
+}
+
 /// The merges of a vocabulary, laid out for questions about neighbours.
 pub(crate) struct Merges {
     pub pairs: Pairs,
@@ -69,9 +78,8 @@ pub(crate) struct Merges {
     /// For every token its children in the tree of left parts, by falling rank, as a range of `children`.
     child_starts: Vec<u32>,
     children: Vec<u32>,
-    /// Tokens whose merges do not come in the order of their ranks, by the symbols that merge with something at their left
-    /// ends.
-    unordered: FxHashMap<u32, Vec<u32>>,
+    /// Tokens whose merges do not come in the order of their ranks, by what merges with a symbol at their left ends.
+    unordered: FxHashMap<u32, Vec<Beginning>>,
     /// The first bytes of what tokens merge with: of all that some part of the right spine does.
     merging: Vec<ByteSet>,
     /// By token the number of its own.
@@ -327,19 +335,40 @@ impl Merges {
     }
 
     fn lay_out_unordered(&mut self) {
-        let mut beginning: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        let mut beginning: FxHashMap<u32, Vec<Beginning>> = FxHashMap::default();
         for token in (0..self.made.len() as u32).filter(|&token| !self.made[token as usize].ordered) {
-            self.spine(token, |made| made.left).for_each(|symbol| beginning.entry(symbol).or_default().push(token));
-        }
-        for key in self.pairs.merges.keys() {
-            if let Some(tokens) = beginning.get(&(*key as u32)) {
-                self.unordered.entry((key >> 32) as u32).or_default().extend(tokens);
+            for (symbol, from, gone) in self.left_symbols(token) {
+                beginning.entry(symbol).or_default().push(Beginning { token, from, gone });
             }
         }
-        self.unordered.values_mut().for_each(|tokens| {
-            tokens.sort_unstable();
-            tokens.dedup();
-        });
+        for (&key, &(rank, _)) in &self.pairs.merges {
+            if let Some(tokens) = beginning.get(&(key as u32)) {
+                let merged = tokens.iter().map(|begins| Beginning { from: begins.from.max(rank), ..*begins });
+                self.unordered.entry((key >> 32) as u32).or_default().extend(merged);
+            }
+        }
+    }
+
+    /// The symbols that lie at the left end of a token while it comes about, with when they come and go. That is told by the
+    /// greatest rank merged so far: what is merged elsewhere at greater ones comes later, at lower ones earlier.
+    fn left_symbols(&self, token: u32) -> Vec<(u32, u32, u32)> {
+        let mut symbols = Vec::new();
+        self.symbols_of(token, &mut symbols);
+        let (mut found, mut from, mut now) = (Vec::new(), 0, 0);
+        let rank = |pair: &[u32]| self.pairs.merge(pair[0], pair[1]).map(|(rank, _)| rank);
+        while let Some((rank, at)) =
+            symbols.windows(2).enumerate().filter_map(|(at, pair)| Some((rank(pair)?, at))).min()
+        {
+            now = rank.max(now);
+            if at == 0 {
+                found.push((symbols[0], from, now));
+                from = now;
+            }
+            let (_, whole) = self.pairs.merge(symbols[at], symbols[at + 1]).expect("a pair with a rank can be merged");
+            symbols.splice(at..=at + 1, [whole]);
+        }
+        found.push((symbols[0], from, NONE));
+        found
     }
 
     /// A token and what lies at one of its ends while it comes about.
@@ -461,12 +490,21 @@ impl Merges {
             }
             (part, gone) = (here.right, here.rank);
         }
+        let mut gone = NONE;
         for part in self.spine(left, |made| made.right) {
-            for &token in self.unordered.get(&part).into_iter().flatten() {
-                if tokenset::get(set, token) && !self.stay_apart(left, token) {
-                    tokenset::clear(set, token);
+            let here = self.made[part as usize].rank;
+            for begins in self.unordered.get(&part).into_iter().flatten() {
+                let (when, till) = (begins.from.max(here), begins.gone.min(gone));
+                // Where both come at once it is not told which is first.
+                let is_open = !ordered || when == till;
+                if tokenset::get(set, begins.token)
+                    && (is_open || when < till)
+                    && (!is_open || !self.stay_apart_slowly(left, begins.token))
+                {
+                    tokenset::clear(set, begins.token);
                 }
             }
+            gone = here;
         }
     }
 

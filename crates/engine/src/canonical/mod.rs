@@ -13,6 +13,7 @@ mod blanks;
 mod common;
 mod cursor;
 pub(crate) mod dead_ends;
+mod doubts;
 mod few;
 mod followers;
 mod judging;
@@ -21,6 +22,7 @@ mod masks;
 mod merges;
 mod places;
 mod probes;
+mod questions;
 mod rows;
 mod search;
 mod shapes;
@@ -39,6 +41,7 @@ use self::blanks::json_blanks;
 pub(crate) use self::common::lay_out as lay_out_common;
 pub(crate) use self::cursor::Cursor;
 use self::cursor::OFF;
+use self::doubts::Doubts;
 pub(crate) use self::masks::{CanonicalMasks, CanonicalVerdict};
 use self::merges::{Merges, Pairs};
 use self::places::Places;
@@ -95,6 +98,7 @@ struct Known {
     sure: SureRows,
     anywhere: Anywhere,
     search: search::Found,
+    doubts: Doubts,
 }
 
 impl Encoding {

@@ -15,7 +15,7 @@ use super::places::{Place, Places};
 use super::rows::Rows;
 use super::{Cursor, Encoding, Known};
 use crate::error::EngineError;
-use crate::fork::IN_BLANKS;
+use crate::fork::{Automaton, IN_BLANKS};
 use crate::machine::ForkId;
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
@@ -31,6 +31,17 @@ const MAX_DEPTH: usize = 24;
 /// Room for more than so many answers is given back.
 const MUCH_ROOM: usize = 10_000;
 
+/// What may come at a configuration.
+#[derive(Clone, Copy)]
+struct Next {
+    /// The bytes that lead on, perhaps some more.
+    bytes: ByteSet,
+    /// Those of them that surely do.
+    surely: ByteSet,
+    /// Whether the text, or this stretch of it, may end here.
+    may_end: bool,
+}
+
 /// What was found so far within one operation, for which numbers of configurations are good.
 #[derive(Default)]
 pub(super) struct Found {
@@ -38,7 +49,7 @@ pub(super) struct Found {
     known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
     /// What the next characters tell of tokens that merge with the same.
     told: FxHashMap<(SetId, u32, Place), Option<bool>>,
-    next: FxHashMap<SetId, (ByteSet, bool)>,
+    next: FxHashMap<SetId, Next>,
     steps: FxHashMap<(SetId, u8), SetId>,
     /// The tokens that are read, where they are few.
     pub read: FxHashMap<SetId, Option<Listed>>,
@@ -170,7 +181,10 @@ impl<'e> Search<'e> {
 
     /// Whether some of these bytes, and something behind it, may come.
     pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
-        let next = self.next_bytes(run, configuration)?.0;
+        let Next { bytes: next, surely, .. } = next_of(&mut self.found.next, run, configuration)?;
+        if !surely.intersect(bytes).is_empty() {
+            return Ok(true);
+        }
         for byte in next.intersect(bytes).iter() {
             if self.step(run, configuration, byte)? != SetId::EMPTY {
                 return Ok(true);
@@ -204,12 +218,16 @@ impl<'e> Search<'e> {
         place: Place,
     ) -> Result<Option<bool>, EngineError> {
         let encoding = self.encoding;
-        let (bytes, may_end) = self.next_bytes(run, configuration)?;
+        let Next { bytes, surely, may_end } = next_of(&mut self.found.next, run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
             return Ok(Some(true));
         }
         let merging = encoding.merging(token);
-        for byte in encoding.sure_bytes(self.places.cursor(place), &merging, &bytes).iter() {
+        let telling = encoding.sure_bytes(self.places.cursor(place), &merging, &bytes);
+        if !telling.intersect(&surely).is_empty() {
+            return Ok(Some(true));
+        }
+        for byte in telling.iter() {
             if self.step(run, configuration, byte)? != SetId::EMPTY {
                 return Ok(Some(true));
             }
@@ -221,7 +239,7 @@ impl<'e> Search<'e> {
             place,
             token,
             configuration,
-            &mut |here| Ok::<_, EngineError>(next_bytes(next, &mut run.borrow_mut(), here)?.0),
+            &mut |here| Ok::<_, EngineError>(next_of(next, &mut run.borrow_mut(), here)?.bytes),
             &mut |here, byte| {
                 let next = step(steps, &mut run.borrow_mut(), here, byte)?;
                 Ok((next != SetId::EMPTY).then_some(next))
@@ -315,7 +333,8 @@ impl<'e> Search<'e> {
 
     /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
     pub fn next_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
-        next_bytes(&mut self.found.next, run, configuration)
+        let Next { bytes, may_end, .. } = next_of(&mut self.found.next, run, configuration)?;
+        Ok((bytes, may_end))
     }
 
     /// The configuration behind a byte.
@@ -336,15 +355,11 @@ impl<'e> Search<'e> {
     }
 }
 
-fn next_bytes(
-    known: &mut FxHashMap<SetId, (ByteSet, bool)>,
-    run: &mut Run<'_>,
-    configuration: SetId,
-) -> Result<(ByteSet, bool), EngineError> {
+fn next_of(known: &mut FxHashMap<SetId, Next>, run: &mut Run<'_>, configuration: SetId) -> Result<Next, EngineError> {
     if let Some(&known) = known.get(&configuration) {
         return Ok(known);
     }
-    let found = run.next_bytes(configuration)?;
+    let found = run.next_of(configuration)?;
     known.insert(configuration, found);
     Ok(found)
 }
@@ -378,24 +393,35 @@ impl Run<'_> {
         Ok(Search::new(encoding, places, rows, search).leads_on(self, configuration, token, place)? != Some(false))
     }
 
-    /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
-    fn next_bytes(&mut self, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
-        let (mut bytes, mut may_end) = (ByteSet::EMPTY, false);
+    /// What may come at a configuration.
+    fn next_of(&mut self, configuration: SetId) -> Result<Next, EngineError> {
+        let mut next = Next { bytes: ByteSet::EMPTY, surely: ByteSet::EMPTY, may_end: false };
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
             if thread == Entry::BOTTOM || offers_tokens(thread) {
-                may_end = true;
+                next.may_end = true;
                 continue;
             }
             let fork = self.machine.fork(ForkId(thread.head)).clone();
-            bytes = bytes.union(&match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-                Some(blanks) if fork.blanks_left(thread.state) != Some(0) => {
-                    blanks.set.union(&fork.live_bytes(self.lexicon, StateId::START.0)?)
-                }
-                Some(_) => fork.live_bytes(self.lexicon, StateId::START.0)?,
-                None => fork.live_bytes(self.lexicon, thread.state)?,
-            });
+            let blanks = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0);
+            let state = if blanks.is_some() { StateId::START.0 } else { thread.state };
+            let blanks = blanks.filter(|_| fork.blanks_left(thread.state) != Some(0));
+            let live = fork.live_bytes(self.lexicon, state)?;
+            next.bytes = next.bytes.union(&live);
+            // A thread is there because it can be completed. Only of keys and of elements that must be new it is not sure which
+            // bytes do so.
+            let is_sure = !fork.free && !self.machine.keeps_text();
+            if is_sure {
+                next.surely = next.surely.union(&match &fork.automaton {
+                    Automaton::Dfa(_) => live,
+                    Automaton::Names(names, filter) => names.bytes_of(filter, StateId(state), &live),
+                });
+            }
+            if let Some(blanks) = blanks {
+                next.bytes = next.bytes.union(&blanks.set);
+                next.surely = next.surely.union(&blanks.set);
+            }
         }
-        Ok((bytes, may_end))
+        Ok(next)
     }
 }

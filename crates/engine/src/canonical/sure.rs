@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::alike::Alike;
-use super::blanks::{Blanks, BlanksAt, FittingBlank, KnownBlank, KnownWays, ToldBlanks};
+use super::blanks::{Blanks, BlanksAt, FittingBlank, KnownBlank, KnownWays, ToldAnyway, ToldBlanks};
 use super::leaving::LeavingAt;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
@@ -23,7 +23,7 @@ use crate::row::{CHARACTERS_BEHIND, MAX_LISTED, Row, RowHere, RunsInside};
 use crate::run::{Run, offers_tokens};
 use crate::stacks::Entry;
 use crate::tokens::Tokens;
-use crate::tokenset::{self, TokenSet};
+use crate::tokenset::{self, BITS, TokenSet};
 
 /// So much is kept of each kind.
 pub(super) const MAX_KEPT: usize = 256;
@@ -48,6 +48,7 @@ pub(super) struct SureRows {
     pub known_ways: KnownWays,
     pub blanks_at: FxHashMap<Place, Arc<BlanksAt>>,
     pub told_blanks: FxHashMap<BlanksBehind, Arc<ToldBlanks>>,
+    pub told_anyway: FxHashMap<BlanksBehind, Arc<ToldAnyway>>,
 }
 
 /// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
@@ -63,8 +64,8 @@ struct SureRow {
     tokens: Arc<TokenSet>,
     /// Those that the lexeme reads beside them.
     others: Vec<u32>,
-    /// Those that end the lexeme where runs of characters end, which are not among the others.
-    ending: Option<Arc<TokenSet>>,
+    /// Those that end the lexeme where runs of characters end, which are not among the others; ascending.
+    ending: Option<Arc<[u32]>>,
     /// What is known at a place.
     at: FxHashMap<Place, Arc<AtPlace>>,
     /// What searches have told, whatever follows the lexeme: by place, by token, and whether no merge joins that with the one
@@ -77,6 +78,9 @@ struct SureClass {
     /// Kept, so that nothing else gets its place in memory. It is the same in every lexicon that has a row of the class, but
     /// automata are not.
     character: Arc<ExprId>,
+    /// All that they read.
+    all: Arc<TokenSet>,
+    /// Those that lead on wherever they come.
     anywhere: TokenSet,
     others: Vec<u32>,
     /// The tokens that surely lead on at a place.
@@ -93,6 +97,8 @@ pub(super) struct AtPlace {
     more: Vec<u32>,
     /// The others, by the state of the lexeme behind them.
     pub inside: Vec<Alike>,
+    /// And those that have no such state, which are within the blanks before the lexeme.
+    pub rest: Vec<u32>,
 }
 
 impl AtPlace {
@@ -113,8 +119,8 @@ impl AtPlace {
 pub(super) struct SureTokens {
     pub here: RowHere,
     pub known: Arc<AtPlace>,
-    /// Those that end the lexeme where runs of characters end.
-    pub ending: Option<Arc<TokenSet>>,
+    /// Those that end the lexeme where runs of characters end; ascending.
+    pub ending: Option<Arc<[u32]>>,
 }
 
 impl SureRow {
@@ -136,10 +142,13 @@ impl SureRows {
         let known_blanks = self.known_blanks.values().map(|blanks| blanks.len() * size_of::<KnownBlank>());
         let fitting = self.fitting_blanks.values().map(|blanks| blanks.len() * size_of::<FittingBlank>());
         let told = self.told_blanks.values().map(|told| told.leading.len() * 4 + 128);
+        let anyway = self.told_anyway.values().map(|told| told.memory_bytes());
         let leaving = self.leaving.values().map(LeavingAt::memory_bytes);
         let at = self.blanks_at.values().map(|at| at.memory_bytes());
         let ways = self.known_ways.len() * 80 + at.sum::<usize>();
-        self.bytes + ways + blanks.chain(known_blanks).chain(fitting).chain(told).chain(leaving).sum::<usize>()
+        self.bytes
+            + ways
+            + blanks.chain(known_blanks).chain(fitting).chain(told).chain(anyway).chain(leaving).sum::<usize>()
     }
 
     /// Whether answers about a token within the lexeme of a row are kept.
@@ -224,16 +233,20 @@ impl Run<'_> {
         if let Some(class) = &row.class {
             let class = sure.classes.get_mut(class).expect("classes go together with their rows");
             let known = class.at_place(lexicon, encoding, places, place)?.clone();
-            let unknown = row.tokens.words().iter().zip(known.words()).map(|(within, known)| within & !known);
-            let unknown: Vec<u32> = unknown.collect();
-            open.extend(tokenset::iter(&unknown));
+            for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
+                let mut bits = within & !known;
+                while bits != 0 {
+                    open.push(word as u32 * BITS + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
             surely.1 = Some(known);
             sure.bytes += set_bytes;
         }
         let mut more = Vec::new();
-        let mut within = Within { encoding, places, lexicon, reader: &reader };
+        let mut within = Within::new(encoding, places, lexicon, &reader);
         // By state of the lexeme, in the order in which they come.
-        let mut left: Vec<Vec<(u32, u32)>> = Vec::new();
+        let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in row.others.iter().chain(&open) {
             match within.leads_on(thread.state, place, token)? {
@@ -245,13 +258,13 @@ impl Run<'_> {
                     }
                     left[at].push((0, token));
                 }
-                _ => {}
+                _ => rest.push(token),
             }
         }
         let inside = left.into_iter().map(|tokens| Alike::new(encoding, places, place, tokens.into_iter()));
         let inside: Vec<Alike> = inside.collect();
-        let bytes = more.len() * 4 + inside.iter().map(Alike::memory_bytes).sum::<usize>();
-        let at = AtPlace { sure: surely, more, inside };
+        let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Alike::memory_bytes).sum::<usize>();
+        let at = AtPlace { sure: surely, more, inside, rest };
         let (known, ending) = (Arc::new(at), row.ending.clone());
         row.at.insert(place, known.clone());
         sure.bytes += bytes;
@@ -271,7 +284,7 @@ impl SureClass {
         if !self.at.contains_key(&place) {
             let mut tokens = self.anywhere.clone();
             let reader = endless(lexicon, *self.character)?;
-            let mut within = Within { encoding, places, lexicon, reader: &reader };
+            let mut within = Within::new(encoding, places, lexicon, &reader);
             for &token in &self.others {
                 if within.leads_on(StateId::START.0, place, token)?.1 {
                     tokens.insert(token);
@@ -293,7 +306,7 @@ fn as_in_class(
     anywhere: &mut Anywhere,
     sure: &mut SureRows,
     RunsInside { character, max }: &RunsInside,
-) -> Result<Option<(usize, TokenSet)>, LimitExceeded> {
+) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
     // What tells that a token keeps its end is at most so many characters behind it.
     let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_BEHIND).map(Some)) else {
@@ -301,17 +314,19 @@ fn as_in_class(
     };
     let most = most.filter(|&most| (most as usize) < vocabulary.trie().max_depth());
     let Some(runs) = lexicon.runs(vocabulary, **character, ByteSet::EMPTY, most.is_some())? else { return Ok(None) };
-    let (within, all) = (runs.within(most), runs.within(None));
+    let within = most.map(|most| runs.within(Some(most)));
     let name = Arc::as_ptr(character) as usize;
     if !sure.classes.contains_key(&name) {
+        let all = runs.within(None);
         let reader = endless(lexicon, **character)?;
-        let (known, others) = sure_within(lexicon, encoding, anywhere, &reader, StateId::START.0, all)?;
+        let (known, others) = sure_within(lexicon, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
         sure.bytes += vocabulary.mask_words() * 8;
+        let all = Arc::new(all);
         let (at, searched) = Default::default();
-        let class = SureClass { character: character.clone(), anywhere: known, others, at, searched };
+        let class = SureClass { character: character.clone(), all, anywhere: known, others, at, searched };
         sure.classes.insert(name, class);
     }
-    Ok(Some((name, within)))
+    Ok(Some((name, within.map_or_else(|| sure.classes[&name].all.clone(), Arc::new))))
 }
 
 /// What reads runs of a character without end.
@@ -332,25 +347,27 @@ fn all_of(vocabulary: &Tokens, row: &Row) -> TokenSet {
 }
 
 /// What is known of a row whose tokens are nearly all as in a class.
-fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, TokenSet)) -> SureRow {
+fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, Arc<TokenSet>)) -> SureRow {
     let mut others = all_of(vocabulary, &row);
-    for (within, other) in within.words_mut().iter_mut().zip(others.words_mut()) {
-        *within &= *other;
-        *other &= !*within;
+    // The row has nearly always all that the class reads.
+    if within.words().iter().zip(others.words()).any(|(within, other)| within & !other != 0) {
+        tokenset::keep(Arc::make_mut(&mut within).words_mut(), others.words());
     }
+    others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
     let mut ending = None;
     if row.only_leaving().is_some() {
-        let mut tokens = TokenSet::empty(vocabulary.vocab_size());
+        let mut tokens: Vec<u32> = Vec::new();
         for token in row.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
             if others.contains(token) {
                 others.remove(token);
-                tokens.insert(token);
+                tokens.push(token);
             }
         }
-        ending = Some(Arc::new(tokens));
+        tokens.sort_unstable();
+        ending = Some(tokens.into());
     }
     let (at, answers) = Default::default();
-    SureRow { row, class: Some(class), tokens: Arc::new(within), others: others.iter().collect(), ending, at, answers }
+    SureRow { row, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
 }
 
 /// What is known of a row wherever it comes.

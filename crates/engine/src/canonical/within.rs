@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use super::Encoding;
@@ -15,6 +16,8 @@ use crate::tokenset::TokenSet;
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
+/// Where fewer bytes may come, few tokens keep their ends before all of them.
+const SOME_BYTES: usize = 8;
 /// So many states behind the first are asked for it.
 const MAX_LOOPING: usize = 6;
 
@@ -42,9 +45,20 @@ pub(super) struct Within<'a> {
     pub places: &'a mut Places,
     pub lexicon: &'a mut Lexicon,
     pub reader: &'a Reader<'a>,
+    /// By state, place behind a token and what merges with the token.
+    known: FxHashMap<(u32, Place, u32), bool>,
 }
 
-impl Within<'_> {
+impl<'a> Within<'a> {
+    pub fn new(
+        encoding: &'a Encoding,
+        places: &'a mut Places,
+        lexicon: &'a mut Lexicon,
+        reader: &'a Reader<'a>,
+    ) -> Within<'a> {
+        Within { encoding, places, lexicon, reader, known: FxHashMap::default() }
+    }
+
     /// The state behind a token from one before it, and whether the lexeme surely goes on there.
     pub fn leads_on(&mut self, state: u32, place: Place, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, rows belong to all that read the same.
@@ -58,20 +72,27 @@ impl Within<'_> {
         if state & IN_BLANKS != 0 {
             return Ok((Some(state), false));
         }
-        let merging = self.encoding.merging(token);
-        let next = *self.lexicon.live_bytes(self.reader.dfa, StateId(state))?;
-        let mut before = None;
         for apart in [true, false] {
-            let Some(behind) = self.places.advance(self.encoding, place, token, apart) else { continue };
-            if before.replace(behind) == Some(behind) {
-                continue;
-            }
-            let is_sure = !self.encoding.sure_bytes(self.places.cursor(behind), &merging, &next).is_empty();
-            if !is_sure && !self.keeps_end(state, behind, token)? {
+            if let Some(behind) = self.places.advance(self.encoding, place, token, apart)
+                && !self.goes_on(state, behind, token)?
+            {
                 return Ok((Some(state), false));
             }
         }
         Ok((Some(state), true))
+    }
+
+    /// Whether the lexeme surely goes on in a state, behind a token and the place there.
+    fn goes_on(&mut self, state: u32, behind: Place, token: u32) -> Result<bool, LimitExceeded> {
+        let key = (state, behind, self.encoding.merging_number(token));
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        let next = self.lexicon.live_bytes(self.reader.dfa, StateId(state))?;
+        let sure = self.encoding.sure_bytes(self.places.cursor(behind), &self.encoding.merging(token), next);
+        let goes_on = !sure.is_empty() || self.keeps_end(state, behind, token)?;
+        self.known.insert(key, goes_on);
+        Ok(goes_on)
     }
 
     fn keeps_end(&mut self, state: u32, behind: Place, token: u32) -> Result<bool, LimitExceeded> {
@@ -141,26 +162,35 @@ pub(super) fn sure_within(
     Ok((anywhere, others))
 }
 
-/// The bytes that may come where most bytes lead back to a state: this one, or one behind it.
+/// The bytes that may come where most bytes lead back to a state: this one, or one behind it. Where none does, the bytes that
+/// may come behind most of those that may.
 fn looping(lexicon: &mut Lexicon, reader: &Reader<'_>, state: u32) -> Result<Option<ByteSet>, LimitExceeded> {
-    let mut states = vec![state];
+    // Each with the number of bytes that lead there.
+    let mut states = vec![(state, 0)];
     for byte in lexicon.live_bytes(reader.dfa, StateId(state))?.iter().collect::<Vec<u8>>() {
-        if let Some(next) = reader.next(lexicon, state, byte)?
-            && states.len() <= MAX_LOOPING
-            && !states.contains(&next)
-        {
-            states.push(next);
+        let Some(next) = reader.next(lexicon, state, byte)? else { continue };
+        match states.iter().position(|&(known, _)| known == next) {
+            Some(at) => states[at].1 += 1,
+            None if states.len() <= MAX_LOOPING => states.push((next, 1)),
+            None => {}
         }
     }
     let mut best = (0, None);
-    for state in states {
+    let mut lives: Vec<(ByteSet, usize)> = Vec::with_capacity(states.len());
+    for (state, bytes) in states {
         let live = *lexicon.live_bytes(reader.dfa, StateId(state))?;
         let groups = loops_of(lexicon, reader, state, &live)?.count_ones();
         if groups > best.0 {
             best = (groups, Some(live));
         }
+        lives.push((live, bytes));
     }
-    Ok(best.1)
+    let behind = |common: &ByteSet| {
+        let has_all = lives.iter().filter(|(live, _)| live.intersect(common) == *common);
+        (has_all.map(|(_, bytes)| bytes).sum::<usize>(), common.len())
+    };
+    let most = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= SOME_BYTES).max_by_key(behind);
+    Ok(best.1.or_else(most))
 }
 
 /// The groups of bytes that lead from a state to itself.

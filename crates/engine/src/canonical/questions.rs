@@ -1,0 +1,278 @@
+//! The questions that a mask of many tokens asks: what leads on behind tokens, by groups of those that are alike, and one by one.
+
+use super::Encoding;
+use super::alike::Alike;
+use super::blanks::{BeforeBlanks, BlankAnswers};
+use super::doubts::Doubtful;
+use super::places::Place;
+use super::search::{MAX_STEPS_OF_MASK, Search};
+use super::sure::{SureRows, SureTokens};
+use crate::cache::KeptMask;
+use crate::error::EngineError;
+use crate::fork::{Fork, IN_BLANKS};
+use crate::machine::ForkId;
+use crate::row::RowHere;
+use crate::run::{Run, offers_tokens};
+use crate::stacks::{Entry, SetId};
+
+impl Run<'_> {
+    /// Whether it makes a difference to what follows a lexeme which of its texts was read.
+    fn remembers(&self, thread: Entry) -> bool {
+        self.machine.keeps_text() || thread == Entry::BOTTOM || offers_tokens(thread)
+    }
+
+    /// The configuration behind a lexeme that a thread reads, where it has come to a state.
+    fn behind_state(&mut self, thread: Entry, fork: &Fork, state: u32) -> Result<SetId, EngineError> {
+        let here = Entry { state, ..thread };
+        let tags = fork.accepts(self.lexicon, state).to_vec();
+        let mut threads = Vec::new();
+        if tags.is_empty() || fork.goes_on(self.lexicon, state)? {
+            threads.push(here);
+        }
+        for tag in tags {
+            self.follow(fork, tag, here, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
+    }
+
+    /// The configuration behind a lexeme that a thread reads, where these residuals of its row have matched.
+    fn behind_lexeme(
+        &mut self,
+        thread: Entry,
+        fork: &Fork,
+        here: &RowHere,
+        residuals: &[u32],
+    ) -> Result<SetId, EngineError> {
+        let mut threads = Vec::new();
+        for tag in residuals.iter().flat_map(|&residual| here.tags_of(residual)) {
+            self.follow(fork, tag, thread, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
+    }
+}
+
+/// The questions that one mask asks.
+pub(super) struct Questions<'q, 'r> {
+    pub run: &'q mut Run<'r>,
+    pub encoding: &'q Encoding,
+    pub search: Search<'q>,
+    pub blanks: Option<(BeforeBlanks, BlankAnswers)>,
+    pub configuration: SetId,
+    pub place: Place,
+    pub threads: Vec<Entry>,
+    pub path: Path,
+}
+
+/// The text that was read last, with the configurations on the way.
+#[derive(Default)]
+pub(super) struct Path {
+    start: Option<SetId>,
+    /// Each byte with the configuration behind it.
+    steps: Vec<(u8, SetId)>,
+}
+
+impl Path {
+    /// The configuration behind some bytes; what they have in common with those before is not read again.
+    fn run(
+        &mut self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        start: SetId,
+        bytes: &[u8],
+    ) -> Result<SetId, EngineError> {
+        if self.start.replace(start) != Some(start) {
+            self.steps.clear();
+        }
+        let common = self.steps.iter().zip(bytes).take_while(|((known, _), byte)| known == *byte).count();
+        self.steps.truncate(common);
+        let mut here = self.steps.last().map_or(start, |&(_, here)| here);
+        for &byte in &bytes[common..] {
+            here = search.step(run, here, byte)?;
+            self.steps.push((byte, here));
+        }
+        Ok(here)
+    }
+}
+
+impl Questions<'_, '_> {
+    /// Finds the tokens of which it is not known yet whether they lead on.
+    pub fn begin(&self, rows: &[(Entry, SureTokens)], kept: Option<&KeptMask>, doubtful: &mut Doubtful<'_>) {
+        // Nearly all masks begin with the row of the only thread that has one.
+        let beside = match rows {
+            [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.row)).map(|_| (thread, only)),
+            _ => None,
+        };
+        // Groups behind a lexeme have one of those that spell the same.
+        let has_all = self.encoding.tokens().duplicates().is_empty();
+        let Some((thread, only)) = beside.filter(|_| has_all) else {
+            return doubtful.add_all(rows.iter().map(|(_, row)| row));
+        };
+        doubtful.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
+        only.known.rest.iter().for_each(|&token| doubtful.add(token));
+        if thread.state & IN_BLANKS != 0 {
+            doubtful.add_blanks();
+        }
+        if !doubtful.by_groups {
+            doubtful.add_inside(only);
+            doubtful.add_outside(only, kept);
+        }
+    }
+
+    /// Asks for the tokens of a row by what follows its lexeme. Those behind which the grammar stands at the same place are one
+    /// question. Whether those that leave the lexeme were asked for, too.
+    pub fn ask_alike(
+        &mut self,
+        thread: Entry,
+        SureTokens { here, known, ending }: &SureTokens,
+        sure: &mut SureRows,
+        doubtful: &mut Doubtful<'_>,
+    ) -> Result<bool, EngineError> {
+        if self.run.remembers(thread) {
+            return Ok(false);
+        }
+        let fork = self.run.machine.fork(ForkId(thread.head)).clone();
+        for alike in known.inside.iter() {
+            let Some(&(_, one)) = alike.groups.first().and_then(|group| group.tokens.first()) else { continue };
+            let mut state = thread.state;
+            for &byte in self.encoding.tokens().token_bytes(one).unwrap_or_default() {
+                state = fork.step(self.run.lexicon, state, byte)?.0;
+            }
+            let behind = self.run.behind_state(thread, &fork, state)?;
+            self.settle_alike(behind, alike, |_, _| true, doubtful)?;
+        }
+        let row = &here.row;
+        let Some(leaving) = row.only_leaving() else { return Ok(false) };
+        let start = self.run.behind_lexeme(thread, &fork, here, &leaving.residuals)?;
+        let alive = self.search.next_bytes(self.run, start)?.0;
+        let vocabulary = self.encoding.tokens();
+        if ending.is_none() && leaving.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+            return Ok(false);
+        }
+        let exits = leaving.exits(vocabulary);
+        if let Some(ending) = ending {
+            let alike = sure.leaving(self.encoding, self.search.places, (row, exits), self.place, None);
+            self.settle_alike(start, &alike, |_, token| ending.binary_search(&token).is_ok(), doubtful)?;
+        }
+        let suffixes = exits.suffixes();
+        let mut path = vec![(start, alive)];
+        for (mut node, end) in suffixes.roots(alive) {
+            while node < end {
+                path.truncate(suffixes.depth(node));
+                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                let behind = match alive.contains(suffixes.byte(node)) {
+                    true => self.search.step(self.run, above, suffixes.byte(node))?,
+                    false => SetId::EMPTY,
+                };
+                if behind == SetId::EMPTY {
+                    node += suffixes.size(node);
+                    continue;
+                }
+                if let Some(suffix) = suffixes.entry_at(node) {
+                    let at = (row, exits);
+                    let alike = sure.leaving(self.encoding, self.search.places, at, self.place, Some(suffix));
+                    self.settle_alike(behind, &alike, |way, _| exits.has_way(way), doubtful)?;
+                }
+                path.push((behind, self.search.next_bytes(self.run, behind)?.0));
+                node += 1;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Asks for alike tokens, as far as they are here, what the next characters tell of them behind a configuration.
+    fn settle_alike(
+        &mut self,
+        behind: SetId,
+        alike: &Alike,
+        is_here: impl Fn(u32, u32) -> bool,
+        doubtful: &mut Doubtful<'_>,
+    ) -> Result<(), EngineError> {
+        let Questions { run, search, .. } = self;
+        let all = search.may_come(run, behind, &alike.sure)?;
+        if all && doubtful.by_groups {
+            return Ok(());
+        }
+        for group in &alike.groups {
+            let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
+            let Some(&(_, one)) = group.tokens.first() else { continue };
+            let mut leads_on = all || search.may_come(run, behind, &group.sure)?;
+            if !leads_on && here.clone().any(|token| doubtful.asks(token)) {
+                leads_on = true;
+                for &place in group.behind.iter().flatten() {
+                    leads_on &= search.told(run, behind, one, place)? == Some(true);
+                }
+            }
+            match doubtful.by_groups {
+                true if leads_on => {}
+                true => here.for_each(|token| doubtful.add(token)),
+                false if leads_on => here.for_each(|token| doubtful.settle(token)),
+                false => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something leads on behind a token, where that is known of the rows.
+    pub fn known(&self, token: u32, apart: bool, rows: &[(Entry, SureTokens)], sure: &SureRows) -> Option<bool> {
+        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, self.place, token, apart));
+        match self.threads.len() {
+            1 => known.next()?,
+            _ => known.any(|known| known == Some(true)).then_some(true),
+        }
+    }
+
+    /// Whether something leads on behind a token, at the place behind it, of which not all rows tell.
+    pub fn ask(
+        &mut self,
+        token: u32,
+        apart: bool,
+        behind: Place,
+        rows: &[(Entry, SureTokens)],
+        sure: &mut SureRows,
+    ) -> Result<bool, EngineError> {
+        let (here, place) = (self.configuration, self.place);
+        for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
+            let is_only = self.threads.len() == 1;
+            match sure.answer(row, place, token, apart) {
+                Some(true) => return Ok(true),
+                // Another thread may lead on where this one does not.
+                Some(false) if is_only => return Ok(false),
+                Some(false) => {}
+                None if sure.keeps(row, token) && self.search.looked_in_all <= MAX_STEPS_OF_MASK => {
+                    let alone = match is_only {
+                        true => here,
+                        false => self.run.stacks.configuration(&mut vec![*thread])?,
+                    };
+                    self.search.stay_with(Some(*thread));
+                    let found = self.search_behind(alone, token, behind)?;
+                    // It is the same wherever the lexeme comes if nothing else was looked at, or if nothing was found within
+                    // the limit.
+                    if found.is_none() || !self.search.has_left {
+                        sure.add(row, place, token, apart, found != Some(false));
+                    }
+                    if is_only || found != Some(false) {
+                        return Ok(found != Some(false));
+                    }
+                }
+                None => {}
+            }
+        }
+        self.search.stay_with(None);
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        let is_far = |blanks: &BeforeBlanks| blanks.are_far(bytes.len()) && self.encoding.is_blank(token);
+        if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
+            return answers.leads_on(self.run, self.encoding, &mut self.search, sure, token, behind);
+        }
+        Ok(self.search_behind(here, token, behind)? != Some(false))
+    }
+
+    /// Whether something leads on behind a token that follows a configuration; `None` where the search was given up.
+    fn search_behind(&mut self, start: SetId, token: u32, behind: Place) -> Result<Option<bool>, EngineError> {
+        if self.search.looked_in_all > MAX_STEPS_OF_MASK {
+            return Ok(None);
+        }
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        let reached = self.path.run(self.run, &mut self.search, start, bytes)?;
+        self.search.leads_on(self.run, reached, token, behind)
+    }
+}
