@@ -188,7 +188,7 @@ def get_model_structural_tag(
         return StructuralTag(format=_from_template(template)(request))
     made = template(request)
     if not is_format(made):
-        raise TypeError(f"the function known as {model!r} returned {made!r}, but must return a format")
+        raise TypeError(f"the function known as {model!r} must return a format, not {made!r}")
     return StructuralTag(format=made)
 
 

@@ -501,7 +501,7 @@ def test_what_is_no_tool_and_no_choice_is_told_as_such() -> None:
             get_model_structural_tag("hermes", **given)
         assert message in str(told.value)
     register_model_structural_tag("number", lambda request: 3, models=("*number-7b*",))  # type: ignore[arg-type, return-value]
-    with pytest.raises(TypeError, match="returned 3"):
+    with pytest.raises(TypeError, match="must return a format, not 3"):
         get_model_structural_tag("me/number-7b", TOOLS)
     with pytest.raises(ValueError, match="has its own"):
         template = ToolTemplate(call="@$name($arguments)", trigger="@")
