@@ -517,7 +517,7 @@ def test_formats_of_arguments_are_enforced_in_every_style(style: Any) -> None:
     names = ["date", "date-time", "time", "email", "uri", "uuid", "ipv4", "hostname", "regex"]
     properties = {name: {"type": "string", "format": name} for name in names}
     for chosen in names:
-        schema = {"type": "object", "properties": {chosen: properties[chosen]}}
+        schema: dict[str, Any] = {"type": "object", "properties": {chosen: properties[chosen]}}
         assert Grammar.from_structural_tag(JSONSchemaFormat(json_schema=schema, style=style))
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     text = str(Grammar.from_structural_tag(JSONSchemaFormat(json_schema=schema, style=style)))
