@@ -3,15 +3,21 @@
 //! A mask takes every key for a new one, and a token such as `","` holds one. The vocabulary of Llama-3 has 230 tokens with
 //! two quotes, but between these only 48 different texts, of at most three characters.
 
+use rustc_hash::FxHashSet;
+
 use crate::json_text;
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
+
+/// Of a token with more quotes, or of one more when so many keys are known, the keys are not kept.
+const MAX_QUOTES: usize = 16;
+const MAX_KEYS: usize = 4_096;
 
 /// The keys within the tokens of a vocabulary.
 pub(crate) struct WholeKeys {
     /// The tokens that hold some.
     tokens: TokenSet,
-    /// Those of which the keys that are known do not tell all, for the same is there twice.
+    /// Those of which the keys that are known do not tell all: the same is there twice, or there are too many.
     unclear: TokenSet,
     /// The keys, as the values of JSON strings, once each.
     keys: Box<[Box<[u8]>]>,
@@ -22,18 +28,23 @@ impl WholeKeys {
     pub fn of(vocabulary: &Tokens) -> WholeKeys {
         let size = vocabulary.vocab_size();
         let (mut tokens, mut unclear) = (TokenSet::empty(size), TokenSet::empty(size));
-        let mut all: Vec<Box<[u8]>> = Vec::new();
+        let mut all: FxHashSet<Box<[u8]>> = FxHashSet::default();
         let trie = vocabulary.trie();
         for token in (0..trie.len()).filter_map(|node| trie.entry_at(node)) {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
+            let quotes = bytes.iter().filter(|&&byte| byte == b'"').count();
+            if quotes < 2 {
+                continue;
+            }
+            tokens.insert(token);
+            if quotes > MAX_QUOTES || all.len() >= MAX_KEYS {
+                unclear.insert(token);
+                continue;
+            }
             let mut keys: Vec<Vec<u8>> = match bytes.contains(&b'\\') {
                 true => between_any_quotes(bytes),
                 false => within_quotes(bytes).map(<[u8]>::to_vec).collect(),
             };
-            if keys.is_empty() {
-                continue;
-            }
-            tokens.insert(token);
             all.extend(keys.iter().map(|key| Box::from(&key[..])));
             let count = keys.len();
             keys.sort_unstable();
@@ -42,9 +53,9 @@ impl WholeKeys {
                 unclear.insert(token);
             }
         }
-        all.sort_unstable();
-        all.dedup();
-        WholeKeys { tokens, unclear, keys: all.into() }
+        let mut keys: Vec<Box<[u8]>> = all.into_iter().collect();
+        keys.sort_unstable();
+        WholeKeys { tokens, unclear, keys: keys.into() }
     }
 
     /// Whether a token holds a whole key.
@@ -95,6 +106,10 @@ mod tests {
         let tokens = |is: &dyn Fn(u32) -> bool| (0..6).filter(|&token| is(token)).collect::<Vec<_>>();
         assert_eq!(tokens(&|token| known.are_in(token)), [1, 2, 5]);
         assert_eq!(tokens(&|token| known.are_unclear_in(token)), [2]);
+        // Of too many nothing is kept.
+        let many = [Some([b"\\", &b"\"a"[..].repeat(400)[..]].concat())];
+        let crowded = WholeKeys::of(&Tokens::new(&many, 1, &[], &[]).expect("there is one token"));
+        assert!(crowded.are_in(0) && crowded.are_unclear_in(0) && crowded.keys().next().is_none());
         // A quote behind a backslash may be the end of a string that begins before the token, or a part of one.
         assert_eq!(known.keys().collect::<Vec<_>>(), [&b""[..], b",", b":", b"a", b"b\"", b"b\\"]);
     }
