@@ -285,14 +285,7 @@ impl Trie {
         let root = self.roots.get(usize::from(bytes.next()?)).copied().flatten()? as usize;
         let mut found = root;
         for byte in bytes {
-            let (mut node, end) = self.children(found);
-            while node < end && self.byte(node) != byte {
-                node += self.size(node);
-            }
-            if node >= end {
-                return None;
-            }
-            found = node;
+            found = self.child(found, byte)?;
         }
         Some(found)
     }

@@ -12,6 +12,9 @@ impl ByteSet {
     /// Every byte.
     pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
 
+    /// The characters of ASCII.
+    pub const ASCII: ByteSet = ByteSet([u64::MAX, u64::MAX, 0, 0]);
+
     /// The set of one byte.
     pub fn of(byte: u8) -> ByteSet {
         let mut set = ByteSet::EMPTY;

@@ -1,5 +1,7 @@
 //! Tokens that are alike: behind them the grammar stands at the same place, so that one look at what comes next tells of all.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
@@ -22,6 +24,23 @@ pub(super) struct Group {
     pub behind: [Option<Place>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
+    /// Whether it is known of all that they lead on, whatever follows.
+    leads_on: AtomicBool,
+}
+
+impl Group {
+    /// Whether all of them lead on whatever follows: that is so once a search has told it of each, at all places behind it.
+    pub fn leads_on(&self, told: impl Fn(u32, Place) -> bool) -> bool {
+        if self.leads_on.load(Ordering::Relaxed) {
+            return true;
+        }
+        let is_told = |&(_, token): &(u32, u32)| self.behind.iter().flatten().all(|&place| told(token, place));
+        let leads_on = self.tokens.iter().all(is_told);
+        if leads_on {
+            self.leads_on.store(true, Ordering::Relaxed);
+        }
+        leads_on
+    }
 }
 
 impl Alike {
@@ -44,7 +63,7 @@ impl Alike {
                     .flatten()
                     .fold(ByteSet::ALL, |sure, &behind| encoding.sure_bytes(places.cursor(behind), &merging, &sure));
                 alike.sure = alike.sure.intersect(&sure);
-                alike.groups.push(Group { sure, behind, tokens: Vec::new() });
+                alike.groups.push(Group { sure, behind, tokens: Vec::new(), leads_on: AtomicBool::new(false) });
                 alike.groups.len() - 1
             });
             alike.groups[group].tokens.push((number, token));

@@ -281,7 +281,7 @@ fn surely_leads_on(
 
 /// Whether no token that begins with one of these bytes fits a place, whatever stands before it.
 fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, place: Place) -> bool {
-    let ascii = bytes.intersect(&ByteSet::range(0, 127));
+    let ascii = bytes.intersect(&ByteSet::ASCII);
     if ascii != *bytes {
         return false;
     }

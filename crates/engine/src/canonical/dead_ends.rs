@@ -134,7 +134,7 @@ impl Run<'_> {
                 found.open.push((token, !apart));
             }
             let Some(behind) = questions.search.places.advance(encoding, place, token, apart) else { continue };
-            match questions.known(token, apart, &rows, sure) {
+            match questions.known(token, behind, &rows, sure) {
                 Some(true) => {}
                 Some(false) => found.add(token, apart),
                 // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
@@ -147,7 +147,7 @@ impl Run<'_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
         for (token, apart, behind, _) in asked {
-            if !questions.ask(token, apart, behind, &rows, sure)? {
+            if !questions.ask(token, behind, &rows, sure)? {
                 found.add(token, apart);
             }
         }

@@ -14,6 +14,8 @@ use crate::tokenset;
 
 /// Where the grammar reads tokens within so many nodes, they are listed.
 const FEW_NODES: usize = 64;
+/// Where so many bytes may come, it is more, as behind the first byte of a character.
+const MANY_BYTES: usize = 48;
 /// So many that may follow a token are tried one by one.
 const FEW_FOLLOWERS: usize = 64;
 /// For so many tokens those that may follow them are kept.
@@ -35,6 +37,9 @@ impl Search<'_> {
         let vocabulary = self.encoding.tokens();
         let trie = vocabulary.trie();
         let bytes = self.next_bytes(run, configuration)?.0;
+        if bytes.len() >= MANY_BYTES {
+            return Ok(None);
+        }
         let mut path = vec![(configuration, bytes)];
         let (mut found, mut looked) = (Some(Vec::new()), 0);
         'nodes: for (mut node, end) in trie.roots(bytes) {

@@ -12,8 +12,9 @@ use crate::shape_walk::Derived;
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 
-/// So many states have a table of steps.
+/// So many states have a table of steps, each from when it was left so often.
 const MAX_TABLES: usize = 500;
+const MANY_STEPS: u32 = 8;
 /// In place of a number of a state: not known yet.
 const UNKNOWN: u32 = u32::MAX;
 /// In place of a number of a state: nothing leads on.
@@ -27,7 +28,7 @@ pub(super) struct Steps<'a> {
     common: Option<ByteSet>,
     numbers: FxHashMap<u32, u32>,
     states: Vec<Met>,
-    /// By state, for the first ones.
+    /// Of states that are left often.
     next: Vec<[u32; 256]>,
 }
 
@@ -42,6 +43,9 @@ struct Met {
     has_common: bool,
     /// The groups of bytes that lead back to it.
     loops: u32,
+    /// How often it was left, and where its table is.
+    left: u32,
+    table: Option<u32>,
 }
 
 impl<'a> Steps<'a> {
@@ -54,7 +58,7 @@ impl<'a> Steps<'a> {
         if let Some(&known) = self.numbers.get(&state) {
             return Ok(known);
         }
-        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0 };
+        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0, left: 0, table: None };
         if state & IN_BLANKS == 0 {
             let live = *lexicon.live_bytes(self.reader.dfa, StateId(state))?;
             met.live = Some(self.judged.number(&live));
@@ -66,9 +70,6 @@ impl<'a> Steps<'a> {
         }
         let number = self.states.len() as u32;
         self.states.push(met);
-        if self.next.len() < MAX_TABLES {
-            self.next.push([UNKNOWN; 256]);
-        }
         self.numbers.insert(state, number);
         Ok(number)
     }
@@ -76,12 +77,19 @@ impl<'a> Steps<'a> {
     /// The number of the state after one byte; `None` where nothing leads on.
     #[inline]
     pub fn step(&mut self, lexicon: &mut Lexicon, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
-        match self.next.get(from as usize).map_or(UNKNOWN, |next| next[usize::from(byte)]) {
+        let met = &mut self.states[from as usize];
+        match met.table.map_or(UNKNOWN, |table| self.next[table as usize][usize::from(byte)]) {
             UNKNOWN => {
-                let next = self.reader.next(lexicon, self.states[from as usize].state, byte)?;
+                met.left += 1;
+                if met.left == MANY_STEPS && self.next.len() < MAX_TABLES {
+                    met.table = Some(self.next.len() as u32);
+                    self.next.push([UNKNOWN; 256]);
+                }
+                let (state, table) = (met.state, met.table);
+                let next = self.reader.next(lexicon, state, byte)?;
                 let next = next.map(|next| self.place_of(lexicon, next)).transpose()?;
-                if let Some(table) = self.next.get_mut(from as usize) {
-                    table[usize::from(byte)] = next.unwrap_or(NOWHERE);
+                if let Some(table) = table {
+                    self.next[table as usize][usize::from(byte)] = next.unwrap_or(NOWHERE);
                 }
                 Ok(next)
             }

@@ -8,30 +8,13 @@
 //! not follow is made of a few ranges.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use super::pairs::{NONE, Pairs};
 use crate::tokens::Tokens;
 use crate::tokenset;
-
-/// No symbol.
-pub(crate) const NONE: u32 = u32::MAX;
-
-/// Pieces of more symbols than this are merged with a heap.
-const MANY_SYMBOLS: usize = 48;
-
-/// What the encoder starts from and which pairs it merges. Ranks begin with 1, so that 0 stands for "was always there".
-pub(crate) struct Pairs {
-    /// The symbol of each byte: of all of them where text is spelled in bytes, else of those that lack a character.
-    pub bytes: Vec<u32>,
-    /// The symbols of characters, where text is spelled in them.
-    pub chars: Option<FxHashMap<char, u32>>,
-    /// A character that the encoder reads as another one.
-    pub changed: Option<char>,
-    merges: FxHashMap<u64, (u32, u32)>,
-}
 
 /// How a token comes about.
 #[derive(Clone, Copy)]
@@ -84,120 +67,8 @@ pub(crate) struct Merges {
     merging: Vec<ByteSet>,
     /// By token the number of its own.
     merging_numbers: Vec<u32>,
-}
-
-fn key(left: u32, right: u32) -> u64 {
-    u64::from(left) << 32 | u64::from(right)
-}
-
-impl Pairs {
-    /// Merges in the order of their ranks: left part, right part, and what they become.
-    pub fn new(
-        bytes: Vec<u32>,
-        chars: Option<FxHashMap<char, u32>>,
-        changed: Option<char>,
-        merges: &[(u32, u32, u32)],
-    ) -> Pairs {
-        let mut ranks = FxHashMap::with_capacity_and_hasher(merges.len(), Default::default());
-        for (rank, &(left, right, whole)) in merges.iter().enumerate() {
-            ranks.insert(key(left, right), (rank as u32 + 1, whole));
-        }
-        Pairs { bytes, chars, changed, merges: ranks }
-    }
-
-    /// The merges in the order of their ranks.
-    pub fn in_order(&self) -> Vec<(u32, u32, u32)> {
-        let mut merges: Vec<(u32, u64, u32)> =
-            self.merges.iter().map(|(&key, &(rank, whole))| (rank, key, whole)).collect();
-        merges.sort_unstable();
-        merges.into_iter().map(|(_, key, whole)| ((key >> 32) as u32, key as u32, whole)).collect()
-    }
-
-    fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
-        self.merges.get(&key(left, right)).copied()
-    }
-
-    /// The symbols that a text is spelled in; `None` where it has none.
-    pub fn spell(&self, text: &[u8], symbols: &mut Vec<u32>) -> bool {
-        let Some(chars) = &self.chars else {
-            symbols.extend(text.iter().map(|&byte| self.bytes[usize::from(byte)]));
-            return !symbols.contains(&NONE);
-        };
-        let Ok(text) = std::str::from_utf8(text) else { return false };
-        for character in text.chars() {
-            if Some(character) == self.changed {
-                return false;
-            }
-            match chars.get(&character) {
-                Some(&symbol) => symbols.push(symbol),
-                None => {
-                    let mut buffer = [0; 4];
-                    let spelled = character.encode_utf8(&mut buffer).bytes();
-                    symbols.extend(spelled.map(|byte| self.bytes[usize::from(byte)]));
-                }
-            }
-        }
-        !symbols.contains(&NONE)
-    }
-
-    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Tells each merge.
-    pub fn merge_all(&self, symbols: &mut Vec<u32>, mut told: impl FnMut(u32, u32, u32)) {
-        if symbols.len() > MANY_SYMBOLS {
-            return self.merge_many(symbols);
-        }
-        let mut ranks: Vec<u32> = Vec::with_capacity(symbols.len());
-        let rank = |symbols: &[u32], at: usize| self.merge(symbols[at], symbols[at + 1]).map_or(NONE, |(rank, _)| rank);
-        ranks.extend((0..symbols.len().saturating_sub(1)).map(|at| rank(symbols, at)));
-        while let Some((at, &lowest)) = ranks.iter().enumerate().min_by_key(|&(_, &rank)| rank)
-            && lowest != NONE
-        {
-            let (left, right) = (symbols[at], symbols[at + 1]);
-            let (_, whole) = self.merge(left, right).expect("a pair with a rank can be merged");
-            told(lowest, left, right);
-            symbols[at] = whole;
-            symbols.remove(at + 1);
-            ranks.remove(at);
-            if at < ranks.len() {
-                ranks[at] = rank(symbols, at);
-            }
-            if at > 0 {
-                ranks[at - 1] = rank(symbols, at - 1);
-            }
-        }
-    }
-
-    /// The same for long pieces, in time that grows with their length only a little more than linearly.
-    fn merge_many(&self, symbols: &mut Vec<u32>) {
-        let len = symbols.len();
-        let mut next: Vec<usize> = (1..=len).collect();
-        let mut previous: Vec<usize> = (0..len).map(|at| at.wrapping_sub(1)).collect();
-        let mut heap = BinaryHeap::new();
-        let offer = |symbols: &[u32], next: &[usize], at: usize, heap: &mut BinaryHeap<_>| {
-            if at < len
-                && next[at] < len
-                && let Some((rank, whole)) = self.merge(symbols[at], symbols[next[at]])
-            {
-                heap.push(Reverse((rank, at, symbols[at], symbols[next[at]], whole)));
-            }
-        };
-        (0..len).for_each(|at| offer(symbols, &next, at, &mut heap));
-        while let Some(Reverse((_, at, left, right, whole))) = heap.pop() {
-            // A pair that was merged otherwise meanwhile is not there any more.
-            if symbols[at] != left || next[at] >= len || symbols[next[at]] != right {
-                continue;
-            }
-            let gone = next[at];
-            symbols[at] = whole;
-            symbols[gone] = NONE;
-            next[at] = next[gone];
-            if next[at] < len {
-                previous[next[at]] = at;
-            }
-            offer(symbols, &next, previous[at], &mut heap);
-            offer(symbols, &next, at, &mut heap);
-        }
-        symbols.retain(|&symbol| symbol != NONE);
-    }
+    /// The first bytes of tokens.
+    firsts: Vec<u8>,
 }
 
 impl Merges {
@@ -245,6 +116,9 @@ impl Merges {
             children: Vec::new(),
             merging: Vec::new(),
             merging_numbers: Vec::with_capacity(size),
+            firsts: (0..size as u32)
+                .map(|token| *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0))
+                .collect(),
         };
         merges.lay_out_order();
         merges.lay_out_pairs(tokens);
@@ -254,8 +128,8 @@ impl Merges {
 
     fn lay_out_pairs(&mut self, tokens: &Tokens) {
         let size = self.made.len();
-        let mut all: Vec<(u32, u32, u32)> = Vec::with_capacity(self.pairs.merges.len());
-        all.extend(self.pairs.merges.iter().map(|(&key, &(rank, _))| ((key >> 32) as u32, key as u32, rank)));
+        let mut all: Vec<(u32, u32, u32)> = Vec::with_capacity(self.pairs.len());
+        all.extend(self.pairs.iter());
         all.retain(|&(left, right, _)| (left as usize) < size && (right as usize) < size);
         all.sort_unstable();
         let mut merging = vec![ByteSet::EMPTY; size];
@@ -341,10 +215,10 @@ impl Merges {
                 beginning.entry(symbol).or_default().push(Beginning { token, from, gone });
             }
         }
-        for (&key, &(rank, _)) in &self.pairs.merges {
-            if let Some(tokens) = beginning.get(&(key as u32)) {
+        for (left, right, rank) in self.pairs.iter() {
+            if let Some(tokens) = beginning.get(&right) {
                 let merged = tokens.iter().map(|begins| Beginning { from: begins.from.max(rank), ..*begins });
-                self.unordered.entry((key >> 32) as u32).or_default().extend(merged);
+                self.unordered.entry(left).or_default().extend(merged);
             }
         }
     }
@@ -393,6 +267,11 @@ impl Merges {
         &self.merging[self.merging_numbers[token as usize] as usize]
     }
 
+    /// Those of all tokens of a number.
+    pub fn merging_of(&self, number: u32) -> &ByteSet {
+        &self.merging[number as usize]
+    }
+
     /// A number that is equal for tokens that merge with the same first bytes.
     pub fn merging_number(&self, token: u32) -> u32 {
         self.merging_numbers[token as usize]
@@ -402,6 +281,10 @@ impl Merges {
     pub fn stay_apart(&self, left: u32, right: u32) -> bool {
         if !self.makes(left) || !self.makes(right) {
             return false;
+        }
+        let first = self.firsts[right as usize];
+        if !self.merging(left).contains(first) {
+            return true;
         }
         if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
             return !self.may_merge(left, right) || self.stay_apart_slowly(left, right);
@@ -425,7 +308,8 @@ impl Merges {
                 }
                 (other, other_gone) = (there.left, there.rank);
             }
-            if here.rank == 0 {
+            // Nearly always the rest of the spine merges with nothing that begins so.
+            if here.rank == 0 || !self.merging(here.right).contains(first) {
                 return true;
             }
             (part, gone) = (here.right, here.rank);
@@ -510,24 +394,24 @@ impl Merges {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.pairs.merges.len() * 20
+        self.pairs.len() * 20
             + self.rights.len() * size_of::<Right>()
-            + self.made.len() * (size_of::<Made>() + 28)
+            + self.made.len() * (size_of::<Made>() + 29)
             + self.merging.len() * size_of::<ByteSet>()
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// Two pieces and what they become.
-    type Merge = (u32, u32, u32);
+    pub type Merge = (u32, u32, u32);
 
     /// Tokens of the letters a to c and of merges of earlier tokens, some of them not the last ones made.
-    fn merges_of(picks: &[(u32, u32)]) -> (Vec<Vec<u8>>, Vec<Merge>) {
+    pub fn merges_of(picks: &[(u32, u32)]) -> (Vec<Vec<u8>>, Vec<Merge>) {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         let mut merges = Vec::new();
         let letter = |at: u32, len: u32| if at < 3 { u32::from(b'a') + at } else { 253 + at % (len - 253) };
@@ -581,25 +465,6 @@ mod tests {
                     }
                 }
             }
-        }
-
-        #[test]
-        fn long_pieces_are_merged_like_short_ones(
-            picks in prop::collection::vec((0u32..40, 0u32..40), 1..30),
-            text in prop::collection::vec(97u32..100, 49..120),
-        ) {
-            let (_, merges) = merges_of(&picks);
-            let pairs = Pairs::new((0..256).collect(), None, None, &merges);
-            let mut many = text.clone();
-            pairs.merge_all(&mut many, |_, _, _| {});
-            // One merge after the other, by definition.
-            let mut one = text;
-            loop {
-                let ranked = (1..one.len()).filter_map(|at| Some((pairs.merge(one[at - 1], one[at])?, at)));
-                let Some(((_, whole), at)) = ranked.min() else { break };
-                one.splice(at - 1..=at, [whole]);
-            }
-            prop_assert_eq!(many, one);
         }
     }
 }

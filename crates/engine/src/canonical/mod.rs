@@ -16,10 +16,12 @@ pub(crate) mod dead_ends;
 mod doubts;
 mod few;
 mod followers;
+mod forced;
 mod judging;
 mod leaving;
 mod masks;
 mod merges;
+mod pairs;
 mod places;
 mod probes;
 mod questions;
@@ -43,7 +45,8 @@ pub(crate) use self::cursor::Cursor;
 use self::cursor::OFF;
 use self::doubts::Doubts;
 pub(crate) use self::masks::{CanonicalMasks, CanonicalVerdict};
-use self::merges::{Merges, Pairs};
+use self::merges::Merges;
+use self::pairs::Pairs;
 use self::places::Places;
 use self::probes::{Anywhere, Probes};
 use self::rows::Rows;
@@ -343,6 +346,11 @@ impl Encoding {
     /// The first bytes of all that may not follow a token in one piece.
     fn merging(&self, token: u32) -> ByteSet {
         if self.merges.makes(token) { *self.merges.merging(token) } else { ByteSet::ALL }
+    }
+
+    /// The first bytes of all that may not follow tokens of a number in one piece.
+    fn merging_of(&self, number: u32) -> &ByteSet {
+        if number == u32::MAX { &ByteSet::ALL } else { self.merges.merging_of(number) }
     }
 
     /// A number that is equal for tokens that merge with the same.

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use super::cursor::length_of;
+use super::forced::ForcedTexts;
 use super::probes::Shown;
 use super::{Cursor, Encoding};
 use crate::groups::groups_within;
@@ -77,12 +78,14 @@ pub(super) struct Places {
     pub shown: FxHashMap<(Place, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
     pub followers: Followers,
+    /// What is known of tokens before texts that come in any case.
+    pub forced: ForcedTexts,
 }
 
 impl Places {
     /// Whether there are so many that it is time to begin anew.
     pub fn are_full(&self) -> bool {
-        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS
+        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS || self.forced.are_full()
     }
 
     /// Bytes of memory held, about.
@@ -90,6 +93,7 @@ impl Places {
         let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 4));
         followers.sum::<usize>()
             + self.cursors.len() * (size_of::<Cursor>() + 600)
+            + self.forced.memory_bytes()
             + (self.steps.len() + self.begun.len() + self.shown.len()) * 24
     }
 

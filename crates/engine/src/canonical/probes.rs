@@ -53,10 +53,13 @@ impl Shown {
 #[derive(Default)]
 pub(super) struct Anywhere {
     sets: FxHashMap<ByteSet, Arc<TokenSet>>,
-    /// One token of each kind: those of a kind have the same sets.
-    examples: Vec<u32>,
+    /// What decides of the tokens of each kind, which have the same sets.
+    examples: Vec<Ending>,
     /// By token the number of its kind.
     kinds: Vec<u32>,
+    /// By the bytes that may come, which kinds of tokens surely keep their ends, as far as it was asked for.
+    judged: Vec<Vec<Option<bool>>>,
+    numbers: FxHashMap<ByteSet, usize>,
 }
 
 impl Anywhere {
@@ -71,7 +74,7 @@ impl Anywhere {
         }
         let size = encoding.tokens().vocab_size();
         let sure: Vec<bool> =
-            self.examples.iter().map(|&token| encoding.surely_goes_on_anywhere(token, bytes)).collect();
+            self.examples.iter().map(|&ending| encoding.surely_goes_on_behind(ending, bytes)).collect();
         let mut tokens = TokenSet::empty(size);
         for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
             let bits = kinds.iter().enumerate().map(|(bit, &kind)| u32::from(sure[kind as usize]) << bit);
@@ -85,7 +88,10 @@ impl Anywhere {
     /// To ask for some tokens before some bytes.
     pub fn judge<'a>(&'a mut self, encoding: &'a Encoding) -> Judged<'a> {
         self.lay_out(encoding);
-        Judged { encoding, anywhere: self, numbers: FxHashMap::default(), sets: Vec::new() }
+        if self.judged.len() >= MAX_ANYWHERE {
+            (self.judged, self.numbers) = Default::default();
+        }
+        Judged { encoding, anywhere: self, sets: Vec::new() }
     }
 
     /// Sorts the tokens by kinds.
@@ -93,16 +99,10 @@ impl Anywhere {
         let size = if self.kinds.is_empty() { encoding.tokens().vocab_size() as u32 } else { 0 };
         let mut numbers = FxHashMap::default();
         for token in 0..size {
-            let kind = encoding.tokens().token_bytes(token).map(|spelled| {
-                let last = last_character(spelled);
-                (
-                    last.map(|last| encoding.splitter.as_ref().map(|splitter| splitter.class(last))),
-                    encoding.merging_number(token),
-                )
-            });
+            let ending = encoding.ending(token);
             let next = self.examples.len() as u32;
-            self.kinds.push(*numbers.entry(kind).or_insert_with(|| {
-                self.examples.push(token);
+            self.kinds.push(*numbers.entry(ending).or_insert_with(|| {
+                self.examples.push(ending);
                 next
             }));
         }
@@ -111,33 +111,54 @@ impl Anywhere {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
-        sets.sum::<usize>() + (self.kinds.len() + self.examples.len()) * 4
+        sets.sum::<usize>() + (self.kinds.len() + self.examples.len() * 3) * 4 + self.judged.len() * self.examples.len()
     }
+}
+
+/// What decides whether a token keeps its end wherever it stands: its last character by its class, and what it merges with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Ending {
+    /// It spells nothing.
+    Nothing,
+    WithinCharacter {
+        merging: u32,
+    },
+    Character {
+        class: Option<u8>,
+        merging: u32,
+    },
 }
 
 /// Which tokens surely keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
 pub(super) struct Judged<'a> {
     encoding: &'a Encoding,
-    anywhere: &'a Anywhere,
-    numbers: FxHashMap<ByteSet, usize>,
-    sets: Vec<(ByteSet, Vec<Option<bool>>)>,
+    anywhere: &'a mut Anywhere,
+    /// By number of what is known of a set of bytes.
+    sets: Vec<ByteSet>,
 }
 
 impl Judged<'_> {
     /// The number of a set of bytes.
     pub fn number(&mut self, bytes: &ByteSet) -> usize {
-        *self.numbers.entry(*bytes).or_insert_with(|| {
-            self.sets.push((*bytes, vec![None; self.anywhere.examples.len()]));
-            self.sets.len() - 1
-        })
+        let Anywhere { judged, numbers, examples, .. } = &mut *self.anywhere;
+        let number = *numbers.entry(*bytes).or_insert_with(|| {
+            judged.push(vec![None; examples.len()]);
+            judged.len() - 1
+        });
+        if number >= self.sets.len() {
+            self.sets.resize(number + 1, ByteSet::EMPTY);
+        }
+        self.sets[number] = *bytes;
+        number
     }
 
     /// Whether a token surely keeps its end before the bytes of a number.
     #[inline]
     pub fn is_sure(&mut self, number: usize, token: u32) -> bool {
-        let kind = self.anywhere.kinds[token as usize] as usize;
-        let (bytes, known) = &mut self.sets[number];
-        *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_anywhere(self.anywhere.examples[kind], bytes))
+        let Anywhere { kinds, judged, examples, .. } = &mut *self.anywhere;
+        let kind = kinds[token as usize] as usize;
+        let known = &mut judged[number][kind];
+        *known.get_or_insert_with(|| self.encoding.surely_goes_on_behind(examples[kind], &self.sets[number]))
     }
 }
 
@@ -223,17 +244,17 @@ impl Encoding {
         let (mut tries, mut open) = (0, false);
         while let Some((state, probe, text)) = work.pop() {
             // One byte of each class is enough, of each that merges with the token and that does not.
-            let mut tried = [[false; 256]; 2];
+            let mut tried = [ByteSet::EMPTY; 2];
             let may_come = bytes(state)?;
-            open |= may_come.iter().any(|byte| byte >= 128);
-            for byte in may_come.intersect(&ByteSet::range(0, 127)).iter() {
+            open |= may_come.intersect(&ByteSet::ASCII) != may_come;
+            for byte in may_come.intersect(&ByteSet::ASCII).iter() {
                 let class = self.splitter().class(char::from(byte));
                 let apart = probe.is_some() || !merging.contains(byte);
-                if tried[usize::from(apart)][usize::from(class)] {
+                if tried[usize::from(apart)].contains(class) {
                     continue;
                 }
                 let Some(next) = step(state, byte)? else { continue };
-                tried[usize::from(apart)][usize::from(class)] = true;
+                tried[usize::from(apart)].insert(class);
                 tries += 1;
                 let mut read = |apart: bool| {
                     let from = probe.or_else(|| places.probe(self, place, apart))?;
@@ -258,17 +279,35 @@ impl Encoding {
     }
 
     /// Whether behind some of these bytes a token surely keeps its end, wherever it stands.
+    #[cfg(test)]
     pub(super) fn surely_goes_on_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
-        let Some(spelled) = self.tokens().token_bytes(token) else { return false };
-        let free = bytes.intersect(&self.merging(token).complement());
-        // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
-        let Some(last) = last_character(spelled) else { return !self.by_characters() && !free.is_empty() };
-        if !self.splits() {
-            return !free.is_empty();
+        self.surely_goes_on_behind(self.ending(token), bytes)
+    }
+
+    fn ending(&self, token: u32) -> Ending {
+        let Some(spelled) = self.tokens().token_bytes(token) else { return Ending::Nothing };
+        let merging = self.merging_number(token);
+        match last_character(spelled) {
+            None => Ending::WithinCharacter { merging },
+            Some(last) => {
+                Ending::Character { class: self.splitter.as_ref().map(|splitter| splitter.class(last)), merging }
+            }
         }
-        let class = usize::from(self.splitter().class(last));
-        !bytes.intersect(&self.probes.apart_behind[class]).is_empty()
-            || !free.intersect(&self.probes.plain_behind[class]).is_empty()
+    }
+
+    fn surely_goes_on_behind(&self, ending: Ending, bytes: &ByteSet) -> bool {
+        let free = |merging: u32| bytes.intersect(&self.merging_of(merging).complement());
+        match ending {
+            Ending::Nothing => false,
+            // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
+            Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
+            Ending::Character { class: None, merging } => !free(merging).is_empty(),
+            Ending::Character { class: Some(class), merging } => {
+                let class = usize::from(class);
+                !bytes.intersect(&self.probes.apart_behind[class]).is_empty()
+                    || !free(merging).intersect(&self.probes.plain_behind[class]).is_empty()
+            }
+        }
     }
 }
 

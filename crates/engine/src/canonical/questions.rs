@@ -138,7 +138,8 @@ impl Questions<'_, '_> {
                 state = fork.step(self.run.lexicon, state, byte)?.0;
             }
             let behind = self.run.behind_state(thread, &fork, state)?;
-            self.settle_alike(behind, alike, |_, _| true, doubtful)?;
+            let told = |token, place| sure.answer(&here.row, token, place) == Some(true);
+            self.settle_alike(behind, alike, told, |_, _| true, doubtful)?;
         }
         let row = &here.row;
         let Some(leaving) = row.only_leaving() else { return Ok(false) };
@@ -149,9 +150,10 @@ impl Questions<'_, '_> {
             return Ok(false);
         }
         let exits = leaving.exits(vocabulary);
+        let mut leaving = sure.leaving(row, exits, self.place);
         if let Some(ending) = ending {
-            let alike = sure.leaving(self.encoding, self.search.places, (row, exits), self.place, None);
-            self.settle_alike(start, &alike, |_, token| ending.binary_search(&token).is_ok(), doubtful)?;
+            let alike = leaving.with(self.encoding, self.search.places, None);
+            self.settle_alike(start, alike, |_, _| false, |_, token| ending.binary_search(&token).is_ok(), doubtful)?;
         }
         let suffixes = exits.suffixes();
         let mut path = vec![(start, alive)];
@@ -168,9 +170,8 @@ impl Questions<'_, '_> {
                     continue;
                 }
                 if let Some(suffix) = suffixes.entry_at(node) {
-                    let at = (row, exits);
-                    let alike = sure.leaving(self.encoding, self.search.places, at, self.place, Some(suffix));
-                    self.settle_alike(behind, &alike, |way, _| exits.has_way(way), doubtful)?;
+                    let alike = leaving.with(self.encoding, self.search.places, Some(suffix));
+                    self.settle_alike(behind, alike, |_, _| false, |way, _| exits.has_way(way), doubtful)?;
                 }
                 path.push((behind, self.search.next_bytes(self.run, behind)?.0));
                 node += 1;
@@ -179,11 +180,13 @@ impl Questions<'_, '_> {
         Ok(true)
     }
 
-    /// Asks for alike tokens, as far as they are here, what the next characters tell of them behind a configuration.
+    /// Asks for alike tokens, as far as they are here, what the next characters tell of them behind a configuration. Of some it
+    /// is told that they lead on.
     fn settle_alike(
         &mut self,
         behind: SetId,
         alike: &Alike,
+        is_told: impl Fn(u32, Place) -> bool,
         is_here: impl Fn(u32, u32) -> bool,
         doubtful: &mut Doubtful<'_>,
     ) -> Result<(), EngineError> {
@@ -195,7 +198,7 @@ impl Questions<'_, '_> {
         for group in &alike.groups {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
-            let mut leads_on = all || search.may_come(run, behind, &group.sure)?;
+            let mut leads_on = all || group.leads_on(&is_told) || search.may_come(run, behind, &group.sure)?;
             if !leads_on && here.clone().any(|token| doubtful.asks(token)) {
                 leads_on = true;
                 for &place in group.behind.iter().flatten() {
@@ -213,8 +216,8 @@ impl Questions<'_, '_> {
     }
 
     /// Whether something leads on behind a token, where that is known of the rows.
-    pub fn known(&self, token: u32, apart: bool, rows: &[(Entry, SureTokens)], sure: &SureRows) -> Option<bool> {
-        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, self.place, token, apart));
+    pub fn known(&self, token: u32, behind: Place, rows: &[(Entry, SureTokens)], sure: &SureRows) -> Option<bool> {
+        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, token, behind));
         match self.threads.len() {
             1 => known.next()?,
             _ => known.any(|known| known == Some(true)).then_some(true),
@@ -225,15 +228,14 @@ impl Questions<'_, '_> {
     pub fn ask(
         &mut self,
         token: u32,
-        apart: bool,
         behind: Place,
         rows: &[(Entry, SureTokens)],
         sure: &mut SureRows,
     ) -> Result<bool, EngineError> {
-        let (here, place) = (self.configuration, self.place);
+        let here = self.configuration;
         for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
             let is_only = self.threads.len() == 1;
-            match sure.answer(row, place, token, apart) {
+            match sure.answer(row, token, behind) {
                 Some(true) => return Ok(true),
                 // Another thread may lead on where this one does not.
                 Some(false) if is_only => return Ok(false),
@@ -248,7 +250,7 @@ impl Questions<'_, '_> {
                     // It is the same wherever the lexeme comes if nothing else was looked at, or if nothing was found within
                     // the limit.
                     if found.is_none() || !self.search.has_left {
-                        sure.add(row, place, token, apart, found != Some(false));
+                        sure.add(row, token, behind, found != Some(false));
                     }
                     if is_only || found != Some(false) {
                         return Ok(found != Some(false));

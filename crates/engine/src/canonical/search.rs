@@ -51,6 +51,8 @@ pub(super) struct Found {
     told: FxHashMap<(SetId, u32, Place), Option<bool>>,
     next: FxHashMap<SetId, Next>,
     steps: FxHashMap<(SetId, u8), SetId>,
+    /// The number of the text that is forced at a configuration.
+    pub forced: FxHashMap<SetId, Option<u32>>,
     /// The tokens that are read, where they are few.
     pub read: FxHashMap<SetId, Option<Listed>>,
 }
@@ -65,6 +67,7 @@ impl Found {
         self.told.clear();
         self.next.clear();
         self.steps.clear();
+        self.forced.clear();
         self.read.clear();
     }
 }
@@ -148,6 +151,13 @@ impl<'e> Search<'e> {
             let threads = run.stacks.entries(configuration);
             self.has_left |= threads.iter().any(|thread| Entry { state: home.state, ..*thread } != home);
         }
+        // Within a lexeme it counts whether something beyond it was looked at.
+        if self.home.is_none()
+            && let Some(told) = self.by_forced_text(run, configuration, token, place)?
+        {
+            debug_assert!(self.agrees(run, configuration, token, place, told)?);
+            return Ok(told);
+        }
         if let Some(told) = self.told(run, configuration, token, place)? {
             return Ok(told);
         }
@@ -177,6 +187,30 @@ impl<'e> Search<'e> {
         }
         self.circular |= circular;
         Ok(found)
+    }
+
+    /// The slow twin of what forced texts tell: by the grammar itself.
+    fn agrees(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        told: bool,
+    ) -> Result<bool, EngineError> {
+        let found = match self.told(run, configuration, token, place)? {
+            Some(found) => found,
+            None => {
+                let (looked, circular, given_up) = (self.looked, self.circular, self.given_up);
+                let mut found = self.some_token_leads_on(run, configuration, token, place, 0)?;
+                if self.given_up || self.circular {
+                    found = told;
+                }
+                (self.looked, self.circular, self.given_up) = (looked, circular, given_up);
+                found
+            }
+        };
+        Ok(found == told)
     }
 
     /// Whether some of these bytes, and something behind it, may come.

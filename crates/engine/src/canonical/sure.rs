@@ -68,9 +68,8 @@ struct SureRow {
     ending: Option<Arc<[u32]>>,
     /// What is known at a place.
     at: FxHashMap<Place, Arc<AtPlace>>,
-    /// What searches have told, whatever follows the lexeme: by place, by token, and whether no merge joins that with the one
-    /// before it.
-    answers: FxHashMap<(Place, u32, bool), bool>,
+    /// What searches have told, whatever follows the lexeme: by token, and the place behind it.
+    answers: FxHashMap<(u32, Place), bool>,
 }
 
 /// What is known of runs of characters that may always go on.
@@ -86,7 +85,7 @@ struct SureClass {
     /// The tokens that surely lead on at a place.
     at: FxHashMap<Place, Arc<TokenSet>>,
     /// Those of which a search has told, as in the answers about rows.
-    searched: FxHashSet<(Place, u32, bool)>,
+    searched: FxHashSet<(u32, Place)>,
 }
 
 /// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
@@ -156,10 +155,10 @@ impl SureRows {
         self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
-    /// What a search has told of a token at a place within the lexeme of a row, whatever follows the lexeme.
-    pub fn answer(&self, row: &Arc<Row>, place: Place, token: u32, apart: bool) -> Option<bool> {
+    /// What a search has told of a token within the lexeme of a row, with the place behind it, whatever follows the lexeme.
+    pub fn answer(&self, row: &Arc<Row>, token: u32, behind: Place) -> Option<bool> {
         let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
-        let key = (place, token, apart);
+        let key = (token, behind);
         if let Some(&known) = row.answers.get(&key) {
             return Some(known);
         }
@@ -170,9 +169,9 @@ impl SureRows {
     }
 
     /// Keeps what a search has told.
-    pub fn add(&mut self, row: &Arc<Row>, place: Place, token: u32, apart: bool, leads_on: bool) {
+    pub fn add(&mut self, row: &Arc<Row>, token: u32, behind: Place, leads_on: bool) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
-        let key = (place, token, apart);
+        let key = (token, behind);
         self.bytes += 16;
         row.answers.insert(key, leads_on);
         if leads_on

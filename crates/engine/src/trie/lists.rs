@@ -50,6 +50,30 @@ impl Lists {
 }
 
 impl Trie {
+    /// The child of a node that a byte leads to.
+    pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
+        let (mut child, end) = self.children(node);
+        if end - node >= MANY_NODES
+            && let Some(&(start, end)) = self.lists.parts.get(&(node as u32))
+        {
+            let (start, end) = (start as usize, end as usize);
+            let at = self.lists.bytes[start..end].iter().position(|&known| known == byte)?;
+            return Some(self.lists.nodes[start + at] as usize);
+        }
+        while child < end {
+            if self.byte(child) == byte {
+                return Some(child);
+            }
+            child += self.size(child);
+        }
+        None
+    }
+
+    /// The root that a byte leads to.
+    pub fn root(&self, byte: u8) -> Option<usize> {
+        self.roots.get(usize::from(byte)).copied().flatten().map(|root| root as usize)
+    }
+
     /// As [`Trie::walk_part`], for automata that few strings lead on: the children of a node lie far apart where there is much
     /// below them, and to see that a byte leads nowhere costs no look at its node. `step` is told the node and whether
     /// it has children; `None` where it is only asked whether the byte leads on.
