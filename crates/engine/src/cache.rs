@@ -8,9 +8,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashTable;
+use stencilm_regex::{Table, hash_of};
 
-use crate::interner::hash_of;
 use crate::machine::{ForkId, FrameId, Machine};
 use crate::mask::{Doubtful, Finished};
 use crate::patch::NamedRows;
@@ -140,7 +139,7 @@ pub(crate) type MaskCache = LookCache<KeptMask>;
 pub(crate) struct LookCache<T> {
     nodes: Vec<Node<T>>,
     /// The nodes by parent and description.
-    index: HashTable<u32>,
+    index: Table,
     descriptions: Vec<u64>,
     names: Names,
     bytes: usize,
@@ -195,7 +194,7 @@ impl<T> LookCache<T> {
     pub fn new(budget: usize, horizon: usize) -> LookCache<T> {
         LookCache {
             nodes: Vec::new(),
-            index: HashTable::new(),
+            index: Table::default(),
             descriptions: Vec::new(),
             names: Names { horizon: horizon as u32, ..Names::default() },
             bytes: 0,
@@ -287,11 +286,11 @@ impl<T> LookCache<T> {
     /// The node below another one with the description last written.
     fn child_of(&self, parent: u32) -> Option<u32> {
         let described = &self.names.description[..];
-        let is_it = |&node: &u32| {
+        let is_it = |node: u32| {
             let Node { parent: above, described: (start, len), .. } = self.nodes[node as usize];
             above == parent && self.descriptions[start as usize..][..len as usize] == *described
         };
-        self.index.find(hash_of(&(parent, described)), is_it).copied()
+        self.index.find(hash_of(&(parent, described)), is_it)
     }
 
     /// A node below another one with the description last written.
@@ -303,12 +302,7 @@ impl<T> LookCache<T> {
         }
         self.descriptions.extend_from_slice(&self.names.description);
         self.nodes.push(Node { parent, described: (start as u32, len as u32), look });
-        let (nodes, descriptions) = (&self.nodes, &self.descriptions);
-        let hash = |&node: &u32| {
-            let Node { parent, described: (start, len), .. } = nodes[node as usize];
-            hash_of(&(parent, &descriptions[start as usize..][..len as usize]))
-        };
-        self.index.insert_unique(hash(&id), id, hash);
+        self.index.insert(hash_of(&(parent, &self.names.description[..])), id);
         id
     }
 }

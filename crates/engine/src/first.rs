@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Items, KeySpace, MembersId, Node, NodeId};
-use stencilm_regex::{ExprId, StateId};
+use stencilm_regex::{ExprId, Map, Set, StateId};
 
 use crate::error::EngineError;
 use crate::fork::{Automaton, Blanks, Fork, Ways};
@@ -35,8 +35,8 @@ const MAX_CONTINUATION: usize = 100;
 #[derive(Default)]
 struct Search {
     work: Vec<(Frame, Steps)>,
-    seen: FxHashSet<(Frame, Steps)>,
-    places: FxHashSet<Frame>,
+    seen: Set<(Frame, Steps)>,
+    places: Set<Frame>,
     cases: Vec<(ExprId, Steps)>,
     tokens: Vec<(NodeId, Steps)>,
     opens: Vec<(FrameId, Steps)>,
@@ -59,7 +59,7 @@ type Step = (FrameId, Register);
 struct Links {
     /// The list before, the last frame, and how many there are.
     links: Vec<(Steps, Step, u32)>,
-    index: FxHashMap<(Steps, Step), Steps>,
+    index: Map<(Steps, Step), Steps>,
 }
 
 impl Links {
@@ -67,7 +67,7 @@ impl Links {
     fn push(&mut self, below: Steps, step: Step) -> Steps {
         let count = self.len(below) as u32 + 1;
         let Links { links, index } = self;
-        *index.entry((below, step)).or_insert_with(|| {
+        *index.get_or_insert_with((below, step), || {
             links.push((below, step, count));
             links.len() as Steps
         })

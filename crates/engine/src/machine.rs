@@ -9,9 +9,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
-use stencilm_regex::{ExprId, Tag};
+use stencilm_regex::{ExprId, Map, Table, Tag, hash_of};
 
 use crate::error::EngineError;
 use crate::fork::{Fork, Ways};
@@ -38,18 +37,20 @@ pub struct Machine {
     pub(crate) frames: Vec<Frame>,
     /// For every frame the one right below it that it makes superfluous.
     absorbed: Vec<Option<FrameId>>,
-    frame_index: FxHashMap<Frame, FrameId>,
+    /// The frames by hash.
+    frame_index: Table,
     forks: Vec<Arc<Fork>>,
-    fork_index: FxHashMap<(FrameId, Phase), ForkId>,
+    fork_index: Map<(FrameId, Phase), ForkId>,
     known_sets: Vec<Box<[u64]>>,
-    known_index: FxHashMap<Box<[u64]>, u32>,
-    objects: FxHashMap<MembersId, Arc<ObjectFacts>>,
+    /// The known sets by hash; the first is empty and not in it.
+    known_index: Table,
+    objects: Map<MembersId, Arc<ObjectFacts>>,
     /// The objects of which it is not known whether a name lies whole within a token, and whether one of the others' does.
     unlooked: Vec<MembersId>,
     names_whole_keys: bool,
     /// The alternatives that may come in arrays that count, by place and counters.
-    pub(crate) allowed_elements: FxHashMap<(ItemsId, u32, Box<[u32]>), u64>,
-    lexemes: FxHashMap<ExprId, ExprId>,
+    pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
+    lexemes: Map<ExprId, ExprId>,
     /// Of the entry of a configuration that is the text so far, where elements must differ.
     pub(crate) text_fork: Option<ForkId>,
     /// What is known of lexemes and nodes that unique elements are made of.
@@ -69,16 +70,16 @@ impl Machine {
             tokens,
             frames: Vec::new(),
             absorbed: Vec::new(),
-            frame_index: FxHashMap::default(),
+            frame_index: Table::default(),
             forks: Vec::new(),
-            fork_index: FxHashMap::default(),
+            fork_index: Map::default(),
             known_sets: vec![Box::default()],
-            known_index: FxHashMap::from_iter([(Box::default(), 0)]),
-            objects: FxHashMap::default(),
+            known_index: Table::default(),
+            objects: Map::default(),
             unlooked: Vec::new(),
             names_whole_keys: false,
-            allowed_elements: FxHashMap::default(),
-            lexemes: FxHashMap::default(),
+            allowed_elements: Map::default(),
+            lexemes: Map::default(),
             text_fork: None,
             richness: Richness::default(),
             grammar,
@@ -186,7 +187,8 @@ impl Machine {
     /// Whether some object that was met has a name that lies whole within a token.
     pub(crate) fn names_a_whole_key(&mut self, keys: &WholeKeys) -> bool {
         while let Some(id) = self.unlooked.pop().filter(|_| !self.names_whole_keys) {
-            let (names, free) = (&self.objects[&id].names, &self.grammar.members(id).free);
+            let (names, free) =
+                (&self.objects.get(&id).expect("what was met is known").names, &self.grammar.members(id).free);
             let is_name = |key: &[u8]| {
                 let is_taken = |taken: &[Arc<str>]| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
                 names.has(key) || free.iter().any(|free| is_taken(&free.taken))
@@ -251,12 +253,13 @@ impl Machine {
         let word = member as usize / 64;
         words.resize(words.len().max(word + 1), 0);
         words[word] |= 1 << (member % 64);
-        if let Some(&known) = self.known_index.get(&words[..]) {
+        let hash = hash_of(&words[..]);
+        if let Some(known) = self.known_index.find(hash, |id| *self.known_sets[id as usize] == words[..]) {
             return known;
         }
         let id = self.known_sets.len() as u32;
-        self.known_sets.push(words.clone().into());
-        self.known_index.insert(words.into(), id);
+        self.known_sets.push(words.into());
+        self.known_index.insert(hash, id);
         id
     }
 
@@ -282,14 +285,15 @@ impl Machine {
             },
             None => frame,
         };
-        if let Some(&known) = self.frame_index.get(&frame) {
-            return known;
+        let hash = hash_of(&frame);
+        if let Some(known) = self.frame_index.find(hash, |id| self.frames[id as usize] == frame) {
+            return FrameId(known);
         }
-        let id = FrameId(self.frames.len() as u32);
+        let id = self.frames.len() as u32;
         self.frames.push(frame);
         self.absorbed.push(None);
-        self.frame_index.insert(frame, id);
-        id
+        self.frame_index.insert(hash, id);
+        FrameId(id)
     }
 
     /// Says that a frame makes another one superfluous that lies right below it.
@@ -344,7 +348,7 @@ impl Machine {
 
     /// A lexeme of the grammar as the lexicon knows it.
     pub(crate) fn lexeme(&mut self, lexicon: &mut Lexicon, lexeme: ExprId) -> ExprId {
-        *self.lexemes.entry(lexeme).or_insert_with(|| lexicon.import(self.grammar.exprs(), lexeme))
+        *self.lexemes.get_or_insert_with(lexeme, || lexicon.import(self.grammar.exprs(), lexeme))
     }
 
     /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a

@@ -5,12 +5,11 @@
 //! is a set whose entries are automaton states, and everything below is a set of frames to go on with. Equal sets are
 //! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
 
-use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
-use stencilm_regex::check_time;
+use stencilm_regex::{Table, check_time, hash_of};
 
 use crate::error::EngineError;
-use crate::interner::{Interner, hash_of};
+use crate::interner::Interner;
 use crate::marks::Holds;
 
 /// A set of entries.
@@ -117,7 +116,7 @@ pub struct Mark {
 pub struct Stacks {
     entries: Vec<Entry>,
     spans: Vec<(u32, u32)>,
-    index: HashTable<u32>,
+    index: Table,
     members: Interner<MembersState>,
     items: Interner<ItemsState>,
     cells: Interner<Cell>,
@@ -152,7 +151,7 @@ impl Stacks {
         let mut stacks = Stacks {
             entries: Vec::new(),
             spans: Vec::new(),
-            index: HashTable::new(),
+            index: Table::default(),
             members: Interner::new(MembersState::default()),
             items: Interner::new(ItemsState::default()),
             cells: Interner::new(Cell { before: u32::MAX, last: u32::MAX }),
@@ -352,11 +351,11 @@ impl Stacks {
             let (start, len) = spans[id as usize];
             &entries[start as usize..][..len as usize]
         };
-        if let Some(&known) = self.index.find(hash, |&id| at(id) == set) {
+        if let Some(known) = self.index.find(hash, |id| at(id) == set) {
             return SetId(known);
         }
         let id = self.spans.len() as u32;
-        self.index.insert_unique(hash, id, |&id| hash_of(at(id)));
+        self.index.insert(hash, id);
         self.spans.push((self.entries.len() as u32, set.len() as u32));
         self.entries.extend_from_slice(set);
         SetId(id)
@@ -473,10 +472,7 @@ impl Stacks {
     /// Forgets what came after the mark.
     pub fn rewind(&mut self, mark: Mark) {
         for id in (mark.sets..self.spans.len()).rev() {
-            let hash = hash_of(self.entries(SetId(id as u32)));
-            if let Ok(slot) = self.index.find_entry(hash, |&known| known == id as u32) {
-                slot.remove();
-            }
+            self.index.remove(hash_of(self.entries(SetId(id as u32))), id as u32);
         }
         for set in self.started.drain(mark.starts..) {
             self.starts.remove(&set);

@@ -1,5 +1,6 @@
 //! Which ids the single tokens of a grammar stand for, once there is a vocabulary.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -83,7 +84,9 @@ impl TokenEdges {
 
 /// The grammar without what asks for special tokens that the vocabulary need not have and has not.
 pub(crate) fn with_special_tokens(grammar: Arc<Grammar>, tokens: &Tokens) -> Result<Arc<Grammar>, EngineError> {
-    let special: FxHashSet<&str> = tokens.special_tokens().iter().map(|(_, name)| &**name).collect();
+    // Few grammars ask for any, and a vocabulary may have hundreds.
+    let special: LazyCell<FxHashSet<&str>, _> =
+        LazyCell::new(|| tokens.special_tokens().iter().map(|(_, name)| &**name).collect());
     match grammar.with_special_tokens(|name| special.contains(name)) {
         Ok(Some(fewer)) => Ok(Arc::new(fewer)),
         Ok(None) => Ok(grammar),

@@ -30,11 +30,13 @@ pub struct GrammarError {
 
 impl GrammarError {
     /// An error of this kind at this place.
+    #[cold]
     pub fn new(kind: ErrorKind, place: impl Into<String>, message: impl Into<String>) -> GrammarError {
         GrammarError { kind, place: place.into(), message: message.into() }
     }
 
     /// A limit reached at this place.
+    #[cold]
     pub fn limit(place: impl Into<String>, limit: LimitExceeded) -> GrammarError {
         GrammarError::new(ErrorKind::Limit, place, limit.to_string())
     }

@@ -15,7 +15,23 @@ use crate::json_schema::common_exprs;
 ///
 /// # Errors
 /// [`ErrorKind::Unsatisfiable`] when nothing is left, [`ErrorKind::Limit`] when a lexeme is too hard to decide.
-pub fn without_dead_parts(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
+pub fn without_dead_parts(grammar: Grammar) -> Result<Grammar, GrammarError> {
+    let grammar = if is_plainly_alive(&grammar) {
+        debug_assert!(
+            without_dead_alternatives(grammar.clone()).is_ok_and(|same| {
+                same.nodes == grammar.nodes && same.members == grammar.members && same.items == grammar.items
+            }),
+            "where every node is alive there is nothing to drop"
+        );
+        grammar
+    } else {
+        without_dead_alternatives(grammar)?
+    };
+    refuse_empty_elements(&grammar)?;
+    Ok(grammar)
+}
+
+fn without_dead_alternatives(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
     let productive = productive_nodes(&grammar)?;
     let is_productive = |id: NodeId| productive[id.0 as usize];
     if !is_productive(grammar.root) {
@@ -59,7 +75,6 @@ pub fn without_dead_parts(mut grammar: Grammar) -> Result<Grammar, GrammarError>
             items.max = Some(items.max.map_or(end as u32, |max| max.min(end as u32)));
         }
     }
-    refuse_empty_elements(&grammar)?;
     Ok(grammar)
 }
 
@@ -75,6 +90,56 @@ fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
         return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
     }
     Ok(())
+}
+
+/// Whether every node surely matches some text, by looking at each after those before it, twice: that is told of most
+/// grammars, and then nothing is dead.
+fn is_plainly_alive(grammar: &Grammar) -> bool {
+    let mut alive = vec![false; grammar.nodes.len()];
+    for _ in 0..2 {
+        let mut is_done = true;
+        for index in 0..alive.len() {
+            if !alive[index] {
+                alive[index] = is_alive_from(grammar, &grammar.nodes[index], &alive);
+                is_done &= alive[index];
+            }
+        }
+        if is_done {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a node surely matches some text if these do.
+fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
+    let is_alive = |node: NodeId| alive[node.0 as usize];
+    match node {
+        Node::Lexeme(expr) => *expr != ExprId::NOTHING && !grammar.exprs.has_boolean(*expr),
+        Node::Token(_) => true,
+        Node::Sequence(parts) | Node::Choice(parts) => {
+            (!parts.is_empty() || matches!(node, Node::Sequence(_))) && parts.iter().all(|&part| is_alive(part))
+        }
+        Node::Repeat { body, min, max } => max.is_none_or(|max| *min <= max) && is_alive(*body),
+        Node::Marked { body, .. } => is_alive(*body),
+        Node::Rule(rule) => is_alive(grammar.rule(*rule).body),
+        Node::Members(id) => {
+            let members = grammar.members(*id);
+            members.min == 0
+                && members.max.is_none()
+                && members.free.iter().all(|free| free.some.is_none() && is_alive(free.value))
+                // Those that lead back here are known to be alive the second time.
+                && members.known.iter().all(|known| !known.required || is_alive(known.value))
+        }
+        Node::Items(id) => {
+            let items = grammar.items(*id);
+            items.contains.is_empty()
+                && !items.rest.is_empty()
+                && items.prefix.iter().all(|place| !place.is_empty())
+                && items.max.is_none_or(|max| items.min <= max)
+                && items.elements().all(|element| is_alive(element.value))
+        }
+    }
 }
 
 fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {

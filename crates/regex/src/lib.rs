@@ -17,6 +17,7 @@ mod saturate;
 mod shortest;
 mod split;
 pub mod syntax;
+mod table;
 mod watch;
 
 pub use arena::SharedExprs;
@@ -32,4 +33,5 @@ pub use split::{Group, split};
 pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
+pub use table::{Map, Set, Table, hash_of};
 pub use watch::{Watch, check as check_time};

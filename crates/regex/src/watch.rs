@@ -54,8 +54,10 @@ impl Watch {
 
     fn look(&mut self) -> Result<(), LimitExceeded> {
         let now = Instant::now();
+        // What is done before the first question is due need not be asked about.
+        let asked = *self.asked.get_or_insert(now);
         if let Some(is_interrupted) = self.is_interrupted
-            && self.asked.is_none_or(|asked| now - asked > BETWEEN_QUESTIONS)
+            && now - asked > BETWEEN_QUESTIONS
         {
             self.asked = Some(now);
             if is_interrupted() {
@@ -80,6 +82,13 @@ pub fn check() -> Result<(), LimitExceeded> {
         LEFT.with(|cell| cell.set(left - 1));
         return Ok(());
     }
+    look()
+}
+
+/// Apart from where it is checked, which is in many places.
+#[cold]
+#[inline(never)]
+fn look() -> Result<(), LimitExceeded> {
     LEFT.with(|cell| cell.set(CHECKS));
     // Taken out meanwhile: what is asked whether to go on may do work of its own.
     let Some(mut watch) = WATCH.with(|watch| watch.borrow_mut().take()) else { return Ok(()) };
@@ -112,7 +121,14 @@ mod tests {
     #[test]
     fn what_is_interrupted_ends_and_the_outer_watch_answers() {
         let inner = || Watch::new(0, None).over(|| checks(10 * CHECKS));
-        assert_eq!(Watch::new(60_000, Some(|| true)).over(inner), Err(LimitExceeded::Interrupted));
         assert_eq!(Watch::new(60_000, None).over(inner), Ok(()));
+        // Nobody is asked before some time has passed.
+        assert_eq!(Watch::new(60_000, Some(|| true)).over(inner), Ok(()));
+        let slow = || loop {
+            std::thread::sleep(Duration::from_micros(10));
+            inner()?;
+        };
+        let ended: Result<(), LimitExceeded> = Watch::new(60_000, Some(|| true)).over(slow);
+        assert_eq!(ended, Err(LimitExceeded::Interrupted));
     }
 }

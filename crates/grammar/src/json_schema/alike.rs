@@ -149,7 +149,7 @@ impl Normal<'_> {
             Some(said)
         });
         let next = self.said.len() as u32;
-        let words = said.map(|said| *self.said.entry(said).or_insert(next));
+        let words = said.map(|said| *self.said.get_or_insert_with(said, || next));
         self.words.insert(id, words);
         words
     }

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
+use rustc_hash::FxHashSet;
+use stencilm_regex::{Deriver, ExprId, ExprSet, Limits, Map};
 
 use super::common::common_exprs;
 use super::merge::Clash;
@@ -51,9 +51,7 @@ impl Need {
 /// The nodes that might match nothing, with their reasons.
 #[derive(Default)]
 pub(super) struct Reasons {
-    by_node: FxHashMap<NodeId, (SchemaId, Vec<Branch>)>,
-    /// The same nodes, in the order they were added.
-    order: Vec<NodeId>,
+    by_node: Map<NodeId, (SchemaId, Vec<Branch>)>,
     texts: bool,
 }
 
@@ -64,9 +62,7 @@ impl Reasons {
             return;
         }
         self.texts |= branches.iter().any(|branch| matches!(branch, Branch::Text { .. }));
-        if self.by_node.insert(node, (at, std::mem::take(branches))).is_none() {
-            self.order.push(node);
-        }
+        self.by_node.insert(node, (at, std::mem::take(branches)));
     }
 
     /// Whether the fate of a node may hang on expressions that have not been searched for a match.
@@ -137,8 +133,7 @@ impl Reasons {
         let mut live: FxHashSet<NodeId> = FxHashSet::default();
         loop {
             let before = live.len();
-            for node in self.order.iter().rev() {
-                let (_, branches) = &self.by_node[node];
+            for (node, (_, branches)) in self.by_node.iter().rev() {
                 let is_live = |node: &NodeId| !self.by_node.contains_key(node) || live.contains(node);
                 let possible = branches.iter().any(|branch| match branch {
                     Branch::Possible => true,
@@ -157,6 +152,7 @@ impl Reasons {
     }
 }
 
+#[cold]
 fn clash_error(schemas: &Schemas, clash: Clash, branches: usize, need: Option<&Need>) -> GrammarError {
     let more = if branches > 1 {
         format!(" (and none of the other {} ways to write the value is possible)", branches - 1)
@@ -177,6 +173,7 @@ fn clash_error(schemas: &Schemas, clash: Clash, branches: usize, need: Option<&N
     }
 }
 
+#[cold]
 fn unsatisfiable(place: String, message: String) -> GrammarError {
     GrammarError::new(ErrorKind::Unsatisfiable, place, message)
 }

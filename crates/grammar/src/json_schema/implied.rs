@@ -47,7 +47,7 @@ impl Normal<'_> {
                         Keyword::Properties(map) => document.entries(*map),
                         _ => None,
                     });
-                    for (name, known) in &merged.known {
+                    for (name, known) in merged.known.iter() {
                         let is_outside = names.is_none_or(|names| !names.contains_key(name));
                         if known.required.is_some() && is_outside && self.apart(&known.value, *inner)? {
                             return Ok(true);

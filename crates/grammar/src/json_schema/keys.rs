@@ -86,7 +86,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn key_plan(&mut self, merged: &Merged, at: SchemaId) -> Result<KeyPlan, GrammarError> {
         let rules = self.key_rules(merged)?;
         let mut known = Vec::with_capacity(merged.known.len());
-        for (&name, member) in &merged.known {
+        for (&name, member) in merged.known.iter() {
             known.push(self.known_key(&rules, merged, name, Some(member), at)?);
         }
         let mut classes: Vec<KeyClass> = Vec::new();

@@ -341,6 +341,7 @@ impl<'t> Reader<'t, '_> {
         self.schema.fates.push(Fate { enforced: false, keyword, note: note.into() });
     }
 
+    #[cold]
     pub(super) fn refuse(&mut self, keyword: &'t str, reason: impl Into<Cow<'static, str>>) {
         self.schema.refusals.push(Refusal { keyword, reason: reason.into() });
     }
@@ -349,10 +350,12 @@ impl<'t> Reader<'t, '_> {
         self.document.pointer(self.at)
     }
 
+    #[cold]
     pub(super) fn invalid(&self, message: impl Into<String>) -> GrammarError {
         GrammarError::new(ErrorKind::Syntax, self.place(), message)
     }
 
+    #[cold]
     pub(super) fn wrong(&self, keyword: &str, value: JsonId, wanted: &str) -> GrammarError {
         self.invalid(format!("{keyword} is {}; it must be {wanted}", self.document.show(value)))
     }

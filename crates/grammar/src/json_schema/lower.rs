@@ -7,8 +7,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{Deriver, ExprId, Limits};
+use rustc_hash::FxHashSet;
+use stencilm_regex::{Deriver, ExprId, Limits, Map};
 
 use super::JsonSchemaOptions;
 use super::atoms::Term;
@@ -55,52 +55,53 @@ pub(super) struct Lowering<'a> {
     pub(super) strings: Strings,
     pub(super) surfaces: Surfaces,
     /// Bodies of patterns already read.
-    pub(super) patterns: FxHashMap<&'a str, ExprId>,
+    pub(super) patterns: Map<&'a str, ExprId>,
     /// Matches given values against patterns, with its own copies of their expressions; made when it is needed.
     checker: Option<Box<Deriver>>,
     pub(super) relaxed: Vec<(SchemaId, Finding)>,
     pub(super) reasons: Reasons,
     /// Spellings of known keys, which many objects may have.
-    pub(super) keys: FxHashMap<Arc<str>, ExprId>,
+    pub(super) keys: Map<Arc<str>, ExprId>,
     /// The nodes of values.
     pub(super) values: Values<'a>,
-    lexemes: FxHashMap<ExprId, NodeId>,
+    lexemes: Map<ExprId, NodeId>,
     pub(super) work: Vec<Task<'a>>,
     admitted: usize,
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(schemas: &'a Schemas<'a>, options: &'a JsonSchemaOptions) -> Result<Lowering<'a>, GrammarError> {
-        Ok(Lowering {
+    pub(super) fn new(schemas: &'a Schemas<'a>, options: &'a JsonSchemaOptions, surfaces: Surfaces) -> Lowering<'a> {
+        Lowering {
             schemas,
             options,
             normal: Normal::new(schemas, options.strict_mode, options.relax),
             builder: GrammarBuilder::default(),
             strings: Strings::new(options.spelling),
-            surfaces: Surfaces::new(options)?,
-            patterns: FxHashMap::default(),
+            surfaces,
+            patterns: Map::default(),
             checker: None,
             relaxed: Vec::new(),
             reasons: Reasons::default(),
-            keys: FxHashMap::default(),
+            keys: Map::default(),
             values: Values::default(),
-            lexemes: FxHashMap::default(),
+            lexemes: Map::default(),
             work: Vec::new(),
             admitted: 0,
-        })
+        }
     }
 
     /// The report on the whole document.
-    pub(super) fn report_alone(mut self) -> Result<KeptReport, GrammarError> {
+    pub(super) fn report_alone(&mut self) -> Result<KeptReport, GrammarError> {
         self.root()?;
         Ok(self.report())
     }
 
     /// The grammar of the whole document; with this report, if there is one.
-    pub(super) fn grammar(mut self, report: Option<KeptReport>) -> Result<Grammar, GrammarError> {
+    pub(super) fn grammar(&mut self, report: Option<KeptReport>) -> Result<Grammar, GrammarError> {
         let root = self.root()?;
         let report = report.unwrap_or_else(|| self.report());
-        let Lowering { schemas, builder, reasons, .. } = self;
+        let builder = std::mem::take(&mut self.builder);
+        let (schemas, reasons) = (self.schemas, &self.reasons);
         // Only texts under several patterns can turn out to match nothing without a reason being known.
         let exprs = reasons.depends_on_lexemes(root).then(|| builder.exprs.clone());
         builder.finish(root, report).map_err(|error| {
@@ -127,7 +128,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// One grammar of several schemas, one after the other, and the node of each.
-    pub(super) fn together(mut self, roots: &[SchemaId]) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
+    pub(super) fn together(&mut self, roots: &[SchemaId]) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
         self.builder.limit_exprs(self.options.max_exprs);
         self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
         let mut nodes = Vec::with_capacity(roots.len());
@@ -139,7 +140,7 @@ impl<'a> Lowering<'a> {
         }
         let report = self.report();
         let root = self.builder.sequence(&nodes);
-        Ok((self.builder.finish(root, report)?, nodes))
+        Ok((std::mem::take(&mut self.builder).finish(root, report)?, nodes))
     }
 
     /// What matches texts against an expression, and its copy of it.
@@ -152,7 +153,7 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn lexeme(&mut self, expr: ExprId) -> NodeId {
         let builder = &mut self.builder;
-        *self.lexemes.entry(expr).or_insert_with(|| builder.lexeme(expr))
+        *self.lexemes.get_or_insert_with(expr, || builder.lexeme(expr))
     }
 
     fn define(&mut self, task: Task<'a>) -> Result<(), GrammarError> {

@@ -42,7 +42,7 @@ impl<'a> Merger<'a, '_> {
                     }
                     self.merged.known.reserve(own.map_or(0, Entries::len));
                     for (name, &value) in own.into_iter().flat_map(|entries| entries.iter()) {
-                        let known = self.merged.known.entry(name).or_default();
+                        let known = self.merged.known.get_or_insert_with(name, Default::default);
                         known.is_declared = true;
                         known.value.add(Term::Holds(self.schemas.inner(id, value)));
                     }
@@ -69,7 +69,7 @@ impl<'a> Merger<'a, '_> {
                         Keyword::Properties(_) => {
                             let name = document.key(value);
                             single.push((name, Term::Fails(self.schemas.inner(schema, value))));
-                            self.merged.known.entry(name).or_default().required.get_or_insert(schema);
+                            self.merged.known.get_or_insert_with(name, Default::default).required.get_or_insert(schema);
                         }
                         Keyword::PatternProperties(_) => {
                             some(Keys::Match(value), failing(self.schemas.inner(schema, value)));
@@ -79,7 +79,7 @@ impl<'a> Merger<'a, '_> {
                             for keyword in &self.schemas.get(schema).keywords {
                                 let Keyword::Properties(map) = keyword else { continue };
                                 for name in document.entries(*map).into_iter().flat_map(|entries| entries.keys()) {
-                                    self.merged.known.entry(name).or_default();
+                                    self.merged.known.get_or_insert_with(name, Default::default);
                                 }
                             }
                             some(Keys::Outside([schema].into()), failing(*inner));
@@ -97,16 +97,24 @@ impl<'a> Merger<'a, '_> {
                     let property = property.map(|value| self.schemas.inner(schema, value));
                     match property.filter(|&property| !self.normal.always_holds(property)) {
                         Some(property) => {
-                            self.merged.known.entry(name).or_default();
+                            self.merged.known.get_or_insert_with(name, Default::default);
                             single.push((name, Term::Fails(property)));
                         }
                         None => {
-                            self.merged.known.entry(name).or_default().forbidden.get_or_insert(schema);
+                            self.merged
+                                .known
+                                .get_or_insert_with(name, Default::default)
+                                .forbidden
+                                .get_or_insert(schema);
                         }
                     }
                 }
                 Atom::Lacks { name, at } => {
-                    self.merged.known.entry(document.name(name)).or_default().forbidden.get_or_insert(at);
+                    self.merged
+                        .known
+                        .get_or_insert_with(document.name(name), Default::default)
+                        .forbidden
+                        .get_or_insert(at);
                 }
                 Atom::Unevaluated { schema, keyword, seen, broken } => {
                     self.add_unevaluated((schema, keyword), seen, broken, &mut rests);
@@ -135,12 +143,12 @@ impl<'a> Merger<'a, '_> {
                 })
             }),
         };
-        for (&name, known) in &mut self.merged.known {
+        for (&name, known) in self.merged.known.iter_mut() {
             let of_rests = rests.iter().filter(|rest| !names(&rest.named, name));
             of_rests.for_each(|rest| known.value.add(rest.value));
         }
         for (name, term) in single {
-            let known = self.merged.known.entry(name).or_default();
+            let known = self.merged.known.get_or_insert_with(name, Default::default);
             known.value.add(term);
         }
         self.merged.free = rests.iter().map(|rest| rest.value).fold(Vec::new(), with);
@@ -154,14 +162,18 @@ impl<'a> Merger<'a, '_> {
                     for keyword in &self.schemas.get(id).keywords {
                         let Keyword::Required(names) = keyword else { continue };
                         for name in document.strings(*names) {
-                            let known = self.merged.known.entry(name).or_default();
+                            let known = self.merged.known.get_or_insert_with(name, Default::default);
                             known.is_declared = true;
                             known.required.get_or_insert(id);
                         }
                     }
                 }
                 Atom::Has { name, at } => {
-                    self.merged.known.entry(document.name(name)).or_default().required.get_or_insert(at);
+                    self.merged
+                        .known
+                        .get_or_insert_with(document.name(name), Default::default)
+                        .required
+                        .get_or_insert(at);
                 }
                 _ => {}
             }
@@ -211,7 +223,7 @@ impl<'a> Merger<'a, '_> {
     fn add_case(&mut self, case: u32, single: &mut Vec<(&'a str, Term)>) {
         let &Case { name, lacking, values, .. } = &self.normal.cases[case as usize];
         let at = self.schemas.root;
-        let known = self.merged.known.entry(name).or_default();
+        let known = self.merged.known.get_or_insert_with(name, Default::default);
         match values {
             MemberValues::None => {
                 known.forbidden.get_or_insert(at);
@@ -234,7 +246,7 @@ impl<'a> Merger<'a, '_> {
             reason => {
                 let member = (reason as usize - 2) / 2;
                 let Some((name, &value)) = entries.iter().nth(member) else { return };
-                let known = self.merged.known.entry(name).or_default();
+                let known = self.merged.known.get_or_insert_with(name, Default::default);
                 if reason % 2 == 0 {
                     known.forbidden.get_or_insert(at);
                 } else {

@@ -6,9 +6,8 @@
 
 use std::rc::Rc;
 
-use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Decimal, End};
+use stencilm_regex::{Decimal, End, Map};
 
 use super::atoms::{Atom, Term};
 use super::canonical::canonical;
@@ -145,7 +144,7 @@ pub(super) struct Merged<'a> {
     pub(super) unique: Option<SchemaId>,
     /// Whether strict mode forbids further elements.
     pub(super) closed_items: bool,
-    pub(super) known: IndexMap<&'a str, Known, rustc_hash::FxBuildHasher>,
+    pub(super) known: Map<&'a str, Known>,
     /// What is asked of the values of members that nothing names.
     pub(super) free: Vec<Term>,
     /// What is asked of members by patterns of their keys: where there is one, `known` and `free` do not say it all.
@@ -222,7 +221,7 @@ fn unconstrained<'a>() -> Merged<'a> {
         contains: Vec::new(),
         unique: None,
         closed_items: false,
-        known: IndexMap::default(),
+        known: Map::default(),
         free: Vec::new(),
         rules: Vec::new(),
         some: Vec::new(),

@@ -140,7 +140,7 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
         let again = Again { schema: schema.into(), options: options.clone() };
         KeptReport::later(again)
     });
-    lower::Lowering::new(&schemas, options)?.grammar(later)
+    lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).grammar(later)
 }
 
 /// The same with its report worked out, for grammars that become parts of others.
@@ -150,7 +150,7 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
 pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     let document = parse::parse(schema, &options.documents, options.max_bytes)?;
     let schemas = keywords::read(&document, options.enforce_formats)?;
-    lower::Lowering::new(&schemas, options)?.grammar(None)
+    lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).grammar(None)
 }
 
 /// What it takes to read a schema again, for its report.
@@ -165,7 +165,7 @@ impl Later for Again {
         let read = || -> Result<KeptReport, GrammarError> {
             let document = parse::parse(&self.schema, &[], self.options.max_bytes)?;
             let schemas = keywords::read(&document, self.options.enforce_formats)?;
-            lower::Lowering::new(&schemas, &self.options)?.report_alone()
+            lower::Lowering::new(&schemas, &self.options, surface::Surfaces::new(&self.options)?).report_alone()
         };
         read().expect("what has been read can be read again")
     }
@@ -187,7 +187,7 @@ pub(crate) fn from_values(
     options: &JsonSchemaOptions,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
     let (schemas, roots) = keywords::read_values(document, values, options.enforce_formats)?;
-    lower::Lowering::new(&schemas, options)?.together(&roots)
+    lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).together(&roots)
 }
 
 /// The grammar of every JSON value, in the chosen form.

@@ -8,7 +8,8 @@
 use std::rc::Rc;
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashSet};
+use stencilm_regex::Map;
 
 use super::atoms::{Atom, Term};
 use super::cases::{Case, MemberValues};
@@ -93,9 +94,9 @@ pub(super) struct Normal<'a> {
     pub(super) schemas: &'a Schemas<'a>,
     pub(super) strict: bool,
     pub(super) relax: bool,
-    known: FxHashMap<Goal, Alternatives>,
+    known: Map<Goal, Alternatives>,
     /// By schema and place of the keyword.
-    pub(super) overlaps: FxHashMap<(SchemaId, u32), Overlaps>,
+    pub(super) overlaps: Map<(SchemaId, u32), Overlaps>,
     /// Schemas in the order of first use, for the report.
     pub(super) used: Vec<SchemaId>,
     is_used: Used,
@@ -105,18 +106,18 @@ pub(super) struct Normal<'a> {
     any: Vec<Rc<[Term]>>,
     /// Lists of values of which a member may be one.
     pub(super) lists: Vec<Rc<[JsonId]>>,
-    pub(super) list_ids: FxHashMap<Rc<[JsonId]>, u32>,
+    pub(super) list_ids: Map<Rc<[JsonId]>, u32>,
     /// Cases of members that products are split by.
     pub(super) cases: IndexSet<Case<'a>, FxBuildHasher>,
     /// The properties whose values a schema lists.
-    pub(super) listed: FxHashMap<SchemaId, Rc<[(&'a str, SchemaId)]>>,
+    pub(super) listed: Map<SchemaId, Rc<[(&'a str, SchemaId)]>>,
     /// Whether the values of a member in some case are instances of a schema.
-    pub(super) fitting: FxHashMap<(SchemaId, MemberValues), Option<bool>>,
+    pub(super) fitting: Map<(SchemaId, MemberValues), Option<bool>>,
     /// Alternatives that speak of types and texts only.
     pub(super) texts: Vec<Texts>,
     /// What schemas say, by a number for each thing said.
-    pub(super) words: FxHashMap<SchemaId, Option<u32>>,
-    pub(super) said: FxHashMap<Vec<u8>, u32>,
+    pub(super) words: Map<SchemaId, Option<u32>>,
+    pub(super) said: Map<Vec<u8>, u32>,
     /// Cycles of references, each with where it is and what is wrong.
     pub(super) cycles: Vec<Clash>,
     /// Whether a product is searched for of which more may be allowed.
@@ -135,20 +136,20 @@ impl<'a> Normal<'a> {
             schemas,
             strict,
             relax,
-            known: FxHashMap::default(),
-            overlaps: FxHashMap::default(),
+            known: Map::default(),
+            overlaps: Map::default(),
             used: Vec::new(),
             is_used: Used { in_scope_0: vec![false; schemas.document.len()], others: FxHashSet::default() },
             seen: Vec::new(),
             any: Vec::new(),
             lists: Vec::new(),
-            list_ids: FxHashMap::default(),
+            list_ids: Map::default(),
             cases: IndexSet::default(),
-            listed: FxHashMap::default(),
-            fitting: FxHashMap::default(),
+            listed: Map::default(),
+            fitting: Map::default(),
             texts: Vec::new(),
-            words: FxHashMap::default(),
-            said: FxHashMap::default(),
+            words: Map::default(),
+            said: Map::default(),
             cycles: Vec::new(),
             is_loose: false,
             looks: 0,
@@ -554,6 +555,7 @@ impl<'a> Normal<'a> {
         })
     }
 
+    #[cold]
     fn cycle(&self, entered: &[Goal], again: Goal) -> GrammarError {
         let mut places: Vec<String> = entered.iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
         if entered.len() > 6 {
@@ -577,7 +579,7 @@ struct Missing {
 }
 
 impl Missing {
-    fn add(&mut self, known: &FxHashMap<Goal, Alternatives>, goal: Goal) {
+    fn add(&mut self, known: &Map<Goal, Alternatives>, goal: Goal) {
         if !known.contains_key(&goal) && self.seen.insert(goal) {
             self.list.push(goal);
         }

@@ -301,6 +301,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    #[cold]
     fn error(&self, message: impl Into<String>) -> GrammarError {
         GrammarError::new(ErrorKind::Syntax, self.line_and_column(self.at), message)
     }

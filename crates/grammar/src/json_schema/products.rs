@@ -168,6 +168,7 @@ impl Normal<'_> {
         check_time().map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
     }
 
+    #[cold]
     pub(super) fn too_many(&self, at: SchemaId) -> GrammarError {
         // A value that others must differ from is no schema.
         if at.scope == 0 && self.schemas.by_value[at.value.0 as usize] == Schemas::NONE {

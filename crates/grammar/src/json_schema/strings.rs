@@ -4,9 +4,8 @@
 //! decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
 //! every spelling, and the natural one, in which printable ASCII has exactly one.
 
-use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ByteSet, ExprId, ExprSet};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, Map};
 
 use super::common::common;
 use super::schema::Format;
@@ -33,10 +32,10 @@ type Ranges = Vec<(u32, u32)>;
 /// Spellings already built.
 #[derive(Default)]
 pub(super) struct Tables {
-    classes: [FxHashMap<Ranges, ExprId>; 3],
-    characters: [FxHashMap<char, ExprId>; 3],
-    hex: FxHashMap<(Ranges, u32), ExprId>,
-    formats: FxHashMap<(Spelling, Format), ExprId>,
+    classes: [Map<Ranges, ExprId>; 3],
+    characters: [Map<char, ExprId>; 3],
+    hex: Map<(Ranges, u32), ExprId>,
+    formats: Map<(Spelling, Format), ExprId>,
     quoted_any: Option<ExprId>,
 }
 

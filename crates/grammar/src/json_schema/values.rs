@@ -5,8 +5,7 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
-use stencilm_regex::ExprId;
+use stencilm_regex::{ExprId, Map};
 
 use super::alike::Key;
 use super::atoms::{Atom, Term};
@@ -29,9 +28,9 @@ pub(super) struct Values<'a> {
     /// nothing is asked; only where the depth is the same to all. That is nearly all of them.
     of_schemas: Vec<Option<NodeId>>,
     /// Nodes of other values, by depth.
-    others: Vec<FxHashMap<Box<[Term]>, NodeId>>,
+    others: Vec<Map<Box<[Term]>, NodeId>>,
     /// Nodes of schemas that mean the same as others, by what they say and by depth.
-    alike: FxHashMap<Box<[u8]>, NodeId>,
+    alike: Map<Box<[u8]>, NodeId>,
     /// Where what a schema says is written to be looked up.
     key: Key,
     /// Where what a value comes to is collected; empty between values.
@@ -115,13 +114,17 @@ impl<'a> Lowering<'a> {
         let expr = self.builder.exprs.or(scalars);
         let node = if containers.is_empty() {
             let node = self.lexeme(expr);
-            self.values.alike.extend(said.filter(|_| expr != ExprId::NOTHING).map(|said| (said.into(), node)));
+            if let Some(said) = said.filter(|_| expr != ExprId::NOTHING) {
+                self.values.alike.insert(said.into(), node);
+            }
             self.reasons.add(node, at, branches);
             node
         } else {
             let rule = self.builder.declare_rule(self.schemas.place(at));
             let node = self.builder.node(Node::Rule(rule));
-            self.values.alike.extend(said.map(|said| (said.into(), node)));
+            if let Some(said) = said {
+                self.values.alike.insert(said.into(), node);
+            }
             let (containers, branches) = (std::mem::take(containers), std::mem::take(branches));
             self.work.push(Task { rule, node, at, depth, scalars: expr, containers, branches });
             node
@@ -186,7 +189,7 @@ impl<'a> Lowering<'a> {
             None => {
                 let depth = depth as usize;
                 if self.values.others.len() <= depth {
-                    self.values.others.resize_with(depth + 1, FxHashMap::default);
+                    self.values.others.resize_with(depth + 1, Map::default);
                 }
                 self.values.others[depth].insert(all.into(), node);
             }

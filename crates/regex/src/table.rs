@@ -1,0 +1,430 @@
+//! Hash tables whose code is shared.
+//!
+//! A generic hash table is compiled once for every type of key and value. To compile a grammar takes some twenty
+//! tables, most with a handful of entries, and where a program does so between other work, what it costs is fetching
+//! code, not running it. Here probing and growing are the same few functions for all: a [`Table`] keeps hashes and
+//! numbers, and what the numbers stand for is kept, and compared, by its user.
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash};
+use std::ops::Index;
+
+use rustc_hash::FxHasher;
+
+/// The hash of a value, the same in every run.
+#[inline]
+pub fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(value)
+}
+
+/// The number of a slot that is empty.
+const NONE: u32 = u32::MAX;
+
+/// The first slots of a table: a line of the cache.
+const FIRST_SLOTS: usize = 8;
+
+/// Numbers by the hash of what they stand for.
+#[derive(Clone, Default, Debug)]
+pub struct Table {
+    /// Half of a hash and a number, by open addressing with linear probing (Knuth 1998, 6.4, algorithms L and R). None
+    /// or a power of two, of which at least a quarter is empty.
+    slots: Vec<(u32, u32)>,
+    len: usize,
+}
+
+impl Table {
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<(u32, u32)>()
+    }
+
+    /// A number with this hash that is the one that is looked for.
+    #[inline]
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut at = usize::MAX;
+        loop {
+            match self.next(half(hash), &mut at) {
+                NONE => return None,
+                found if is_it(found) => return Some(found),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds a number that is not in the table yet.
+    ///
+    /// # Panics
+    /// For `u32::MAX`, which stands for none.
+    pub fn insert(&mut self, hash: u64, number: u32) {
+        assert!(number != NONE, "a table holds less than 2^32 - 1 numbers");
+        if (self.len + 1) * 4 > self.slots.len() * 3 {
+            self.grow(self.len + 1);
+        }
+        self.put(half(hash), number);
+        self.len += 1;
+    }
+
+    /// Makes room for so many numbers more.
+    pub fn reserve(&mut self, more: usize) {
+        if (self.len + more) * 4 > self.slots.len() * 3 {
+            self.grow(self.len + more);
+        }
+    }
+
+    /// Takes a number out, if it is there.
+    pub fn remove(&mut self, hash: u64, number: u32) {
+        let hash = half(hash);
+        let mut at = usize::MAX;
+        loop {
+            match self.next(hash, &mut at) {
+                NONE => return,
+                found if found == number => break,
+                _ => {}
+            }
+        }
+        // What lies behind and would not be found across the gap moves into it.
+        let last = self.slots.len() - 1;
+        let mut probed = at;
+        loop {
+            self.slots[at].1 = NONE;
+            let moved = loop {
+                probed = (probed + 1) & last;
+                let (hash, number) = self.slots[probed];
+                if number == NONE {
+                    self.len -= 1;
+                    return;
+                }
+                let distance = probed.wrapping_sub(self.home(hash)) & last;
+                if distance >= probed.wrapping_sub(at) & last {
+                    break (hash, number);
+                }
+            };
+            self.slots[at] = moved;
+            at = probed;
+        }
+    }
+
+    /// Takes all out; the room stays.
+    pub fn clear(&mut self) {
+        if self.len > 0 {
+            self.slots.fill((0, NONE));
+            self.len = 0;
+        }
+    }
+
+    /// Where probing begins.
+    fn home(&self, hash: u32) -> usize {
+        // Fibonacci hashing (Knuth 1998, 6.4): the uppermost bits of the product.
+        (hash.wrapping_mul(0x9E37_79B9) >> (32 - self.slots.len().trailing_zeros()).min(31)) as usize
+    }
+
+    /// The next number with a hash behind a slot, from the first on where that is `usize::MAX`, and its slot.
+    #[inline(never)]
+    fn next(&self, hash: u32, at: &mut usize) -> u32 {
+        if self.slots.is_empty() {
+            return NONE;
+        }
+        let last = self.slots.len() - 1;
+        let mut probed = if *at == usize::MAX { self.home(hash) } else { (*at + 1) & last };
+        loop {
+            let (other, number) = self.slots[probed];
+            if number == NONE || other == hash {
+                *at = probed;
+                return number;
+            }
+            probed = (probed + 1) & last;
+        }
+    }
+
+    fn put(&mut self, hash: u32, number: u32) {
+        let last = self.slots.len() - 1;
+        let mut at = self.home(hash);
+        while self.slots[at].1 != NONE {
+            at = (at + 1) & last;
+        }
+        self.slots[at] = (hash, number);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, len: usize) {
+        let slots = (len * 4 / 3 + 1).next_power_of_two().max(FIRST_SLOTS);
+        let before = std::mem::replace(&mut self.slots, vec![(0, NONE); slots]);
+        for (hash, number) in before {
+            if number != NONE {
+                self.put(hash, number);
+            }
+        }
+    }
+}
+
+/// The half of a hash that is kept.
+fn half(hash: u64) -> u32 {
+    (hash >> 32) as u32 ^ hash as u32
+}
+
+/// Values by keys, in the order in which the keys came first. Nothing is taken out but all at once.
+#[derive(Clone, Debug)]
+pub struct Map<K, V> {
+    entries: Vec<(K, V)>,
+    table: Table,
+}
+
+impl<K, V> Default for Map<K, V> {
+    fn default() -> Map<K, V> {
+        Map { entries: Vec::new(), table: Table::default() }
+    }
+}
+
+impl<K: Hash + Eq, V> Map<K, V> {
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn place_of<Q: Hash + Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<usize>
+    where
+        K: Borrow<Q>,
+    {
+        let found = self.table.find(hash, |number| self.entries[number as usize].0.borrow() == key)?;
+        Some(found as usize)
+    }
+
+    /// The value of a key.
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        // No key is found in no time where there is none.
+        if self.entries.is_empty() {
+            return None;
+        }
+        self.place_of(hash_of(key), key).map(|place| &self.entries[place].1)
+    }
+
+    /// A key as it is kept, and its value.
+    pub fn get_key_value<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q>,
+    {
+        let (key, value) = &self.entries[self.place_of(hash_of(key), key)?];
+        Some((key, value))
+    }
+
+    /// Whether there is a key.
+    pub fn contains_key<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.get(key).is_some()
+    }
+
+    /// Gives a key a value, and says which it had.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let hash = hash_of(&key);
+        if let Some(place) = self.place_of(hash, &key) {
+            return Some(std::mem::replace(&mut self.entries[place].1, value));
+        }
+        self.add(hash, key, value);
+        None
+    }
+
+    /// The value of a key, which is made where it has none.
+    pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
+        let hash = hash_of(&key);
+        let place = match self.place_of(hash, &key) {
+            Some(place) => place,
+            None => self.add(hash, key, value()),
+        };
+        &mut self.entries[place].1
+    }
+
+    fn add(&mut self, hash: u64, key: K, value: V) -> usize {
+        let place = self.entries.len();
+        self.table.insert(hash, u32::try_from(place).unwrap_or(NONE));
+        self.entries.push((key, value));
+        place
+    }
+
+    /// Makes room for so many keys more.
+    pub fn reserve(&mut self, more: usize) {
+        self.entries.reserve(more);
+        self.table.reserve(more);
+    }
+
+    /// Takes all out; the room stays.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.table.clear();
+    }
+
+    /// All keys and values.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> + DoubleEndedIterator + Clone {
+        self.entries.iter().map(|(key, value)| (key, value))
+    }
+
+    /// All keys and values, which may be changed.
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&K, &mut V)> {
+        self.entries.iter_mut().map(|(key, value)| (&*key, value))
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &K> {
+        self.entries.iter().map(|(key, _)| key)
+    }
+
+    /// All values.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &V> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+}
+
+impl<K: Hash + Eq, V> FromIterator<(K, V)> for Map<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Map<K, V> {
+        let mut map = Map::default();
+        for (key, value) in entries {
+            map.insert(key, value);
+        }
+        map
+    }
+}
+
+impl<K: Hash + Eq + Borrow<Q>, Q: Hash + Eq + ?Sized, V> Index<&Q> for Map<K, V> {
+    type Output = V;
+
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("only keys that are there are asked for like this")
+    }
+}
+
+/// Values each once, in the order in which they came first.
+#[derive(Clone, Debug)]
+pub struct Set<K>(Map<K, ()>);
+
+impl<K> Default for Set<K> {
+    fn default() -> Set<K> {
+        Set(Map::default())
+    }
+}
+
+impl<K: Hash + Eq> Set<K> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds one, and says whether it is new.
+    pub fn insert(&mut self, value: K) -> bool {
+        self.0.insert(value, ()).is_none()
+    }
+
+    /// Whether it is one of them.
+    pub fn contains<Q: Hash + Eq + ?Sized>(&self, value: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.0.contains_key(value)
+    }
+
+    /// Takes all out; the room stays.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &K> {
+        self.0.keys()
+    }
+}
+
+impl<K: Hash + Eq> FromIterator<K> for Set<K> {
+    fn from_iter<I: IntoIterator<Item = K>>(values: I) -> Set<K> {
+        let mut set = Set::default();
+        for value in values {
+            set.insert(value);
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A hash with which many numbers collide, and many more have the same place.
+    fn crowded(number: u32) -> u64 {
+        hash_of(&(number % 7)) << u64::from(number % 3)
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_set_of_numbers(steps in prop::collection::vec((0..40u32, 0..4u8), 0..200)) {
+            let (mut table, mut set) = (Table::default(), HashSet::new());
+            for (number, step) in steps {
+                match step {
+                    0 | 1 if set.insert(number) => table.insert(crowded(number), number),
+                    2 => {
+                        set.remove(&number);
+                        table.remove(crowded(number), number);
+                    }
+                    3 if number == 0 => {
+                        set.clear();
+                        table.clear();
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(table.len(), set.len());
+                for number in 0..40 {
+                    let found = table.find(crowded(number), |other| other == number);
+                    prop_assert_eq!(found.is_some(), set.contains(&number), "{}", number);
+                }
+            }
+        }
+
+        #[test]
+        fn a_map_is_a_map_in_the_order_of_its_keys(entries in prop::collection::vec((0..30u8, any::<u16>()), 0..100)) {
+            let mut order: Vec<u8> = Vec::new();
+            let (mut map, mut twin) = (Map::default(), HashMap::new());
+            for (key, value) in entries {
+                if !twin.contains_key(&key) {
+                    order.push(key);
+                }
+                if value % 3 == 0 {
+                    let kept = *map.get_or_insert_with(key, || value);
+                    prop_assert_eq!(kept, *twin.entry(key).or_insert(value));
+                } else {
+                    prop_assert_eq!(map.insert(key, value), twin.insert(key, value));
+                }
+            }
+            prop_assert_eq!(map.keys().copied().collect::<Vec<_>>(), order);
+            for key in 0..30 {
+                prop_assert_eq!(map.get(&key), twin.get(&key));
+                prop_assert_eq!(map.get_key_value(&key), twin.get_key_value(&key));
+            }
+        }
+    }
+}
