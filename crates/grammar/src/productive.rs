@@ -92,23 +92,27 @@ fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
     Ok(())
 }
 
-/// Whether every node surely matches some text, by looking at each after those before it, twice: that is told of most
-/// grammars, and then nothing is dead.
+/// So many rounds are looked whether everything is alive: as deep as what is required nests in most grammars.
+const ROUNDS: usize = 8;
+
+/// Whether every single node surely matches some text, by looking at each after those before it, in a few rounds: that is
+/// told of most grammars, and then nothing is dead.
 fn is_plainly_alive(grammar: &Grammar) -> bool {
     let mut alive = vec![false; grammar.nodes.len()];
-    for _ in 0..2 {
-        let mut is_done = true;
+    let mut left = alive.len();
+    for _ in 0..ROUNDS {
+        let before = left;
         for index in 0..alive.len() {
-            if !alive[index] {
-                alive[index] = is_alive_from(grammar, &grammar.nodes[index], &alive);
-                is_done &= alive[index];
+            if !alive[index] && is_alive_from(grammar, &grammar.nodes[index], &alive) {
+                alive[index] = true;
+                left -= 1;
             }
         }
-        if is_done {
-            return true;
+        if left == 0 || left == before {
+            break;
         }
     }
-    false
+    left == 0
 }
 
 /// Whether a node surely matches some text if these do.
@@ -117,18 +121,16 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
     match node {
         Node::Lexeme(expr) => *expr != ExprId::NOTHING && !grammar.exprs.has_boolean(*expr),
         Node::Token(_) => true,
-        Node::Sequence(parts) | Node::Choice(parts) => {
-            (!parts.is_empty() || matches!(node, Node::Sequence(_))) && parts.iter().all(|&part| is_alive(part))
-        }
-        Node::Repeat { body, min, max } => max.is_none_or(|max| *min <= max) && is_alive(*body),
+        Node::Sequence(parts) => parts.iter().all(|&part| is_alive(part)),
+        Node::Choice(parts) => parts.iter().any(|&part| is_alive(part)),
+        Node::Repeat { body, min, max } => *min == 0 || (max.is_none_or(|max| *min <= max) && is_alive(*body)),
         Node::Marked { body, .. } => is_alive(*body),
         Node::Rule(rule) => is_alive(grammar.rule(*rule).body),
         Node::Members(id) => {
             let members = grammar.members(*id);
             members.min == 0
                 && members.max.is_none()
-                && members.free.iter().all(|free| free.some.is_none() && is_alive(free.value))
-                // Those that lead back here are known to be alive the second time.
+                && members.free.iter().all(|free| free.some.is_none())
                 && members.known.iter().all(|known| !known.required || is_alive(known.value))
         }
         Node::Items(id) => {
@@ -137,7 +139,7 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
                 && !items.rest.is_empty()
                 && items.prefix.iter().all(|place| !place.is_empty())
                 && items.max.is_none_or(|max| items.min <= max)
-                && items.elements().all(|element| is_alive(element.value))
+                && (items.min == 0 || items.elements().all(|element| is_alive(element.value)))
         }
     }
 }

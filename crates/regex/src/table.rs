@@ -173,10 +173,14 @@ fn half(hash: u64) -> u32 {
     (hash >> 32) as u32 ^ hash as u32
 }
 
+/// So many keys are compared one by one, without a table.
+const FEW_KEYS: usize = 8;
+
 /// Values by keys, in the order in which the keys came first. Nothing is taken out but all at once.
 #[derive(Clone, Debug)]
 pub struct Map<K, V> {
     entries: Vec<(K, V)>,
+    /// The places of all entries, where there are more than [`FEW_KEYS`].
     table: Table,
 }
 
@@ -197,11 +201,14 @@ impl<K: Hash + Eq, V> Map<K, V> {
         self.entries.is_empty()
     }
 
-    fn place_of<Q: Hash + Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<usize>
+    fn place_of<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<usize>
     where
         K: Borrow<Q>,
     {
-        let found = self.table.find(hash, |number| self.entries[number as usize].0.borrow() == key)?;
+        if self.entries.len() <= FEW_KEYS {
+            return self.entries.iter().position(|(known, _)| known.borrow() == key);
+        }
+        let found = self.table.find(hash_of(key), |number| self.entries[number as usize].0.borrow() == key)?;
         Some(found as usize)
     }
 
@@ -210,11 +217,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        // No key is found in no time where there is none.
-        if self.entries.is_empty() {
-            return None;
-        }
-        self.place_of(hash_of(key), key).map(|place| &self.entries[place].1)
+        self.place_of(key).map(|place| &self.entries[place].1)
     }
 
     /// A key as it is kept, and its value.
@@ -222,7 +225,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
     where
         K: Borrow<Q>,
     {
-        let (key, value) = &self.entries[self.place_of(hash_of(key), key)?];
+        let (key, value) = &self.entries[self.place_of(key)?];
         Some((key, value))
     }
 
@@ -236,35 +239,45 @@ impl<K: Hash + Eq, V> Map<K, V> {
 
     /// Gives a key a value, and says which it had.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let hash = hash_of(&key);
-        if let Some(place) = self.place_of(hash, &key) {
+        if let Some(place) = self.place_of(&key) {
             return Some(std::mem::replace(&mut self.entries[place].1, value));
         }
-        self.add(hash, key, value);
+        self.add(key, value);
         None
     }
 
     /// The value of a key, which is made where it has none.
     pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
-        let hash = hash_of(&key);
-        let place = match self.place_of(hash, &key) {
+        let place = match self.place_of(&key) {
             Some(place) => place,
-            None => self.add(hash, key, value()),
+            None => self.add(key, value()),
         };
         &mut self.entries[place].1
     }
 
-    fn add(&mut self, hash: u64, key: K, value: V) -> usize {
+    fn add(&mut self, key: K, value: V) -> usize {
         let place = self.entries.len();
-        self.table.insert(hash, u32::try_from(place).unwrap_or(NONE));
         self.entries.push((key, value));
+        if place >= FEW_KEYS {
+            self.enter_all();
+        }
         place
+    }
+
+    /// Enters what is not in the table yet: the last key, or all that there are when they are no longer few.
+    fn enter_all(&mut self) {
+        for place in self.table.len()..self.entries.len() {
+            let number = u32::try_from(place).unwrap_or(NONE);
+            self.table.insert(hash_of(&self.entries[place].0), number);
+        }
     }
 
     /// Makes room for so many keys more.
     pub fn reserve(&mut self, more: usize) {
         self.entries.reserve(more);
-        self.table.reserve(more);
+        if self.entries.len() + more > FEW_KEYS {
+            self.table.reserve(self.entries.len() - self.table.len() + more);
+        }
     }
 
     /// Takes all out; the room stays.

@@ -76,7 +76,7 @@ impl Schemas<'_> {
                         key.said.push(255);
                         next = Some(self.inner(id, value));
                     }
-                    None if schema.fates.iter().any(|fate| fate.enforced && fate.keyword == keyword) => return None,
+                    None if self.fates(id).iter().any(|fate| fate.enforced && fate.keyword == keyword) => return None,
                     None => {}
                 }
             }

@@ -4,8 +4,9 @@
 //! stages walk a value by counting instead of recursing.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt::Write;
+
+use rustc_hash::FxHashMap;
 
 /// JSON pointers in messages and reports are cut to about this many bytes.
 const LONGEST_POINTER: usize = 400;
@@ -20,32 +21,35 @@ const LARGE: usize = 12;
 /// Members of an object, in the order of the text.
 #[derive(Default, Debug)]
 pub(crate) struct Entries<'t> {
-    list: Vec<(Cow<'t, str>, JsonId)>,
-    /// Where there are many. In a box, since nearly every object does without.
-    table: Option<Box<Table<'t>>>,
+    list: Box<[(Cow<'t, str>, JsonId)]>,
+    table: KeyTable<'t>,
 }
 
-/// Positions by key.
-#[derive(Debug)]
-struct Table<'t>(HashMap<Cow<'t, str>, u32>);
+/// Positions by key, where there are many. In a box, since nearly every object does without.
+#[derive(Default, Debug)]
+pub(crate) struct KeyTable<'t>(Option<Box<FxHashMap<Cow<'t, str>, u32>>>);
+
+impl<'t> KeyTable<'t> {
+    /// Answers whether a key is not in the list, behind which it comes.
+    pub(crate) fn admit(&mut self, list: &[(Cow<'t, str>, JsonId)], key: &str) -> bool {
+        if list.len() < LARGE {
+            return list.iter().all(|(known, _)| known != key);
+        }
+        let positions = || list.iter().zip(0..).map(|((key, _), place)| (key.clone(), place)).collect();
+        let table = self.0.get_or_insert_with(|| Box::new(positions()));
+        !table.contains_key(key) && table.insert(key.to_owned().into(), list.len() as u32).is_none()
+    }
+}
 
 impl<'t> Entries<'t> {
-    /// Adds a member whose key is new.
-    pub(crate) fn insert(&mut self, key: Cow<'t, str>, value: JsonId) {
-        if self.list.len() >= LARGE {
-            let list = &self.list;
-            let positions = || list.iter().enumerate().map(|(place, (key, _))| (key.clone(), place as u32)).collect();
-            self.table
-                .get_or_insert_with(|| Box::new(Table(positions())))
-                .0
-                .insert(key.clone(), self.list.len() as u32);
-        }
-        self.list.push((key, value));
+    /// These members, of which each key was admitted to the table.
+    pub(crate) fn new(list: Box<[(Cow<'t, str>, JsonId)]>, table: KeyTable<'t>) -> Entries<'t> {
+        Entries { list, table }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&JsonId> {
-        let found = match &self.table {
-            Some(table) => self.list.get(*table.0.get(key)? as usize),
+        let found = match &self.table.0 {
+            Some(table) => self.list.get(*table.get(key)? as usize),
             None => self.list.iter().find(|(known, _)| known == key),
         };
         found.map(|(_, value)| value)

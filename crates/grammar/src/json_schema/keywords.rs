@@ -46,9 +46,9 @@ pub(super) fn read_values<'t>(
             reading.read(document, &refs, values)?;
         }
     }
-    let Reading { scopes, by_value, by_scope, list, roots, .. } = reading;
+    let Reading { scopes, by_value, by_scope, list, fates, roots, .. } = reading;
     let root = roots.first().copied().unwrap_or(SchemaId { value: document.root(), scope: 0 });
-    Ok((Schemas { document, refs, scopes, root, by_value, by_scope, list }, roots))
+    Ok((Schemas { document, refs, scopes, root, by_value, by_scope, list, fates }, roots))
 }
 
 /// What was read so far.
@@ -59,6 +59,7 @@ struct Reading<'t> {
     by_value: Vec<u32>,
     by_scope: FxHashMap<SchemaId, u32>,
     list: Vec<Schema<'t>>,
+    fates: Vec<Fate<'t>>,
     /// Whether a reference may mean one schema or another.
     is_dynamic: bool,
     enforce_formats: bool,
@@ -68,6 +69,7 @@ impl<'t> Reading<'t> {
     fn read(&mut self, document: &'t Document<'t>, refs: &Refs<'t>, values: &[JsonId]) -> Result<(), GrammarError> {
         self.by_value = vec![Schemas::NONE; document.len()];
         self.list.reserve(document.len() / 4);
+        self.fates.reserve(document.len() / 4);
         for &value in values {
             let scope = self.scopes.outermost();
             let scope = self.scopes.enter(scope, value);
@@ -95,6 +97,7 @@ impl<'t> Reading<'t> {
                     format!("dynamic references make more than {MAX_SCHEMAS} schemas of this one; use $ref instead");
                 return Err(GrammarError::new(ErrorKind::Limit, document.pointer(id.value), message));
             }
+            let before = self.fates.len() as u32;
             let mut reader = Reader {
                 document,
                 refs,
@@ -103,12 +106,14 @@ impl<'t> Reading<'t> {
                 id,
                 at: id.value,
                 schema: Schema::default(),
+                fates: &mut self.fates,
                 inner: &mut work,
                 is_dynamic: false,
                 enforce_formats: self.enforce_formats,
             };
             reader.schema()?;
-            let Reader { schema, is_dynamic, .. } = reader;
+            let Reader { mut schema, is_dynamic, .. } = reader;
+            schema.fates = before..self.fates.len() as u32;
             self.is_dynamic |= is_dynamic;
             self.list.push(schema);
         }
@@ -125,6 +130,7 @@ pub(super) struct Reader<'t, 'r> {
     pub(super) id: SchemaId,
     pub(super) at: JsonId,
     pub(super) schema: Schema<'t>,
+    fates: &'r mut Vec<Fate<'t>>,
     /// Schemas found inside, still to be read.
     pub(super) inner: &'r mut Vec<SchemaId>,
     pub(super) is_dynamic: bool,
@@ -140,7 +146,6 @@ impl<'t> Reader<'t, '_> {
             }
             Json::Object(entries) => {
                 let only_ref = self.draft <= Draft::D7 && entries.contains_key("$ref");
-                self.schema.fates.reserve_exact(entries.len());
                 for (keyword, &value) in entries.iter() {
                     if only_ref && keyword != "$ref" {
                         self.annotate(keyword, "ignored beside $ref up to draft 7");
@@ -334,11 +339,11 @@ impl<'t> Reader<'t, '_> {
     }
 
     pub(super) fn enforce(&mut self, keyword: &'t str) {
-        self.schema.fates.push(Fate { enforced: true, keyword, note: "".into() });
+        self.fates.push(Fate { enforced: true, keyword, note: "".into() });
     }
 
     pub(super) fn annotate(&mut self, keyword: &'t str, note: impl Into<Cow<'static, str>>) {
-        self.schema.fates.push(Fate { enforced: false, keyword, note: note.into() });
+        self.fates.push(Fate { enforced: false, keyword, note: note.into() });
     }
 
     #[cold]

@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
             self.relaxed.iter().map(|(_, finding)| (&*finding.place, &*finding.keyword)).collect();
         let mut report = KeptReport::default();
         for &id in &self.normal.used {
-            let fates = &self.schemas.get(id).fates;
+            let fates = self.schemas.fates(id);
             if fates.is_empty() {
                 continue;
             }

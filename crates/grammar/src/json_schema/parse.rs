@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::document::{Document, Entries, Json, JsonId, Slot, quoted};
+use super::document::{Document, Entries, Json, JsonId, KeyTable, Slot, quoted};
 use crate::error::{ErrorKind, GrammarError};
 
 /// Longest schema text accepted unless another limit is given, in bytes.
@@ -12,14 +12,23 @@ pub(super) const MAX_DEPTH: usize = 1_000;
 /// Most values accepted.
 pub(super) const MAX_VALUES: usize = 1_000_000;
 enum Frame<'t> {
-    Array { offset: usize, first: u32, items: Vec<JsonId> },
-    Object { offset: usize, first: u32, entries: Entries<'t>, key: Cow<'t, str> },
+    /// Its elements are those from a place on.
+    Array { offset: usize, first: u32, from: usize },
+    /// Its members are those from a place on.
+    Object { offset: usize, first: u32, from: usize, table: KeyTable<'t> },
 }
+
+/// Stands for the value of a member until that is read.
+const UNREAD: JsonId = JsonId(u32::MAX);
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     slots: Vec<Slot<'a>>,
+    /// The elements so far of all arrays that are open, the innermost last.
+    elements: Vec<JsonId>,
+    /// The members so far of all objects that are open, the innermost last.
+    members: Vec<(Cow<'a, str>, JsonId)>,
 }
 
 /// Reads the JSON text of a schema, and then those of the documents beside it, each under its URI.
@@ -31,7 +40,13 @@ pub(crate) fn parse<'t>(
     beside: &'t [(String, String)],
     max_bytes: usize,
 ) -> Result<Document<'t>, GrammarError> {
-    let mut parser = Parser { text, at: 0, slots: Vec::with_capacity(text.len() / 16) };
+    let mut parser = Parser {
+        text,
+        at: 0,
+        slots: Vec::with_capacity(text.len() / 16),
+        elements: Vec::with_capacity(16),
+        members: Vec::with_capacity(16),
+    };
     let mut roots = Vec::with_capacity(1 + beside.len());
     let mut bytes = 0;
     for (uri, text) in std::iter::once(("", text)).chain(beside.iter().map(|(uri, text)| (&**uri, &**text))) {
@@ -68,8 +83,9 @@ impl<'a> Parser<'a> {
                         self.push(Json::Object(Entries::default()), offset, first)?
                     } else {
                         self.check_depth(open.len())?;
-                        let key = self.key(&Entries::default())?;
-                        open.push(Frame::Object { offset, first, entries: Entries::default(), key });
+                        let (from, mut table) = (self.members.len(), KeyTable::default());
+                        self.key(from, &mut table)?;
+                        open.push(Frame::Object { offset, first, from, table });
                         continue 'value;
                     }
                 }
@@ -80,7 +96,7 @@ impl<'a> Parser<'a> {
                         self.push(Json::Array(Box::default()), offset, first)?
                     } else {
                         self.check_depth(open.len())?;
-                        open.push(Frame::Array { offset, first, items: Vec::new() });
+                        open.push(Frame::Array { offset, first, from: self.elements.len() });
                         continue 'value;
                     }
                 }
@@ -95,8 +111,8 @@ impl<'a> Parser<'a> {
                 let closed = match open.last_mut() {
                     None if self.at == self.text.len() => return Ok(()),
                     None => return Err(self.error("something follows the end of the schema; remove it")),
-                    Some(Frame::Array { items, .. }) => {
-                        items.push(done);
+                    Some(Frame::Array { .. }) => {
+                        self.elements.push(done);
                         if self.eat(b',') {
                             continue 'value;
                         }
@@ -105,12 +121,13 @@ impl<'a> Parser<'a> {
                         }
                         open.pop()
                     }
-                    Some(Frame::Object { entries, key, .. }) => {
-                        entries.insert(std::mem::take(key), done);
+                    Some(Frame::Object { from, table, .. }) => {
+                        if let Some((_, value)) = self.members.last_mut() {
+                            *value = done;
+                        }
                         if self.eat(b',') {
                             self.blanks();
-                            let next = self.key(entries)?;
-                            *key = next;
+                            self.key(*from, table)?;
                             continue 'value;
                         }
                         if !self.eat(b'}') {
@@ -120,8 +137,14 @@ impl<'a> Parser<'a> {
                     }
                 };
                 done = match closed.expect("the frame was just looked at") {
-                    Frame::Array { offset, first, items } => self.push(Json::Array(items.into()), offset, first)?,
-                    Frame::Object { offset, first, entries, .. } => self.push(Json::Object(entries), offset, first)?,
+                    Frame::Array { offset, first, from } => {
+                        let elements = self.elements.drain(from..).collect();
+                        self.push(Json::Array(elements), offset, first)?
+                    }
+                    Frame::Object { offset, first, from, table } => {
+                        let members = self.members.drain(from..).collect();
+                        self.push(Json::Object(Entries::new(members, table)), offset, first)?
+                    }
                 };
             }
         }
@@ -153,19 +176,23 @@ impl<'a> Parser<'a> {
         Err(GrammarError::new(ErrorKind::Limit, self.line_and_column(self.at), message))
     }
 
-    /// A key and its colon.
-    fn key(&mut self, known: &Entries) -> Result<Cow<'a, str>, GrammarError> {
+    /// A key and its colon, of an object whose members are those from a place on: one more, without its value.
+    fn key(&mut self, from: usize, table: &mut KeyTable<'a>) -> Result<(), GrammarError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.error("expected a key in double quotes"));
         }
         let key = self.string()?;
-        if known.contains_key(&key) {
+        if !table.admit(&self.members[from..], &key) {
             self.at = start;
             return Err(self.error(format!("the key {} stands twice in one object; remove one", quoted(&key))));
         }
         self.blanks();
-        if self.eat(b':') { Ok(key) } else { Err(self.error("expected : after a key")) }
+        if !self.eat(b':') {
+            return Err(self.error("expected : after a key"));
+        }
+        self.members.push((key, UNREAD));
+        Ok(())
     }
 
     fn scalar(&mut self) -> Result<Json<'a>, GrammarError> {

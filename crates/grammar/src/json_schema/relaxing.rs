@@ -16,7 +16,7 @@ const COMBINING: [&str; 8] =
 impl Schemas<'_> {
     /// The keywords of a schema that combine others.
     pub(super) fn combining(&self, id: SchemaId) -> impl Iterator<Item = &str> {
-        let fates = self.get(id).fates.iter().filter(|fate| fate.enforced);
+        let fates = self.fates(id).iter().filter(|fate| fate.enforced);
         fates.map(|fate| fate.keyword).filter(|keyword| COMBINING.contains(keyword) || keyword.ends_with("ef"))
     }
 

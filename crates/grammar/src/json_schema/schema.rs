@@ -4,6 +4,7 @@
 //! matters if the schema is used: unused definitions may say what they like.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::Decimal;
@@ -248,8 +249,8 @@ pub(super) struct Schema<'t> {
     pub(super) never: bool,
     pub(super) keywords: Vec<Keyword>,
     pub(super) refusals: Vec<Refusal<'t>>,
-    /// What becomes of every keyword that is not refused.
-    pub(super) fates: Vec<Fate<'t>>,
+    /// Where in a list of all it stands what becomes of every keyword that is not refused.
+    pub(super) fates: Range<u32>,
 }
 
 /// A keyword that is enforced, or an annotation.
@@ -278,6 +279,8 @@ pub(super) struct Schemas<'t> {
     /// The same in other scopes.
     pub(super) by_scope: FxHashMap<SchemaId, u32>,
     pub(super) list: Vec<Schema<'t>>,
+    /// What becomes of the keywords of all schemas.
+    pub(super) fates: Vec<Fate<'t>>,
 }
 
 impl<'t> Schemas<'t> {
@@ -288,6 +291,12 @@ impl<'t> Schemas<'t> {
     pub(super) fn get(&self, id: SchemaId) -> &Schema<'t> {
         let position = if id.scope == 0 { self.by_value[id.value.0 as usize] } else { self.by_scope[&id] };
         &self.list[position as usize]
+    }
+
+    /// What becomes of every keyword of a schema that is not refused.
+    pub(super) fn fates(&self, id: SchemaId) -> &[Fate<'t>] {
+        let Range { start, end } = self.get(id).fates;
+        &self.fates[start as usize..end as usize]
     }
 
     /// Whether a schema stands there.
