@@ -4,9 +4,8 @@
 //! stages walk a value by counting instead of recursing.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write;
-
-use rustc_hash::FxHashMap;
 
 /// JSON pointers in messages and reports are cut to about this many bytes.
 const LONGEST_POINTER: usize = 400;
@@ -25,9 +24,10 @@ pub(crate) struct Entries<'t> {
     table: KeyTable<'t>,
 }
 
-/// Positions by key, where there are many. In a box, since nearly every object does without.
+/// Positions by key, where there are many. In a box, since nearly every object does without. Its hashes are not known before,
+/// so that nobody can write a schema whose keys all collide.
 #[derive(Default, Debug)]
-pub(crate) struct KeyTable<'t>(Option<Box<FxHashMap<Cow<'t, str>, u32>>>);
+pub(crate) struct KeyTable<'t>(Option<Box<HashMap<Cow<'t, str>, u32>>>);
 
 impl<'t> KeyTable<'t> {
     /// Answers whether a key is not in the list, behind which it comes.
