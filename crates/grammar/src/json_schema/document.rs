@@ -24,10 +24,13 @@ pub(crate) struct Entries<'t> {
     table: KeyTable<'t>,
 }
 
-/// Positions by key, where there are many. In a box, since nearly every object does without. Its hashes are not known before,
-/// so that nobody can write a schema whose keys all collide.
+/// Positions by key. Its hashes are not known before, so that nobody can write a schema whose keys all collide.
+#[derive(Debug)]
+struct Positions<'t>(HashMap<Cow<'t, str>, u32>);
+
+/// Positions by key, where there are many. In a box, since nearly every object does without.
 #[derive(Default, Debug)]
-pub(crate) struct KeyTable<'t>(Option<Box<HashMap<Cow<'t, str>, u32>>>);
+pub(crate) struct KeyTable<'t>(Option<Box<Positions<'t>>>);
 
 impl<'t> KeyTable<'t> {
     /// Answers whether a key is not in the list, behind which it comes.
@@ -36,7 +39,7 @@ impl<'t> KeyTable<'t> {
             return list.iter().all(|(known, _)| known != key);
         }
         let positions = || list.iter().zip(0..).map(|((key, _), place)| (key.clone(), place)).collect();
-        let table = self.0.get_or_insert_with(|| Box::new(positions()));
+        let Positions(table) = &mut **self.0.get_or_insert_with(|| Box::new(Positions(positions())));
         !table.contains_key(key) && table.insert(key.to_owned().into(), list.len() as u32).is_none()
     }
 }
@@ -49,7 +52,7 @@ impl<'t> Entries<'t> {
 
     pub(crate) fn get(&self, key: &str) -> Option<&JsonId> {
         let found = match &self.table.0 {
-            Some(table) => self.list.get(*table.get(key)? as usize),
+            Some(table) => self.list.get(*table.0.get(key)? as usize),
             None => self.list.iter().find(|(known, _)| known == key),
         };
         found.map(|(_, value)| value)
