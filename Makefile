@@ -6,11 +6,21 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 EXTRAS := transformers,tiktoken,sentencepiece,openai,anthropic
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
+# How often what ran in the work of pgo/: it tells the compiler what to lay together. It names functions by a hash
+# in which the compiler goes in, so another compiler would find nothing in it, and builds without.
+PROFILE := pgo/stencilm.profdata
+NO_VALUES := '-Cllvm-args=-disable-vp'
+ifeq ($(shell rustc -vV 2>/dev/null | cmp -s - pgo/rustc.txt && echo same),same)
+WITH_PROFILE := --config "build.rustflags=['-Cprofile-use=$(abspath $(PROFILE))', $(NO_VALUES)]"
+endif
+# Of the same LLVM as rustc: `rustup component add llvm-tools` brings it, or name one.
+LLVM_PROFDATA ?= $(firstword $(wildcard $(shell rustc --print target-libdir 2>/dev/null)/../bin/llvm-profdata) llvm-profdata)
+
 # The first Python on the path that is new enough; `make PYTHON=...` names another.
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test lint bench wheel profile clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -20,6 +30,8 @@ help:
 	@echo "make lint    check format, lints and types, Rust and Python"
 	@echo "make bench   run the benchmarks"
 	@echo "make setup   only do what the others need: environment, dependencies, extension"
+	@echo "make wheel   build the wheel into dist/"
+	@echo "make profile take the profile anew by which the extension is optimised"
 	@echo "make clean   remove the environment and what was built"
 
 setup: $(VENV)/.built
@@ -51,6 +63,18 @@ bench: setup
 	cargo bench --workspace --bench '*'
 	$(BIN)/python -m bench
 
+wheel: $(VENV)/.tools
+	$(BIN)/maturin build --release --out dist $(WITH_PROFILE)
+
+profile: setup
+	rm -rf target/profile
+	$(BIN)/maturin build --release --out target/profile/wheel --target-dir target/profile/build \
+		--config "build.rustflags=['-Cprofile-generate=$(abspath target/profile/raw)', $(NO_VALUES)]"
+	$(BIN)/python -m pip install --quiet --no-deps --target target/profile/site target/profile/wheel/*.whl
+	LLVM_PROFILE_FILE=target/profile/work.profraw PYTHONPATH=target/profile/site $(BIN)/python -m pgo
+	$(LLVM_PROFDATA) merge --sparse --output=$(PROFILE) target/profile/work.profraw
+	rustc -vV > pgo/rustc.txt
+
 clean:
 	rm -rf $(VENV) target dist out python/stencilm/_core*.so python/stencilm/_core*.pyd
 
@@ -67,8 +91,8 @@ $(VENV)/.tools: pyproject.toml | $(VENV)/pyvenv.cfg
 	@touch $@
 
 # The release profile, because a demo and a speed test should not measure the debug build.
-$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) pyproject.toml
+$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) $(PROFILE) pyproject.toml
 	@cargo --version >/dev/null 2>&1 || { echo "stencilm is built from source with Rust, but there is no cargo on the path: install Rust with rustup (https://rustup.rs), open a new shell, and run this again"; exit 1; }
 	@echo "==> Building the extension and installing the package with its extras (the first time torch is downloaded: some GB)"
-	env -u CONDA_PREFIX VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --extras $(EXTRAS)
+	env -u CONDA_PREFIX VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --extras $(EXTRAS) $(WITH_PROFILE)
 	@touch $@
