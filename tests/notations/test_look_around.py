@@ -39,6 +39,14 @@ def piece(choose: random.Random, depth: int) -> str:
     return f"(?:{sequence(choose, depth + 1)}|{sequence(choose, depth + 1)})"
 
 
+def loop(choose: random.Random) -> str:
+    """A character that look-aheads stand beside, repeated at the end of a pattern."""
+    aheads = [f"{choose.choice(AROUND[:2])}{sequence(choose, 2)})" for _ in range(2)]
+    before, behind = choose.choice([(aheads[0], ""), ("", aheads[0]), tuple(aheads)])
+    count = choose.choice(["*", "+", "{2,3}", "{2,}"])
+    return f"(?:{before}{choose.choice(['.', 'a', '[ab]', '[^a]'])}{behind}){count}"
+
+
 def matched(compiler: GrammarCompiler, pattern: str) -> list[str]:
     try:
         compiled = compiler.compile_regex(pattern)
@@ -91,8 +99,10 @@ def test_what_would_look_beyond_is_refused(compiler: GrammarCompiler, pattern: s
 def test_random_patterns(compiler: GrammarCompiler) -> None:
     choose = random.Random(7)
     compared = 0
-    while compared < 400:
+    while compared < 500:
         pattern = sequence(choose, 0)
+        if choose.random() < 0.3:
+            pattern = choose.choice(["", pattern]) + loop(choose)
         if "(?" not in pattern:
             continue
         try:

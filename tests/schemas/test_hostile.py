@@ -26,6 +26,9 @@ INFO = TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
 COMPILER = GrammarCompiler(INFO, cache_enabled=False)
 
 
+jsonschema = pytest.importorskip("jsonschema")
+
+
 def accepts(schema: Any, text: str, **options: Any) -> bool:
     matcher = GrammarMatcher(COMPILER.compile_json_schema(schema, **options))
     return matcher.accept_string(text) and matcher.is_completed()
@@ -102,6 +105,26 @@ WORKS: dict[str, tuple[Any, list[str], list[str]]] = {
     ),
     "not a word": ({"pattern": "^(?!ab)[a-c]*$"}, ['"ba"'], ['"abc"']),
     "letters of all scripts": ({"pattern": "^\\p{L}+$"}, ['"aéж"'], ['"1"']),
+    "words that are trimmed, and not too long": (
+        {"pattern": "^(?!\\s).*(?<!\\s)$", "maxLength": 4_000},
+        ['"a b"', '"a"', '""'],
+        ['" a"', '"a "', '"\\n"'],
+    ),
+    "a first and a last character, and not too many": (
+        {"pattern": "^(?!\\s)[\\s\\S]*\\S$", "minLength": 1, "maxLength": 4_000},
+        ['"a b"', '"a\\nb"'],
+        ['" a"', '"a "', '""'],
+    ),
+    "a word that is nowhere": (
+        {"pattern": "^((?!foo).)*$", "maxLength": 200},
+        ['"fo of"', '""'],
+        ['"a foo"', '"foo"'],
+    ),
+    "keys with escapes of which there are not endlessly many": (
+        {"propertyNames": {"pattern": "^.{1,2}$"}},
+        ['{"\\u00e9": 1, "\\u00e9\\u00e9": 1, "\\u00e9\\u00e8": 1}'],
+        ['{"é": 1, "\\u00e9": 1}'],
+    ),
     "keys that run out": (
         {"propertyNames": {"pattern": "^[ab]$"}},
         ['{"a": 1, "b": 2}'],
@@ -205,6 +228,40 @@ def test_large_schemas_work_or_name_the_limit(schema: Any) -> None:
         assert error.place
     else:
         matcher.find_jump_forward_string()
+
+
+ORDERED = {f"k{n}": {"type": ["integer", "string", "boolean"][n % 3]} for n in range(60)}
+
+
+@pytest.mark.parametrize(
+    ("schema", "begun", "options"),
+    [
+        ({"items": {"type": "number"}, "uniqueItems": True}, "[0, 1, 2.5,", {}),
+        ({"items": {"type": "number"}, "uniqueItems": True}, "[0, 1e5,", {"spelling": "any"}),
+        (
+            {
+                "properties": {**ORDERED, "some": {"type": "object", "minProperties": 3}},
+                "required": [*ORDERED, "some"],
+            },
+            "{",
+            {"property_order": "any"},
+        ),
+        (
+            {
+                "properties": {**ORDERED, "k0": {"oneOf": [{"type": "integer"}, {}]}},
+                "required": [*ORDERED],
+            },
+            "{",
+            {"property_order": "any"},
+        ),
+    ],
+    ids=["numbers", "numbers in any spelling", "keys that must be new", "a value that is no other"],
+)
+def test_what_has_begun_can_be_ended(schema: Any, begun: str, options: Any) -> None:
+    matcher = GrammarMatcher(COMPILER.compile_json_schema(schema, **options))
+    assert matcher.accept_string(begun)
+    text = begun + matcher.shortest_completion().decode()
+    assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(text)), text
 
 
 def test_a_deadline_ends_what_takes_too_long() -> None:

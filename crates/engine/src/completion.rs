@@ -2,7 +2,8 @@
 //!
 //! One lexeme after the other, first the one with which the rest takes the fewest bytes (`costs.rs`). What is chosen is then
 //! read for real, so that the result is right whatever the estimate; where a way comes out longer than it looked, the next
-//! best one is tried.
+//! best one is tried. Where many are tried in vain, as the keys of a large object are in every order for one byte that the
+//! estimate lacks, the way that looks nearest to the end goes first from then on: a short text instead of the shortest.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,6 +22,9 @@ use crate::stacks::{Entry, SetId};
 /// The search for one lexeme's text takes at most so many steps.
 const MAX_STEPS: usize = 200_000;
 
+/// So many places off the way are looked at for the shortest text, and then one for each place on the way.
+const PATIENCE: u32 = 1_000;
+
 /// So often a text for the same lexeme is looked for, where the shortest ones are keys that the object has already.
 const MAX_TEXTS: u32 = 1 << 12;
 
@@ -34,7 +38,8 @@ enum Completion {
 impl GrammarMatcher {
     /// A text that completes the grammar behind what was accepted; empty where it is complete already. It is a shortest
     /// one, except that intersections and complements count with a lower bound of their length where alternatives are
-    /// compared, and that a key must be new. The same state gives the same text. Nothing is changed.
+    /// compared, that a key must be new, and that the search for a shorter one ends where it tries too many ways. The same
+    /// state gives the same text. Nothing is changed.
     ///
     /// # Errors
     /// [`MatcherError::CompletionTooLong`] when it takes more than `max_bytes`, [`MatcherError::NoTextCompletes`] when only
@@ -63,6 +68,8 @@ struct Reached {
     text: Vec<u8>,
     /// The place before it; the first one's is itself.
     before: u32,
+    /// How many lexemes lead there.
+    depth: u32,
     /// Best first, with the bytes that the rest takes with each.
     ways: Vec<(u64, ExprId)>,
 }
@@ -70,6 +77,8 @@ struct Reached {
 /// A lexeme to go on with: the one that makes the shortest text comes first, then the one furthest on.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Next {
+    /// Of the whole text, at least; in a hurry, of the rest.
+    order: u64,
     /// Of the whole text, at least.
     bytes: u64,
     /// The less the further on its place is: `u64::MAX` without the bytes that lead there.
@@ -89,27 +98,43 @@ impl Run<'_> {
         let mut seen: FxHashSet<SetId> = FxHashSet::default();
         let mut queue: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
         let mut reached = Some((start, Vec::new(), 0));
+        let (mut deepest, mut hurries, mut too_long) = (0, false, NEVER);
         loop {
             if let Some((configuration, text, before)) = reached.take() {
                 let place = places.len() as u32;
-                let bytes = places.get(before as usize).map_or(0, |place| place.bytes) + text.len() as u64;
+                let (bytes, depth) = places.get(before as usize).map_or((0, 0), |place| (place.bytes, place.depth + 1));
+                let bytes = bytes + text.len() as u64;
                 let ways = match self.stacks.has_bottom(configuration) {
                     true => Vec::new(),
                     false => self.ways(&mut costs, &mut lexemes, configuration)?,
                 };
-                places.push(Reached { configuration, bytes, text, before, ways });
+                places.push(Reached { configuration, bytes, text, before, depth, ways });
                 if self.stacks.has_bottom(configuration) {
                     return Ok(Completion::Text(text_of(&places, place)));
                 }
                 let ways = (0..).zip(&places[place as usize].ways);
                 queue.extend(ways.map(|(way, &(cost, _))| {
-                    let (bytes, left) = (bytes.saturating_add(cost), u64::MAX - bytes);
-                    Reverse(Next { bytes, left, place, way, tried: false })
+                    let (total, left) = (bytes.saturating_add(cost), u64::MAX - bytes);
+                    let order = if hurries { cost } else { total };
+                    Reverse(Next { order, bytes: total, left, place, way, tried: false })
                 }));
+                deepest = deepest.max(depth);
+                if !hurries && place > PATIENCE.saturating_add(2 * deepest) {
+                    hurries = true;
+                    let rest = |next: &Next| next.bytes - places[next.place as usize].bytes;
+                    queue =
+                        queue.into_iter().map(|Reverse(next)| Reverse(Next { order: rest(&next), ..next })).collect();
+                }
             }
-            let Some(Reverse(next)) = queue.pop() else { return Ok(Completion::Never) };
+            let Some(Reverse(next)) = queue.pop() else {
+                return Ok(if too_long == NEVER { Completion::Never } else { Completion::TooLong(too_long) });
+            };
             if next.bytes > max_bytes {
-                return Ok(Completion::TooLong(next.bytes));
+                too_long = too_long.min(next.bytes);
+                if hurries {
+                    continue;
+                }
+                return Ok(Completion::TooLong(too_long));
             }
             if places.len() > MAX_STEPS {
                 return Err(EngineError::CompletionTooCostly(MAX_STEPS));
@@ -121,11 +146,12 @@ impl Run<'_> {
                 false => match &lexemes[&lexeme] {
                     None => None,
                     Some(text) => match self.run(configuration, text)? {
-                        SetId::EMPTY => {
-                            queue.push(Reverse(Next { bytes: next.bytes + 1, tried: true, ..next }));
+                        behind if self.has_ended(configuration, behind) => Some((behind, text.clone())),
+                        _ => {
+                            let (order, bytes) = (next.order + 1, next.bytes + 1);
+                            queue.push(Reverse(Next { order, bytes, tried: true, ..next }));
                             None
                         }
-                        behind => Some((behind, text.clone())),
                     },
                 },
             };
@@ -179,6 +205,18 @@ impl Run<'_> {
         Ok(ways.into_iter().filter(|&(cost, ..)| cost != NEVER).map(|(cost, _, lexeme)| (cost, lexeme)).collect())
     }
 
+    /// Whether something can be read behind a lexeme that begins in one configuration and whose text leads to another one.
+    /// Where elements must differ, `0` may be one that the array has; then only more of the number is left, and of all its
+    /// spellings none may be new.
+    fn has_ended(&self, before: SetId, behind: SetId) -> bool {
+        if !self.machine.keeps_text() {
+            return behind != SetId::EMPTY;
+        }
+        let place = |thread: &Entry| (thread.head, thread.register, thread.below);
+        let threads = self.stacks.entries(behind).iter().filter(|&&thread| !self.machine.is_text(thread));
+        threads.map(place).any(|place_of| !self.stacks.entries(before).iter().any(|thread| place(thread) == place_of))
+    }
+
     /// A text of a lexeme that can really be read, and the configuration behind it, where the shortest one cannot: the key is
     /// one that the object has already. Others are found by going through equal places more often.
     fn other_text(&mut self, configuration: SetId, lexeme: ExprId) -> Result<Option<(SetId, Vec<u8>)>, EngineError> {
@@ -191,7 +229,7 @@ impl Run<'_> {
                     text => text?.unwrap_or_default(),
                 };
                 let next = self.run(configuration, &text)?;
-                if next != SetId::EMPTY {
+                if self.has_ended(configuration, next) {
                     return Ok(Some((next, text)));
                 }
             }

@@ -5,6 +5,7 @@
 //! used begins like this, or some byte leads on that none of them goes on with. Only the ways along the used ones are
 //! followed further, so a search takes no more steps than these have characters.
 
+use rustc_hash::FxHashSet;
 use stencilm_grammar::{KeySpace, Members};
 use stencilm_regex::StateId;
 
@@ -17,7 +18,7 @@ use crate::run::{Run, UNKNOWN_TEXT};
 use crate::stacks::{Entry, NIL};
 use crate::tokens::Tokens;
 
-/// Most steps to tell whether a new key can be made; only characters that are written as escapes take many.
+/// Most steps to tell whether a new key can be made.
 const MAX_STEPS: usize = 50_000;
 
 /// A place in a search: a state of the automaton, the escape that is being written, and what the used keys that begin like
@@ -72,6 +73,8 @@ impl Run<'_> {
 
     fn leads_to_a_new_key(&mut self, dfa: DfaId, place: Place<'_>, quoted: bool) -> Result<bool, EngineError> {
         let mut work = vec![place];
+        // What has several spellings is reached in several ways.
+        let mut seen = FxHashSet::default();
         let mut steps = 0;
         while let Some(Place { state, escape, rests }) = work.pop() {
             // Every state can be completed.
@@ -80,6 +83,9 @@ impl Run<'_> {
             }
             if !quoted && !self.lexicon.accepts(dfa, state).is_empty() && rests.iter().all(|rest| !rest.is_empty()) {
                 return Ok(true);
+            }
+            if !seen.insert((state, escape.clone(), rests.clone())) {
+                continue;
             }
             let mut escapes = Vec::new();
             for byte in self.lexicon.live_bytes(dfa, state)?.iter().collect::<Vec<u8>>() {
@@ -106,8 +112,13 @@ impl Run<'_> {
                     work.push(Place { state: next, escape: Vec::new(), rests });
                 }
             }
-            // Escapes are looked at last, for they mostly spell what other bytes do, too.
-            work.splice(0..0, escapes);
+            if escape.is_empty() {
+                // Escapes are looked at last, for they mostly spell what other bytes do, too.
+                work.splice(0..0, escapes);
+            } else {
+                // One that has begun is written to its end first: nearly every character is a new one.
+                work.append(&mut escapes);
+            }
         }
         Ok(false)
     }

@@ -15,12 +15,17 @@ use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
 use crate::needs::Needs;
 use crate::numbers::Number;
+use crate::saturate::Loosening;
 
 /// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
 pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
 
 /// A search of no more expressions goes without [`Needs`].
 const SHORT_SEARCH: usize = 32;
+/// A search of so many expressions asks first whether anything would match without the large counts.
+const LONG_SEARCH: usize = 256;
+/// The search for that takes at most so many.
+const MAX_LOOSE: usize = 10_000;
 /// How deep in an expression [`Deriver::effort`] looks.
 const MAX_EFFORT_LEVEL: u32 = 4;
 
@@ -32,6 +37,7 @@ pub struct Deriver {
     derivatives: FxHashMap<ExprId, Derivatives>,
     live: FxHashMap<ExprId, bool>,
     needs: Needs,
+    loosening: Loosening,
     /// The classes of bytes that large expressions tell apart, as far as automata asked.
     pub(crate) classes_of_large: FxHashMap<ExprId, Box<[ByteSet]>>,
     /// How many pairs all derivatives hold together.
@@ -64,6 +70,7 @@ impl Deriver {
             + self.derivatives.len() * 48
             + self.live.len() * 8
             + self.needs.memory_bytes()
+            + self.loosening.memory_bytes()
             + self.classes_of_large.values().map(|sets| sets.len() * size_of::<ByteSet>() + 24).sum::<usize>()
     }
 
@@ -225,6 +232,13 @@ impl Deriver {
         if let Some(&known) = self.live.get(&id) {
             return Ok(known);
         }
+        let found = self.search(id, usize::MAX)?;
+        Ok(found.expect("a search without a bound of its own ends with an answer"))
+    }
+
+    /// Whether something that has an intersection or a complement matches some string; `None` past so many expressions.
+    fn search(&mut self, id: ExprId, most: usize) -> Result<Option<bool>, LimitExceeded> {
+        let mut asked = false;
         // Each with what it was derived from.
         let mut seen: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut queue = BinaryHeap::from([Reverse((self.exprs.shortest_at_least(id), 0, id))]);
@@ -235,7 +249,16 @@ impl Deriver {
                 found = Some(next);
                 break;
             }
+            if seen.len() > most {
+                return Ok(None);
+            }
             self.limits.check_search(seen.len())?;
+            if seen.len() > LONG_SEARCH && !asked {
+                asked = true;
+                if self.is_loosely_dead(id)? {
+                    break;
+                }
+            }
             for &(_, rest) in self.derivatives(next)?.iter() {
                 let known = self.live.get(&rest);
                 if known == Some(&true) {
@@ -265,11 +288,26 @@ impl Deriver {
                 live = seen[&live];
             }
             self.live.insert(id, true);
-            return Ok(true);
+            return Ok(Some(true));
         }
-        // The search closed without finding a match, so everything in it is dead.
+        // No match can be found, so everything that was looked at is dead.
         self.live.extend(seen.into_keys().map(|dead| (dead, false)));
-        Ok(false)
+        Ok(Some(false))
+    }
+
+    /// Whether an expression surely matches nothing, because nothing would match without its large counts either. A
+    /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
+    /// must not begin with a blank, behind a blank.
+    fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
+        let loose = self.loosening.apply(&mut self.exprs, id);
+        if loose == id || !self.exprs.has_boolean(loose) {
+            return Ok(loose == ExprId::NOTHING);
+        }
+        let live = match self.live.get(&loose) {
+            Some(&known) => Some(known),
+            None => self.search(loose, MAX_LOOSE)?,
+        };
+        Ok(live == Some(false))
     }
 
     /// How much is left to do for all parts of an intersection together: of two residuals with equally long ways to go,

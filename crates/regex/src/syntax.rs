@@ -20,6 +20,7 @@ mod edges;
 mod error;
 mod kinds;
 mod lazy;
+mod loops;
 mod rewritten;
 mod tree;
 mod utf8;

@@ -183,6 +183,27 @@ fn ecma_script_only() {
 }
 
 #[test]
+fn look_ahead_beside_a_repeated_character_is_one_condition() {
+    let cases: &[Case] = &[
+        ("^((?!foo).)*$", &["", "fo", "oof", "barfo"], &["foo", "xfoo", "foox", "fofoo"]),
+        ("^(?:(?!--)[a-z-])+$", &["a", "a-b", "-a-"], &["", "--", "a--b", "a--", "A"]),
+        ("^a(?:.(?!b)){2,3}$", &["axx", "abxx", "axxx"], &["ax", "axb", "axbx", "axxxx", "abb"]),
+        ("^(?:(?!$)(?!b)[^c](?!d))*$", &["", "a", "aé"], &["b", "ab", "c", "ad", "xadx"]),
+        ("^(?:(?=a).)*$", &["", "a", "aa"], &["b", "ab"]),
+        ("^x(?!y)(?:(?!é).)*(?<!z)$", &["x", "xa"], &["xy", "xé", "xaz", "xaé"]),
+    ];
+    for &(pattern, accepted, rejected) in cases {
+        for dialect in [Standard, EcmaScript] {
+            check(dialect, Whole, pattern, accepted, rejected);
+            check(dialect, Search, pattern, accepted, rejected);
+        }
+    }
+    // A look-behind at the end is a condition on the whole, however many states it has.
+    let (deriver, _) = parse(EcmaScript, Search, r"^(?!\s).*(?<!\s)$").expect("it is supported");
+    assert!(deriver.exprs.len() < 300, "{}", deriver.exprs.len());
+}
+
+#[test]
 fn refusals_name_the_place() {
     let both: &[(&str, _, usize, &str)] = &[
         ("*a", Syntax, 0, "nothing to repeat"),
@@ -198,7 +219,8 @@ fn refusals_name_the_place() {
         (r"a\", Syntax, 1, "nothing follows the backslash"),
         (r"é\y", Syntax, 2, "this escape is not known"),
         (r"(a)\1", Unsupported, 3, "back-references"),
-        (r"^(?:(?=a).)*", Unsupported, 4, "`(?=`: look-around in a repetition"),
+        (r"^(?:(?=a)..)*", Unsupported, 4, "`(?=`: look-around in a repetition"),
+        (r"^(?:(?!ab).)*c", Unsupported, 4, "`(?!`: look-around in a repetition"),
         (r"x(?!a)\bb", Unsupported, 1, "beside look-around"),
         (r"\w(?<=a)\bb", Unsupported, 2, "beside look-around"),
         ("x(?<!a", Syntax, 1, "never closed"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stencilm_engine::{EngineError, GrammarMatcher, Status, TokenSet, Vocabulary};
-use stencilm_grammar::{Grammar, JsonSchemaOptions, from_json_schema};
+use stencilm_grammar::{Grammar, JsonSchemaOptions, Spelling, from_json_schema};
 
 use crate::common::matcher;
 
@@ -134,6 +134,16 @@ fn keys_that_run_out_lead_to_no_dead_end() {
     let grammar = r#"root ::= %object { others = "\"" [a-z]{9} "\"": "1"; }"#;
     dies_at(grammar, r#"{"abcdefghi":1,"abcdefghi"#, 24);
     dies_at(grammar, r#"{"abcdefghi":1,"abcdefghj":1,"abcdefghi"#, 38);
+    // An escape that has begun can become a character of nearly any kind, and is not tried digit by digit.
+    let schema = r#"{"patternProperties":{"^.{1,2}$":true},"additionalProperties":false}"#;
+    let options = JsonSchemaOptions { spelling: Spelling::Any, ..JsonSchemaOptions::default() };
+    let grammar = from_json_schema(schema, &options).expect("it has instances");
+    let mut matcher = matcher(grammar, bytes_as_tokens());
+    for text in [r#"{"\u00e9":1,"\u00e9\u00e9":1,"éé":1}"#, r#"{"éé":1,"\ud83d\ude00\u00E9":1,"\u00e9\u00E9":1}"#] {
+        let fits = text.rfind(',').expect("the last member is a repeat");
+        let verdict = matcher.longest_valid_prefix(text.as_bytes()).expect("within the limits");
+        assert!(verdict.status == Status::Dead && verdict.valid_bytes > fits, "{text}: {verdict:?}");
+    }
 }
 
 #[test]
@@ -151,6 +161,14 @@ fn elements_are_counted_by_kind() {
     dies_at(grammar, "[2,2", 3);
 }
 
+/// An object with so many members to come in any order, of which one takes longer than it looks: its keys must differ.
+fn members_in_any_order(count: usize) -> String {
+    let members: String = (0..count).map(|n| format!(r#"member "k{n}": "{}"; "#, n % 10)).collect();
+    format!(
+        r#"root ::= %object {{ order = any; {members} member "o": %object {{ count {{3,}}; others = "\"" [a-z]* "\"": "1"; }}; }}"#
+    )
+}
+
 #[test]
 fn completions_bring_counts_within_their_bounds() {
     for (grammar, begin, completion) in [
@@ -165,6 +183,7 @@ fn completions_bring_counts_within_their_bounds() {
         (r#"root ::= %array { count {1000,}; rest: "1"; }"#, "", "[1,1,1"),
         (r#"root ::= %array { count {3,3}; contains c {1,1}; place c: "12"; place: "3"; rest: "4"; }"#, "[12", ",3,4]"),
         (r#"root ::= "x" %array { place: "1"; also: "22"; rest: root; count {1,2}; }"#, "x[22", "]"),
+        (&members_in_any_order(40), "", "{"),
     ] {
         let mut matcher = read(grammar);
         assert_eq!(matcher.accept_bytes(begin.as_bytes()), Ok(true), "{grammar}");
@@ -297,6 +316,7 @@ fn no_separator_is_begun_behind_the_last_new_element() {
 fn completions_of_unique_elements_are_new() {
     for (grammar, begin) in [
         (r#"root ::= %array { unique; count {4,}; rest: [0-9]+; }"#, "[0,"),
+        (r#"root ::= %array { unique; rest: "-"? [0-9]+ ("." [0-9]+)? ("e" "-"? [0-9]+)?; }"#, "[0,1,2.50,"),
         (r#"root ::= %array { unique; count {3,}; rest: %object { member "k": [0-9]; }; }"#, r#"[{"k":0},"#),
         (r#"root ::= %array { unique; count {3,3}; rest: "true" | "false" | "null"; }"#, "[true"),
         (r#"root ::= %array { unique; count {3,}; rest: "\"" [a-b]{0,1} "\""; }"#, r#"["a""#),

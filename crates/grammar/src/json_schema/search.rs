@@ -266,10 +266,12 @@ impl<'a> Normal<'a> {
         for name in names {
             let mut joined: IndexMap<Conjunction, Option<Case<'a>>> = IndexMap::new();
             for one in &all {
-                let is_case =
-                    |atom: &&Atom| matches!(**atom, Atom::Case(case) if self.cases[case as usize].name == name);
-                let case = one.iter().find(is_case).copied();
-                let rest: Conjunction = one.iter().filter(|atom| !is_case(atom)).copied().collect();
+                let is_case = |atom: &Atom| matches!(*atom, Atom::Case(case) if self.cases[case as usize].name == name);
+                // A factor may bring a case of its own, which holds beside the one that is chosen here, the last one.
+                let place = one.iter().rposition(is_case);
+                let case = place.map(|place| one[place]);
+                let others = one.iter().enumerate().filter(|&(at, _)| Some(at) != place);
+                let rest: Conjunction = others.map(|(_, atom)| *atom).collect();
                 let Some(Atom::Case(case)) = case else {
                     joined.insert(rest, None);
                     continue;

@@ -196,6 +196,29 @@ fn cases_that_make_no_difference_are_one() {
 
 /// To tell the branches apart, their members are looked into, which are such choices again.
 #[test]
+fn a_case_within_a_branch_holds_beside_that_of_the_whole() {
+    // What fails of the inner `oneOf` is told by cases of `k`, and so is what is left of the outer one.
+    let circle = r#"{"properties":{"k":{"enum":["circle"]},"radius":{"type":"number"}}}"#;
+    let closed = circle.replacen('{', r#"{"additionalProperties":false,"#, 1);
+    let schema = format!(
+        r#"{{"type":"object","oneOf":[{{"properties":{{"k":{{"enum":["square"]}},"side":{{"type":"number"}}}}}},true,{{"oneOf":[{circle},{closed}]}}]}}"#
+    );
+    check_with(
+        "o",
+        &schema,
+        &[
+            r#"!{"k":"square","side":5}"#,
+            r#"!{"k":"square"}"#,
+            r#"!{"side":5}"#,
+            r#"{"k":"square","side":"5"}"#,
+            r#"{"k":"circle","radius":1}"#,
+            r#"!{"k":"circle","side":1}"#,
+            r#"{"k":"line"}"#,
+        ],
+    );
+}
+
+#[test]
 fn choices_within_themselves_come_to_an_end() {
     let branches = joined(4, |n| {
         format!(

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::kinds::{Edge, Kinds, KindsOfPattern, Ranges};
+use super::loops::{IN_A_REPETITION, Loop};
 use super::rewritten::Rewritten;
 use super::tree::{Node, NodeId, Tree};
 use super::{PatternError, PatternErrorKind, Place, edges};
@@ -182,6 +183,7 @@ enum Piece {
     /// Parts without look-around, side by side.
     Plain(Vec<NodeId>),
     Around(usize),
+    Loop(Loop),
 }
 
 /// The alternatives of a tree as sequences of plain parts and look-arounds.
@@ -233,11 +235,14 @@ fn sequences(
                 todo.push(body);
                 work.push((pieces, todo));
             }
-            _ => {
-                let what = "look-around in a repetition, which would have to be looked at in every round; move it out, or \
-                            say the same with a class";
-                return Err(refuse(PatternErrorKind::Unsupported, what));
+            &Node::Repeat { body, min, max } => {
+                let Some(found) = Loop::of(tree, body, (min, max), arounds) else {
+                    return Err(refuse(PatternErrorKind::Unsupported, IN_A_REPETITION));
+                };
+                pieces.push(Piece::Loop(found));
+                work.push((pieces, todo));
             }
+            _ => return Err(refuse(PatternErrorKind::Unsupported, IN_A_REPETITION)),
         }
     }
     Ok(done)
@@ -263,6 +268,7 @@ pub(super) fn resolve(
         let mut layouts: Vec<Vec<Step>> = vec![Vec::new()];
         let is_last = |at: usize| way[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
         let mut first = true;
+        let mut looped = None;
         for (at, piece) in way.iter().enumerate() {
             match piece {
                 Piece::Around(number) => {
@@ -287,7 +293,20 @@ pub(super) fn resolve(
                         return refuse(PatternErrorKind::Unsupported, offset, what);
                     }
                     let texts = edges::resolve(tree, part, place.options.dialect, reading.before, reading.after)?;
+                    if let (Some(offset), true) = (looped, texts != ExprId::EMPTY) {
+                        return refuse(PatternErrorKind::Unsupported, offset, IN_A_REPETITION);
+                    }
                     first &= texts == ExprId::EMPTY;
+                    layouts.iter_mut().for_each(|steps| steps.push(Step::Texts(texts)));
+                }
+                Piece::Loop(found) => {
+                    let offset = arounds.first().map_or(0, |around| around.offset);
+                    if open || looped.is_some() {
+                        return refuse(PatternErrorKind::Unsupported, offset, IN_A_REPETITION);
+                    }
+                    looped = Some(offset);
+                    first = false;
+                    let texts = found.texts(tree, arounds);
                     layouts.iter_mut().for_each(|steps| steps.push(Step::Texts(texts)));
                 }
             }
@@ -299,7 +318,8 @@ pub(super) fn resolve(
         }
         ways.extend(layouts);
     }
-    for steps in ways {
+    for mut steps in ways {
+        let conditions = if open { Vec::new() } else { conditions_at_the_end(&mut steps) };
         let mut deriver = Deriver::over(std::mem::take(tree.exprs), Limits::default());
         let groups = run(&mut deriver, &steps, open);
         *tree.exprs = std::mem::take(&mut deriver.exprs);
@@ -309,6 +329,10 @@ pub(super) fn resolve(
             PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 3, what)
         })?;
         for (texts, behind) in groups {
+            let texts = conditions.iter().fold(texts, |texts, &(expr, negative)| {
+                let expr = if negative { tree.exprs.not(expr) } else { expr };
+                tree.exprs.and(&[texts, expr])
+            });
             found.entry(behind).or_insert_with(|| {
                 order.push(behind);
                 Vec::new()
@@ -317,6 +341,25 @@ pub(super) fn resolve(
         }
     }
     Ok(order.into_iter().map(|behind| (tree.exprs.or(&found[&behind]), behind)).collect())
+}
+
+/// Takes the look-behinds away behind which nothing stands but other look-arounds: with the text they ask about all of it,
+/// so what they ask, and whether it must not hold, is a condition on the whole and nothing need be split.
+fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)> {
+    let is_text = |step: &Step| matches!(*step, Step::Texts(texts) if texts != ExprId::EMPTY);
+    let end = steps.iter().rposition(is_text).map_or(0, |last| last + 1);
+    let mut conditions = Vec::new();
+    let mut at = end;
+    while let Some(&step) = steps.get(at) {
+        match step {
+            Step::Around { ahead: false, negative, expr } => {
+                conditions.push((expr, negative));
+                steps.remove(at);
+            }
+            _ => at += 1,
+        }
+    }
+    conditions
 }
 
 /// A look-around as steps, in a way for each of the kinds on its other side that it tells apart.
@@ -350,7 +393,7 @@ fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Pl
     ways.into_iter().map(lay_out).collect()
 }
 
-fn ranges_of_any() -> Ranges {
+pub(super) fn ranges_of_any() -> Ranges {
     Rc::new([('\0', char::MAX)])
 }
 

@@ -1,0 +1,66 @@
+//! Look-ahead beside a character that is repeated up to the end of the text: `((?!foo).)*`.
+//!
+//! There, what is asked in every round is asked of every rest of the text, which is one condition: no rest may be one that
+//! the look-ahead forbids. Where something follows the repetition, the rounds end somewhere within the text, and it is refused.
+
+use super::around::{Around, ranges_of_any};
+use super::tree::{Node, NodeId, Tree};
+use crate::expr::ExprId;
+
+/// A repetition of one character that look-aheads stand beside, as in `((?!foo).)*`.
+#[derive(Clone)]
+pub(super) struct Loop {
+    /// The character.
+    body: ExprId,
+    /// How often it is repeated.
+    count: (u32, Option<u32>),
+    /// The look-aheads before it, and behind it.
+    before: Vec<usize>,
+    behind: Vec<usize>,
+}
+
+impl Loop {
+    /// The repetition of a body, if it is one character beside look-aheads that do not ask what stands before them.
+    pub fn of(tree: &Tree<'_>, body: NodeId, count: (u32, Option<u32>), arounds: &[Around]) -> Option<Loop> {
+        let (mut before, mut behind, mut character) = (Vec::new(), Vec::new(), None);
+        let mut rest = vec![body];
+        while let Some(part) = rest.pop() {
+            match *tree.node(part) {
+                Node::Concat { head, tail } => rest.extend([tail, head]),
+                Node::Around(number) if arounds[number].ahead && !arounds[number].asks() && !arounds[number].beyond => {
+                    if character.is_none() { &mut before } else { &mut behind }.push(number);
+                }
+                Node::Class { expr, .. } if character.is_none() => character = Some(expr),
+                _ => return None,
+            }
+        }
+        Some(Loop { body: character?, count, before, behind })
+    }
+
+    /// Its texts where the text ends with it: no rest that begins where a look-ahead stands may be one that it forbids.
+    pub fn texts(&self, tree: &mut Tree<'_>, arounds: &[Around]) -> ExprId {
+        let any = tree.class(ranges_of_any());
+        let exprs = &mut *tree.exprs;
+        let mut all = vec![exprs.repeat(self.body, self.count.0, self.count.1)];
+        let (anywhere, further) = (exprs.repeat(any, 0, None), exprs.repeat(any, 1, None));
+        let places = self
+            .before
+            .iter()
+            .map(|&number| (number, anywhere))
+            .chain(self.behind.iter().map(|&number| (number, further)));
+        for (number, skipped) in places {
+            let Around { negative, by_edge: [expr, ..], .. } = arounds[number];
+            let mut forbidden = if negative { expr } else { exprs.not(expr) };
+            if skipped == anywhere {
+                // A round begins before a character, not at the end of the text.
+                forbidden = exprs.and(&[forbidden, further]);
+            }
+            let forbidden = exprs.concat(skipped, forbidden);
+            all.push(exprs.not(forbidden));
+        }
+        exprs.and(&all)
+    }
+}
+
+/// What is said of look-around in a repetition of which more is asked than a [`Loop`] tells.
+pub(super) const IN_A_REPETITION: &str = "look-around in a repetition, which would have to be looked at in every round; move it out, or say the same with a class";
