@@ -27,9 +27,10 @@ jsonschema = pytest.importorskip("jsonschema")
 INFO = TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
 COMPILER = GrammarCompiler(INFO, cache_enabled=False)
 # More for a long run: STENCILM_SCHEMAS=100000 pytest tests/schemas/test_differential.py
-SCHEMAS = int(os.environ.get("STENCILM_SCHEMAS", "150"))
+SCHEMAS = int(os.environ.get("STENCILM_SCHEMAS", "350"))
 KEYS = ["a", "b", "ab", "c"]
 PATTERNS = ["^a", "b$", "^[ab]$", "^[a-c]{2}$", "^.{1,2}$", "c"]
+AROUND = ["^((?!ab)[a-c])*$", "^(?!b)[a-c]*(?<!a)$", "^(?=[ab]*c)[a-c]{1,3}$"]
 VALUES: list[Any] = [
     None,
     True,
@@ -80,8 +81,11 @@ class Maker:
     def root(self) -> Any:
         """A schema, or one in several resources in which a dynamic reference finds its target."""
         pick = self.random
-        if pick.random() < 0.85:
+        kind = pick.random()
+        if kind < 0.75:
             return self.schema(3)
+        if kind < 0.85:
+            return {"oneOf": self.told_apart(2)}
         again = {"$dynamicRef": pick.choice(["#node", "tree#node"])}
         tree = {
             "$id": "tree",
@@ -116,6 +120,7 @@ class Maker:
                 {"minLength": self.random.randint(0, 2)},
                 {"maxLength": self.random.randint(0, 3)},
                 {"pattern": self.random.choice(PATTERNS)},
+                {"pattern": self.random.choice(AROUND), "maxLength": self.random.randint(1, 999)},
             ]
         )
 
@@ -163,9 +168,24 @@ class Maker:
             lambda: {"anyOf": [inner(depth), inner(depth)]},
             lambda: {"oneOf": [inner(depth), inner(depth)]},
             lambda: {"not": inner(depth)},
+            lambda: {"oneOf": self.told_apart(depth)},
             lambda: {"if": inner(depth), "then": inner(depth), "else": inner(depth)},
         ]
         return self.random.choice(ways)()
+
+    def told_apart(self, depth: int) -> list[Any]:
+        """Branches of objects told apart by the values of one member, some within branches."""
+        pick = self.random
+        branches: list[Any] = []
+        for _ in range(pick.randint(2, 3)):
+            if depth > 0 and pick.random() < 0.3:
+                branches.append({"oneOf": self.told_apart(depth - 1)})
+                continue
+            kind = {"enum": pick.sample(["a", "ab", 1, True], pick.randint(1, 2))}
+            branch: dict[str, Any] = {"properties": {"a": kind, "b": self.type(0)}}
+            branch |= pick.choice([{}, {}, {"required": ["a"]}, {"additionalProperties": False}])
+            branches.append(branch)
+        return [*branches, True] if pick.random() < 0.3 else branches
 
     def value(self, depth: int) -> Any:
         pick = self.random
