@@ -59,6 +59,7 @@ mod shapes;
 mod spans;
 mod stacks;
 mod string_counts;
+mod taken;
 mod token_edges;
 mod tokens;
 mod tokenset;

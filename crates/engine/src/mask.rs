@@ -222,17 +222,16 @@ impl Run<'_> {
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         let taken = self.tokens_of_taken_names(draft.vocabulary, thread, fork)?;
-        // What other threads allow stays.
+        let trie = draft.vocabulary.trie();
+        // In the row are those of these tokens that end with the name, for a key ends with its quote. What other threads
+        // allow stays.
         let has_others = draft.row.is_some() || !draft.flipped.is_empty();
-        let stays: Vec<u32> = match has_others {
-            true => taken.tokens.iter().copied().filter(|&token| tokenset::get(draft.mask, token)).collect(),
-            false => Vec::new(),
-        };
+        let ending = taken.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
+        let ending: Vec<u32> = ending.filter(|&token| !has_others || !tokenset::get(draft.mask, token)).collect();
         draft.add_row(&here.row);
         if fork.free && (thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
             let doubt = |seen| Doubt { seen, taken: fork.has_taken, ..Doubt::default() };
-            let trie = draft.vocabulary.trie();
             if self.stacks.members(thread.register).seen != NIL {
                 let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
                 tokens.for_each(|token| draft.note(token, doubt(true), false));
@@ -241,14 +240,17 @@ impl Run<'_> {
                 tokens.for_each(|&token| draft.note(token, doubt(false), false));
             }
         }
-        let mut stays = stays.into_iter().peekable();
-        for &token in &taken.tokens {
-            if stays.next_if_eq(&token).is_none() && tokenset::get(draft.mask, token) {
+        for token in ending {
+            if tokenset::get(draft.mask, token) {
                 tokenset::clear(draft.mask, token);
                 draft.flipped.push(token);
                 draft.cleared = true;
             }
         }
+        debug_assert!(
+            has_others || !taken.tokens().iter().any(|&token| tokenset::get(draft.mask, token)),
+            "no token goes on within a key behind the end of its name"
+        );
         let exits = here.row.exits.iter().flat_map(|exits| exits.iter());
         for exits in exits.filter(|exits| !exits.is_empty()) {
             let mut threads = Vec::new();
@@ -271,7 +273,6 @@ impl Run<'_> {
             for &thread in &threads {
                 first = first.union(&self.first_bytes(thread)?);
             }
-            let trie = vocabulary.trie();
             if let Some(nodes) = exits.next_nodes(trie, first, FEW_NEXT_NODES)
                 && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
             {
@@ -284,7 +285,7 @@ impl Run<'_> {
                 known.tokens(suffix).for_each(|token| leaves(token, doubt));
             })?;
         }
-        self.lexicon.room.taken = taken.emptied();
+        self.lexicon.room.taken.keep(draft.vocabulary, taken);
         Ok(())
     }
 
@@ -312,7 +313,7 @@ impl Run<'_> {
                 draft.note(token, doubt, within);
             }
         })?;
-        self.lexicon.room.taken = taken.emptied();
+        self.lexicon.room.taken.keep(draft.vocabulary, taken);
         Ok(())
     }
 
@@ -325,65 +326,6 @@ impl Run<'_> {
             }
         }
         Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM && !self.machine.is_remark(thread)))
-    }
-
-    /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not
-    /// have. Where the key is free text, all of them are wrong.
-    fn tokens_of_taken_names(
-        &mut self,
-        vocabulary: &Tokens,
-        thread: Entry,
-        fork: &Fork,
-    ) -> Result<TakenTokens, EngineError> {
-        let mut taken = std::mem::take(&mut self.lexicon.room.taken);
-        let Some(members) = fork.members.filter(|_| fork.free && fork.has_taken) else { return Ok(taken) };
-        let names = self.machine.names(members);
-        let trie = vocabulary.trie();
-        // The parts of the trie to walk, each from a state of the names.
-        let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
-        match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-            Some(blanks) => {
-                let runs = self.lexicon.blank_runs(vocabulary, blanks.set);
-                for byte in names.next_bytes(StateId::START).iter() {
-                    for &(run, node) in runs.behind(byte, fork.blanks_left(thread.state)) {
-                        let nodes = (node as usize, node as usize + trie.size(node as usize));
-                        parts.push((nodes, run as usize, StateId::START.0));
-                    }
-                }
-            }
-            None => {
-                let memory = self.stacks.members(thread.register);
-                let start = if memory.text == NIL { StateId::START.0 } else { memory.name };
-                let first = names.next_bytes(StateId(start));
-                parts.extend(trie.roots(first).map(|nodes| (nodes, 0, start)));
-            }
-        }
-        let tokens = &mut taken.tokens;
-        let way = &mut self.lexicon.room.way;
-        for (nodes, depth, start) in parts {
-            trie.walk_few(
-                nodes,
-                depth,
-                start,
-                way,
-                |state, byte, at| {
-                    let next = names.next(StateId(state), byte);
-                    if let Some((node, _)) = at
-                        && names.is_taken(next, fork.class)
-                    {
-                        // About half of the nodes end a token.
-                        tokens.reserve(trie.size(node) / 2);
-                        tokens.extend(trie.entries_below(node));
-                        return Ok::<_, EngineError>(None);
-                    }
-                    Ok((next != StateId::DEAD).then_some(next.0))
-                },
-                |_| {},
-            )?;
-        }
-        taken.set.resize(vocabulary.mask_words(), 0);
-        taken.tokens.iter().for_each(|&token| tokenset::set(&mut taken.set, token));
-        Ok(taken)
     }
 
     /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
@@ -474,28 +416,5 @@ impl Draft<'_> {
         if doubt.element {
             self.doubtful.push(Doubtful::element(token));
         }
-    }
-}
-
-/// Tokens that complete a name which a free key must not have. Behind all of a name they are the hundreds that begin with
-/// a quote, and most that leave the key are asked for.
-#[derive(Default)]
-pub(crate) struct TakenTokens {
-    tokens: Vec<u32>,
-    /// The same as a set, which may have no words where there are none.
-    set: Vec<u32>,
-}
-
-impl TakenTokens {
-    fn contains(&self, token: u32) -> bool {
-        !self.tokens.is_empty() && tokenset::get(&self.set, token)
-    }
-
-    /// The same without tokens, for another mask.
-    fn emptied(mut self) -> TakenTokens {
-        for token in self.tokens.drain(..) {
-            tokenset::clear(&mut self.set, token);
-        }
-        self
     }
 }

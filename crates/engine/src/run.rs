@@ -16,9 +16,9 @@ use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::json_text;
 use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, ForkId, Frame, FrameId, Machine, Register};
-use crate::mask::TakenTokens;
 use crate::seen_strings::SeenStrings;
 use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
+use crate::taken::TakenRoom;
 use crate::tokenset;
 use crate::trie::Way;
 use crate::whole_keys::within_quotes;
@@ -96,7 +96,7 @@ pub(crate) struct Room {
     next: Vec<Entry>,
     /// The tokens in which a mask differs from its row.
     pub flipped: Vec<u32>,
-    pub taken: TakenTokens,
+    pub taken: TakenRoom,
     pub way: Way,
 }
 

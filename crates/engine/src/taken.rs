@@ -1,0 +1,171 @@
+//! The tokens that complete a name which a free key must not have.
+//!
+//! Behind all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
+//! are asked for. They are the same behind every name, so the last ones are kept: to list them took an eighth of a mask.
+
+use stencilm_grammar::MembersId;
+use stencilm_regex::StateId;
+
+use crate::error::EngineError;
+use crate::fork::{Fork, IN_BLANKS};
+use crate::run::Run;
+use crate::stacks::{Entry, NIL};
+use crate::tokens::Tokens;
+use crate::tokenset;
+use crate::trie::Trie;
+
+/// Tokens behind one node of the trie are kept where they are no fewer than these.
+const MANY: usize = 64;
+
+/// The tokens below the nodes of a vocabulary's trie at which such a name ends.
+#[derive(Default)]
+pub(crate) struct TakenTokens {
+    nodes: Vec<u32>,
+    tokens: Vec<u32>,
+    /// The same as a set, which may have no words where there are none.
+    set: Vec<u32>,
+}
+
+impl TakenTokens {
+    /// The nodes at which such a name ends.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// The tokens that end there or go on behind.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Whether a token is one of them.
+    pub fn contains(&self, token: u32) -> bool {
+        !self.tokens.is_empty() && tokenset::get(&self.set, token)
+    }
+
+    /// The tokens below other nodes.
+    fn below(mut self, vocabulary: &Tokens, nodes: &[u32]) -> TakenTokens {
+        if self.nodes == nodes {
+            return self;
+        }
+        self.tokens.drain(..).for_each(|token| tokenset::clear(&mut self.set, token));
+        self.set.resize(vocabulary.mask_words(), 0);
+        let trie = vocabulary.trie();
+        for &node in nodes {
+            // About half of the nodes end a token.
+            self.tokens.reserve(trie.size(node as usize) / 2);
+            self.tokens.extend(trie.entries_below(node as usize));
+        }
+        self.tokens.iter().for_each(|&token| tokenset::set(&mut self.set, token));
+        self.nodes.clear();
+        self.nodes.extend(nodes);
+        self
+    }
+}
+
+/// Such tokens of earlier masks: those below one node, if they were many, and the last others.
+#[derive(Default)]
+pub(crate) struct TakenRoom {
+    many: TakenTokens,
+    others: TakenTokens,
+    nodes: Vec<u32>,
+}
+
+impl TakenRoom {
+    fn are_many(trie: &Trie, nodes: &[u32]) -> bool {
+        nodes.len() == 1 && trie.size(nodes[0] as usize) >= MANY
+    }
+
+    /// The tokens below some nodes, to be handed back.
+    fn take(&mut self, vocabulary: &Tokens, nodes: &[u32]) -> TakenTokens {
+        let place = match TakenRoom::are_many(vocabulary.trie(), nodes) {
+            true => &mut self.many,
+            false => &mut self.others,
+        };
+        std::mem::take(place).below(vocabulary, nodes)
+    }
+
+    /// Takes them back for another mask.
+    pub fn keep(&mut self, vocabulary: &Tokens, taken: TakenTokens) {
+        match TakenRoom::are_many(vocabulary.trie(), &taken.nodes) {
+            true => self.many = taken,
+            false => self.others = taken,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not
+    /// have. Where the key is free text, all of them are wrong. They are to be handed back to the room.
+    pub(crate) fn tokens_of_taken_names(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        fork: &Fork,
+    ) -> Result<TakenTokens, EngineError> {
+        let mut nodes = std::mem::take(&mut self.lexicon.room.taken.nodes);
+        nodes.clear();
+        if let Some(members) = fork.members.filter(|_| fork.free && fork.has_taken) {
+            self.ends_of_taken_names(vocabulary, thread, fork, members, &mut nodes)?;
+        }
+        let room = &mut self.lexicon.room.taken;
+        let taken = match nodes.is_empty() {
+            true => TakenTokens::default(),
+            false => room.take(vocabulary, &nodes),
+        };
+        room.nodes = nodes;
+        Ok(taken)
+    }
+
+    /// The nodes of the vocabulary's trie at which a thread has read such a name.
+    fn ends_of_taken_names(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        fork: &Fork,
+        members: MembersId,
+        ends: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        let names = self.machine.names(members);
+        let trie = vocabulary.trie();
+        // The parts of the trie to walk, each from a state of the names.
+        let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
+        match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
+            Some(blanks) => {
+                let runs = self.lexicon.blank_runs(vocabulary, blanks.set);
+                for byte in names.next_bytes(StateId::START).iter() {
+                    for &(run, node) in runs.behind(byte, fork.blanks_left(thread.state)) {
+                        let nodes = (node as usize, node as usize + trie.size(node as usize));
+                        parts.push((nodes, run as usize, StateId::START.0));
+                    }
+                }
+            }
+            None => {
+                let memory = self.stacks.members(thread.register);
+                let start = if memory.text == NIL { StateId::START.0 } else { memory.name };
+                let first = names.next_bytes(StateId(start));
+                parts.extend(trie.roots(first).map(|nodes| (nodes, 0, start)));
+            }
+        }
+        let way = &mut self.lexicon.room.way;
+        for (nodes, depth, start) in parts {
+            trie.walk_few(
+                nodes,
+                depth,
+                start,
+                way,
+                |state, byte, at| {
+                    let next = names.next(StateId(state), byte);
+                    if let Some((node, _)) = at
+                        && names.is_taken(next, fork.class)
+                    {
+                        ends.push(node as u32);
+                        return Ok::<_, EngineError>(None);
+                    }
+                    Ok((next != StateId::DEAD).then_some(next.0))
+                },
+                |_| {},
+            )?;
+        }
+        Ok(())
+    }
+}
