@@ -115,6 +115,7 @@ impl Tokens {
                 _ => unique.push(id),
             }
         }
+        duplicates.sort_unstable_by_key(|&(first, _)| first);
         let trie = Trie::from_sorted(unique.iter().map(|&id| (spelled(id), id)));
         let mut in_trie = TokenSet::empty(vocab_size);
         unique.iter().for_each(|&id| in_trie.insert(id));
@@ -225,8 +226,8 @@ impl Tokens {
 
     /// The other tokens that spell the same bytes as this one of the trie.
     pub fn same_bytes(&self, id: u32) -> &[u32] {
-        let found = self.duplicates.iter().find(|(first, _)| *first == id);
-        found.map_or(&[], |(_, others)| others)
+        let found = self.duplicates.binary_search_by_key(&id, |&(first, _)| first);
+        found.map_or(&[], |at| &self.duplicates[at].1)
     }
 
     /// A number that is equal for equal vocabularies, on every machine.

@@ -1,6 +1,6 @@
 //! Where a grammar stands before blanks: how many may come, and what behind them.
 
-use stencilm_regex::StateId;
+use stencilm_regex::{ByteSet, StateId};
 
 use super::blanks::{BeforeBlanks, BlanksInLexemes, JSON_BLANKS, MAX_KNOWN, json_blanks, without_blanks};
 use super::search::Search;
@@ -84,7 +84,7 @@ impl Run<'_> {
         // Of the others it is not sure that they may come.
         let mut next = json_blanks();
         for byte in without_blanks(&search.next_bytes(self, same)?.0).iter() {
-            if search.step(self, same, byte)? != SetId::EMPTY {
+            if search.may_come(self, same, &ByteSet::of(byte))? {
                 next.insert(byte);
             }
         }

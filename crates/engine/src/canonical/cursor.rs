@@ -84,6 +84,18 @@ impl Cursor {
         row
     }
 
+    /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is open
+    /// where the piece ends.
+    pub fn without_whole(&self) -> Option<Cursor> {
+        let is_plain = self.has_end && self.open.is_empty() && !self.within_character();
+        (self.may_become_whole() && is_plain).then(|| self.for_row())
+    }
+
+    /// Where in the trie of pieces that merges never make this one is, if it has begun as one of them.
+    pub fn whole_node(&self) -> Option<usize> {
+        self.may_become_whole().then(|| self.whole as usize - 1)
+    }
+
     /// Whether the text stands within a character.
     pub fn within_character(&self) -> bool {
         self.partial.1 > 0
@@ -165,7 +177,7 @@ impl Cursor {
         *len += 1;
         let Some(needed) = length_of(buffer[0]) else { return false };
         if usize::from(*len) < needed {
-            return true;
+            return !self.by_bytes || !encoding.closed_firsts.contains(buffer[0]);
         }
         let character = std::str::from_utf8(&buffer[..usize::from(*len)]).ok().and_then(|text| text.chars().next());
         let Some(character) = character else { return false };
@@ -286,5 +298,39 @@ impl Cursor {
         self.has_end = true;
         self.is_whole = self.ends_wholly(encoding);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::canonical::EncodingSource;
+    use crate::tokens::Tokens;
+
+    #[test]
+    fn bytes_of_characters_that_all_have_tokens_are_never_written() {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        // All that begin with 0xC3, and all but one with 0xC4.
+        let characters = ('\u{c0}'..='\u{ff}').chain('\u{101}'..='\u{13f}');
+        let chars: Vec<(char, u32)> = characters.zip(256..).collect();
+        texts.extend(chars.iter().map(|(character, _)| character.to_string().into_bytes()));
+        let texts: Vec<Option<Vec<u8>>> = texts.into_iter().map(Some).collect();
+        let tokens = Tokens::new(&texts, texts.len(), &[], &[]).expect("ids fit");
+        let source = EncodingSource {
+            bytes: (0..256).collect(),
+            chars: Some(chars),
+            changed: None,
+            merges: Vec::new(),
+            whole_pieces: false,
+            pattern: None,
+        };
+        let encoding = Encoding::new(&source, Arc::new(tokens)).expect("it can be laid out");
+        for (first, last, fits) in [(0xC3, 0xA9, false), (0xC4, 0x80, true)] {
+            let behind = Cursor::start().advance(&encoding, first, true);
+            assert_eq!(behind.is_some(), fits, "{first:x}");
+            assert_eq!(behind.and_then(|cursor| cursor.advance(&encoding, last, true)).is_some(), fits, "{first:x}");
+        }
     }
 }

@@ -36,13 +36,48 @@ impl DeadEnds {
         }
     }
 
-    fn add(&mut self, token: u32, apart: bool) {
+    pub(super) fn add(&mut self, token: u32, apart: bool) {
         self.ways[usize::from(!apart)].push(token);
+    }
+
+    /// Notes ways of a token that were not asked for.
+    pub(super) fn leave_open<const N: usize>(&mut self, token: u32, ways: [bool; N]) {
+        self.open.extend(ways.map(|apart| (token, apart)));
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
+    }
+
+    /// Without what is told of some tokens, which ascend.
+    pub(super) fn but_for(&self, tokens: &[u32]) -> DeadEnds {
+        let is_other = |token: &u32| tokens.binary_search(token).is_err();
+        DeadEnds {
+            ways: self.ways.each_ref().map(|way| way.iter().copied().filter(is_other).collect()),
+            open: self.open.iter().copied().filter(|(token, _)| is_other(token)).collect(),
+        }
     }
 
     /// Whether a token is one. `apart` says that no merge joins it with the token before.
     pub fn has(&self, token: u32, apart: bool) -> bool {
         self.ways[usize::from(!apart)].binary_search(&token).is_ok()
+    }
+
+    /// Whether others are the same among the tokens of a mask that fit behind a token.
+    pub fn tells_the_same(
+        &self,
+        others: &DeadEnds,
+        encoding: &Encoding,
+        before: Option<u32>,
+        fitting: &[u32],
+        mask: &[u32],
+    ) -> bool {
+        let of = |dead_ends: &DeadEnds| -> std::collections::BTreeSet<u32> {
+            let comes = |&&token: &&u32| tokenset::get(mask, token) && tokenset::get(fitting, token);
+            let all = dead_ends.ways.iter().flatten().filter(comes).copied();
+            all.filter(|&token| dead_ends.has(token, encoding.stay_apart(before, token))).collect()
+        };
+        of(self) == of(others)
     }
 
     /// Whether one of those that were not asked for fits behind a token.
@@ -126,12 +161,12 @@ impl Run<'_> {
         for token in doubtful.iter() {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
             if !tokenset::get(fitting, token) {
-                found.open.extend([(token, true), (token, false)]);
+                found.leave_open(token, [true, false]);
                 continue;
             }
             let apart = encoding.stay_apart(before, token);
             if questions.search.places.advance(encoding, place, token, !apart).is_some() {
-                found.open.push((token, !apart));
+                found.leave_open(token, [!apart]);
             }
             let Some(behind) = questions.search.places.advance(encoding, place, token, apart) else { continue };
             match questions.known(token, behind, &rows, sure) {
@@ -151,7 +186,7 @@ impl Run<'_> {
                 found.add(token, apart);
             }
         }
-        found.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
+        found.sort();
         Ok(found)
     }
 }

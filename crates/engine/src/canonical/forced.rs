@@ -83,17 +83,14 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The number of the text that is forced at a configuration; `None` where none is.
+    /// The number of the text that is forced at a configuration, one byte or more.
     fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<u32>, EngineError> {
-        let (next, may_end) = self.next_bytes(run, configuration)?;
-        if may_end || next.single().is_none() {
-            return Ok(None);
-        }
         if let Some(&known) = self.found.forced.get(&configuration) {
             return Ok(known);
         }
+        let (next, mut may_end) = self.next_bytes(run, configuration)?;
         let mut text = Text { bytes: [0; MAX_BYTES], len: 0, behind: next };
-        let (mut here, mut may_end) = (configuration, false);
+        let mut here = configuration;
         while let Some(byte) = text.behind.single().filter(|_| !may_end && usize::from(text.len) < MAX_BYTES) {
             here = self.step(run, here, byte)?;
             if here == SetId::EMPTY {

@@ -13,6 +13,7 @@ use super::{Cursor, Encoding};
 use crate::cache::{KeptMask, LookCache};
 use crate::compiled::{Layout, PlainMask};
 use crate::error::EngineError;
+use crate::run::Run;
 use crate::stacks::{SetId, Stacks};
 use crate::tokenset;
 
@@ -42,7 +43,27 @@ impl CanonicalMasks {
         let behind = self.dead_ends_behind.values().map(LookCache::memory_bytes).sum::<usize>();
         few + behind + self.dead_ends.values().map(LookCache::memory_bytes).sum::<usize>()
     }
+
+    /// The sets that some dead ends depend on, if they are kept.
+    fn looks_for(
+        &mut self,
+        run: &Run<'_>,
+        configuration: SetId,
+        before: &Before,
+        dead_ends: &Arc<DeadEnds>,
+    ) -> Option<Vec<SetId>> {
+        let caches = [self.dead_ends_behind.get_mut(before), self.dead_ends.get_mut(&before.0)];
+        caches.into_iter().flatten().find_map(|kept| {
+            let known = kept.find(run.machine, run.stacks, configuration);
+            known
+                .is_some_and(|known| Arc::ptr_eq(known, dead_ends))
+                .then(|| kept.looks(run.machine, run.stacks, configuration).unwrap_or_default())
+        })
+    }
 }
+
+/// The tokens that fit, the plain mask, and how that is kept.
+type Told<'m> = (&'m [u32], &'m [u32], Option<&'m KeptMask>);
 
 /// Behind which tokens of a canonical mask something leads on.
 #[derive(Clone)]
@@ -180,42 +201,74 @@ impl Layout {
         configuration: SetId,
         encoding: &Encoding,
         before: &Before,
-        (fitting, mask, kept): (&[u32], &[u32], Option<&KeptMask>),
+        told: Told<'_>,
     ) -> Result<Arc<DeadEnds>, EngineError> {
-        let (cursor, token) = (&before.0, before.1);
         let mut cache = self.canonical();
         self.with(stacks, |run| {
             // What an array has seen is not in the description of a configuration.
             let keeps = !run.machine.keeps_text();
             let saturated = if keeps { run.saturated(configuration)? } else { configuration };
-            let mut is_open = false;
-            let known = cache.dead_ends.get_mut(cursor).filter(|_| keeps);
-            if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
-                if !known.is_open(encoding, token, fitting) {
-                    return Ok(known.clone());
-                }
-                is_open = true;
-                let known = cache.dead_ends_behind.get_mut(before);
-                if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
-                    return Ok(known.clone());
-                }
-            }
-            run.recording = !keeps;
-            run.stacks.watch();
-            let in_lexemes = &mut cache.in_lexemes;
-            let found = run.dead_ends(encoding, saturated, (cursor, token), in_lexemes, (fitting, mask, kept));
-            let reads = run.stacks.unwatch();
-            let found = Arc::new(found?);
-            if let Some(reads) = reads.filter(|_| keeps) {
-                let cache = &mut *cache;
-                let cache = match is_open {
-                    false => cache_of(&mut cache.dead_ends, cursor.clone(), self.horizon()),
-                    true => cache_of(&mut cache.dead_ends_behind, before.clone(), self.horizon()),
-                };
-                cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
-            }
-            Ok(found)
+            self.dead_ends_before(run, &mut cache, (saturated, keeps), encoding, before, told)
         })
+    }
+
+    fn dead_ends_before(
+        &self,
+        run: &mut Run<'_>,
+        cache: &mut CanonicalMasks,
+        (saturated, keeps): (SetId, bool),
+        encoding: &Encoding,
+        before: &Before,
+        told: Told<'_>,
+    ) -> Result<Arc<DeadEnds>, EngineError> {
+        let (cursor, token) = (&before.0, before.1);
+        let mut is_open = false;
+        let known = cache.dead_ends.get_mut(cursor).filter(|_| keeps);
+        if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
+            if !known.is_open(encoding, token, told.0) {
+                return Ok(known.clone());
+            }
+            is_open = true;
+            let known = cache.dead_ends_behind.get_mut(before);
+            if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
+                return Ok(known.clone());
+            }
+        }
+        // Nearly all of it is as where the piece becomes no whole one.
+        let mut read_there = Some(Vec::new());
+        let mut there = None;
+        if let Some(without) = encoding.without_whole(cursor).filter(|_| keeps) {
+            let without = (Arc::new(without), token);
+            let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &without, told)?;
+            read_there = cache.looks_for(run, saturated, &without, &known);
+            there = Some((without.0, known));
+        }
+        run.recording = !keeps;
+        run.stacks.watch();
+        let found = match &there {
+            Some((without, known)) => {
+                run.dead_ends_in_whole(encoding, saturated, (cursor, token), (without, known), told.0)
+            }
+            None => run.dead_ends(encoding, saturated, (cursor, token), &mut cache.in_lexemes, told),
+        };
+        let reads = run.stacks.unwatch();
+        let found = Arc::new(found?);
+        // The slow twin of what is taken over from elsewhere: asked for anew.
+        debug_assert!(
+            there.is_none() || {
+                let twin = run.dead_ends(encoding, saturated, (cursor, token), &mut cache.in_lexemes, told)?;
+                found.tells_the_same(&twin, encoding, token, told.0, told.1)
+            }
+        );
+        if let (Some(own), Some(mut reads)) = (reads.filter(|_| keeps), read_there) {
+            reads.extend(own.into_iter().filter(|read| !reads.contains(read)).collect::<Vec<_>>());
+            let cache = match is_open {
+                false => cache_of(&mut cache.dead_ends, cursor.clone(), self.horizon()),
+                true => cache_of(&mut cache.dead_ends_behind, before.clone(), self.horizon()),
+            };
+            cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
+        }
+        Ok(found)
     }
 
     fn canonical(&self) -> MutexGuard<'_, CanonicalMasks> {

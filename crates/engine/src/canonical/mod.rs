@@ -9,6 +9,7 @@
 
 mod alike;
 mod before_blanks;
+mod behind;
 mod blanks;
 mod common;
 mod cursor;
@@ -32,6 +33,7 @@ mod source;
 mod splitter;
 mod sure;
 mod trail;
+mod whole;
 mod within;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,6 +89,8 @@ pub(crate) struct Encoding {
     /// Tokens of nothing but blanks, ascending and as a set.
     blank_tokens: Vec<u32>,
     blank_set: TokenSet,
+    /// Bytes that begin characters of which all have tokens, so that none is spelled in bytes.
+    closed_firsts: ByteSet,
     /// Tokens that are not read as their text alone: bytes of characters, whole pieces, and what is never written.
     odd_tokens: Vec<u32>,
     /// Where text is spelled in bytes and cut by a pattern.
@@ -143,8 +147,10 @@ impl Encoding {
         blank_tokens.iter().for_each(|&token| blank_set.insert(token));
         let pattern = source.pattern.clone();
         let (known, odd_tokens) = (Mutex::default(), Vec::new());
+        let closed_firsts = closed_firsts(&merges.pairs);
         let mut encoding = Encoding {
             tokens,
+            closed_firsts,
             merges,
             splitter,
             pattern,
@@ -357,4 +363,15 @@ impl Encoding {
     fn merging_number(&self, token: u32) -> u32 {
         if self.merges.makes(token) { self.merges.merging_number(token) } else { u32::MAX }
     }
+}
+
+/// The first bytes of characters of two bytes that all have tokens.
+fn closed_firsts(pairs: &Pairs) -> ByteSet {
+    let Some(chars) = &pairs.chars else { return ByteSet::EMPTY };
+    let has_token = |character: char| Some(character) == pairs.changed || chars.contains_key(&character);
+    let continues = |first: u8| (0x80..0xC0).map(move |last| [first, last]);
+    let is_closed = |&first: &u8| {
+        continues(first).all(|bytes| std::str::from_utf8(&bytes).is_ok_and(|text| text.chars().all(has_token)))
+    };
+    (0xC2..0xE0).filter(is_closed).fold(ByteSet::EMPTY, |firsts, first| firsts.union(&ByteSet::of(first)))
 }

@@ -38,7 +38,7 @@ const NOWHERE: u32 = u32::MAX - 1;
 pub(super) struct Place(u32);
 
 /// A place, and the bytes of a character that has begun behind it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reading {
     place: Place,
     partial: [u8; 4],
@@ -78,6 +78,8 @@ pub(super) struct Places {
     pub shown: FxHashMap<(Place, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
     pub followers: Followers,
+    /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
+    pub telling: FxHashMap<Place, Arc<[u32]>>,
     /// What is known of tokens before texts that come in any case.
     pub forced: ForcedTexts,
 }
@@ -91,7 +93,8 @@ impl Places {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 4));
-        followers.sum::<usize>()
+        let telling = self.telling.values().map(|telling| 32 + telling.len() * 4);
+        followers.chain(telling).sum::<usize>()
             + self.cursors.len() * (size_of::<Cursor>() + 600)
             + self.forced.memory_bytes()
             + (self.steps.len() + self.begun.len() + self.shown.len()) * 24

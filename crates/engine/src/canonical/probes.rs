@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use super::behind::{Behind, States};
 use super::places::{Place, Places};
 use super::splitter::{DEAD, Splitter};
 use super::{Cursor, Encoding};
@@ -22,12 +23,9 @@ const MAX_ANYWHERE: usize = 100;
 /// Bytes behind which it is known beforehand how a text goes on, by what stands before them.
 pub(super) struct Probes {
     /// By state of the splitter: the bytes that surely begin another piece.
-    apart: Vec<ByteSet>,
+    pub apart: Vec<ByteSet>,
     /// By state: the bytes that either do so or go on with the piece.
-    plain: Vec<ByteSet>,
-    /// The same by class of the character before, for all states that there are behind it.
-    apart_behind: Vec<ByteSet>,
-    plain_behind: Vec<ByteSet>,
+    pub plain: Vec<ByteSet>,
 }
 
 /// A text behind a token that shows that it keeps its end.
@@ -53,6 +51,7 @@ impl Shown {
 #[derive(Default)]
 pub(super) struct Anywhere {
     sets: FxHashMap<ByteSet, Arc<TokenSet>>,
+    behind: Behind,
     /// What decides of the tokens of each kind, which have the same sets.
     examples: Vec<Ending>,
     /// By token the number of its kind.
@@ -60,9 +59,20 @@ pub(super) struct Anywhere {
     /// By the bytes that may come, which kinds of tokens surely keep their ends, as far as it was asked for.
     judged: Vec<Vec<Option<bool>>>,
     numbers: FxHashMap<ByteSet, usize>,
+    /// Room for two sets of tokens, which are empty between uses.
+    room: [Option<TokenSet>; 2],
 }
 
 impl Anywhere {
+    /// Two empty sets of tokens, to be given back empty.
+    pub fn take_room(&mut self, vocab_size: usize) -> [TokenSet; 2] {
+        self.room.each_mut().map(|set| set.take().unwrap_or_else(|| TokenSet::empty(vocab_size)))
+    }
+
+    pub fn give_back(&mut self, room: [TokenSet; 2]) {
+        self.room = room.map(Some);
+    }
+
     /// Those of some bytes.
     pub fn before(&mut self, encoding: &Encoding, bytes: &ByteSet) -> Arc<TokenSet> {
         self.lay_out(encoding);
@@ -73,8 +83,9 @@ impl Anywhere {
             self.sets.clear();
         }
         let size = encoding.tokens().vocab_size();
+        let Anywhere { examples, behind, .. } = &*self;
         let sure: Vec<bool> =
-            self.examples.iter().map(|&ending| encoding.surely_goes_on_behind(ending, bytes)).collect();
+            examples.iter().map(|&ending| encoding.surely_goes_on_behind(behind, ending, bytes)).collect();
         let mut tokens = TokenSet::empty(size);
         for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
             let bits = kinds.iter().enumerate().map(|(bit, &kind)| u32::from(sure[kind as usize]) << bit);
@@ -99,7 +110,7 @@ impl Anywhere {
         let size = if self.kinds.is_empty() { encoding.tokens().vocab_size() as u32 } else { 0 };
         let mut numbers = FxHashMap::default();
         for token in 0..size {
-            let ending = encoding.ending(token);
+            let ending = encoding.ending(&mut self.behind, token);
             let next = self.examples.len() as u32;
             self.kinds.push(*numbers.entry(ending).or_insert_with(|| {
                 self.examples.push(ending);
@@ -111,11 +122,14 @@ impl Anywhere {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
-        sets.sum::<usize>() + (self.kinds.len() + self.examples.len() * 3) * 4 + self.judged.len() * self.examples.len()
+        sets.sum::<usize>()
+            + (self.kinds.len() + self.examples.len() * 3) * 4
+            + self.judged.len() * self.examples.len()
+            + self.behind.memory_bytes()
     }
 }
 
-/// What decides whether a token keeps its end wherever it stands: its last character by its class, and what it merges with.
+/// What decides whether a token keeps its end wherever it stands: the states behind it, and what it merges with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Ending {
     /// It spells nothing.
@@ -124,7 +138,7 @@ enum Ending {
         merging: u32,
     },
     Character {
-        class: Option<u8>,
+        states: Option<States>,
         merging: u32,
     },
 }
@@ -155,19 +169,17 @@ impl Judged<'_> {
     /// Whether a token surely keeps its end before the bytes of a number.
     #[inline]
     pub fn is_sure(&mut self, number: usize, token: u32) -> bool {
-        let Anywhere { kinds, judged, examples, .. } = &mut *self.anywhere;
+        let Anywhere { kinds, judged, examples, behind, .. } = &mut *self.anywhere;
         let kind = kinds[token as usize] as usize;
         let known = &mut judged[number][kind];
-        *known.get_or_insert_with(|| self.encoding.surely_goes_on_behind(examples[kind], &self.sets[number]))
+        *known.get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], &self.sets[number]))
     }
 }
 
 impl Probes {
     pub fn new(splitter: Option<&Splitter>) -> Probes {
-        let mut probes =
-            Probes { apart: Vec::new(), plain: Vec::new(), apart_behind: Vec::new(), plain_behind: Vec::new() };
-        let Some(splitter) = splitter else { return probes };
-        let mut of = |state: u16| {
+        let Some(splitter) = splitter else { return Probes { apart: Vec::new(), plain: Vec::new() } };
+        let of = |state: u16| {
             let (mut apart, mut plain) = (ByteSet::EMPTY, ByteSet::EMPTY);
             for byte in 0..128u8 {
                 if splitter.may_end(state) {
@@ -179,16 +191,8 @@ impl Probes {
             }
             (apart, plain)
         };
-        (probes.apart, probes.plain) = (0..splitter.num_states() as u16).map(&mut of).unzip();
-        for states in splitter.states_behind() {
-            let all = |sets: &[ByteSet]| {
-                states.iter().fold(ByteSet::ALL, |all, &state| all.intersect(&sets[usize::from(state)]))
-            };
-            let (apart, plain) = (all(&probes.apart), all(&probes.plain));
-            probes.apart_behind.push(apart);
-            probes.plain_behind.push(plain);
-        }
-        probes
+        let (apart, plain) = (0..splitter.num_states() as u16).map(of).unzip();
+        Probes { apart, plain }
     }
 }
 
@@ -281,31 +285,31 @@ impl Encoding {
     /// Whether behind some of these bytes a token surely keeps its end, wherever it stands.
     #[cfg(test)]
     pub(super) fn surely_goes_on_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
-        self.surely_goes_on_behind(self.ending(token), bytes)
+        let mut behind = Behind::default();
+        let ending = self.ending(&mut behind, token);
+        self.surely_goes_on_behind(&behind, ending, bytes)
     }
 
-    fn ending(&self, token: u32) -> Ending {
+    fn ending(&self, behind: &mut Behind, token: u32) -> Ending {
         let Some(spelled) = self.tokens().token_bytes(token) else { return Ending::Nothing };
         let merging = self.merging_number(token);
-        match last_character(spelled) {
-            None => Ending::WithinCharacter { merging },
-            Some(last) => {
-                Ending::Character { class: self.splitter.as_ref().map(|splitter| splitter.class(last)), merging }
-            }
+        if last_character(spelled).is_none() {
+            return Ending::WithinCharacter { merging };
         }
+        let states = self.splitter.as_ref().map(|splitter| behind.of(splitter, &self.probes, spelled));
+        Ending::Character { states, merging }
     }
 
-    fn surely_goes_on_behind(&self, ending: Ending, bytes: &ByteSet) -> bool {
+    fn surely_goes_on_behind(&self, behind: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
         let free = |merging: u32| bytes.intersect(&self.merging_of(merging).complement());
         match ending {
             Ending::Nothing => false,
             // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
             Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
-            Ending::Character { class: None, merging } => !free(merging).is_empty(),
-            Ending::Character { class: Some(class), merging } => {
-                let class = usize::from(class);
-                !bytes.intersect(&self.probes.apart_behind[class]).is_empty()
-                    || !free(merging).intersect(&self.probes.plain_behind[class]).is_empty()
+            Ending::Character { states: None, merging } => !free(merging).is_empty(),
+            Ending::Character { states: Some(states), merging } => {
+                !bytes.intersect(behind.apart(states)).is_empty()
+                    || !free(merging).intersect(behind.plain(states)).is_empty()
             }
         }
     }

@@ -191,14 +191,18 @@ impl Questions<'_, '_> {
         doubtful: &mut Doubtful<'_>,
     ) -> Result<(), EngineError> {
         let Questions { run, search, .. } = self;
-        let all = search.may_come(run, behind, &alike.sure)?;
+        let surely = search.sure_bytes(run, behind)?;
+        let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, behind, &alike.sure)?;
         if all && doubtful.by_groups {
             return Ok(());
         }
         for group in &alike.groups {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
-            let mut leads_on = all || group.leads_on(&is_told) || search.may_come(run, behind, &group.sure)?;
+            let mut leads_on = all
+                || !surely.intersect(&group.sure).is_empty()
+                || group.leads_on(&is_told)
+                || search.may_come(run, behind, &group.sure)?;
             if !leads_on && here.clone().any(|token| doubtful.asks(token)) {
                 leads_on = true;
                 for &place in group.behind.iter().flatten() {

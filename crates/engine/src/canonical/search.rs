@@ -151,8 +151,15 @@ impl<'e> Search<'e> {
             let threads = run.stacks.entries(configuration);
             self.has_left |= threads.iter().any(|thread| Entry { state: home.state, ..*thread } != home);
         }
+        let next = next_of(&mut self.found.next, run, configuration)?;
+        let sure = self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &next.surely);
+        if !sure.is_empty() {
+            return Ok(true);
+        }
         // Within a lexeme it counts whether something beyond it was looked at.
         if self.home.is_none()
+            && !next.may_end
+            && next.bytes.single().is_some()
             && let Some(told) = self.by_forced_text(run, configuration, token, place)?
         {
             debug_assert!(self.agrees(run, configuration, token, place, told)?);
@@ -369,6 +376,11 @@ impl<'e> Search<'e> {
     pub fn next_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
         let Next { bytes, may_end, .. } = next_of(&mut self.found.next, run, configuration)?;
         Ok((bytes, may_end))
+    }
+
+    /// The bytes that surely lead on.
+    pub fn sure_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<ByteSet, EngineError> {
+        Ok(next_of(&mut self.found.next, run, configuration)?.surely)
     }
 
     /// The configuration behind a byte.

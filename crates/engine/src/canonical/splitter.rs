@@ -146,16 +146,9 @@ impl Splitter {
         self.ends.len()
     }
 
-    /// The states that lie behind a character of each class.
-    pub fn states_behind(&self) -> Vec<Vec<u16>> {
-        let mut behind: Vec<Vec<u16>> = vec![Vec::new(); self.num_classes];
-        for (at, &(next, _)) in self.steps.iter().enumerate() {
-            let states = &mut behind[at % self.num_classes];
-            if next != DEAD && !states.contains(&next) {
-                states.push(next);
-            }
-        }
-        behind
+    /// How many classes of characters there are.
+    pub fn num_classes(&self) -> usize {
+        self.num_classes
     }
 
     /// Every text must be pieces from its beginning to its end, and none of them empty.

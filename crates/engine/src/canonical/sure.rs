@@ -307,13 +307,14 @@ fn as_in_class(
     RunsInside { character, max }: &RunsInside,
 ) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
-    // What tells that a token keeps its end is at most so many characters behind it.
+    // What tells that a token keeps its end is at most so many characters behind it, and the next one for those that do so
+    // wherever they stand.
     let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_BEHIND).map(Some)) else {
         return Ok(None);
     };
     let most = most.filter(|&most| (most as usize) < vocabulary.trie().max_depth());
     let Some(runs) = lexicon.runs(vocabulary, **character, ByteSet::EMPTY, most.is_some())? else { return Ok(None) };
-    let within = most.map(|most| runs.within(Some(most)));
+    let within = most.map(|most| (runs.within(Some(most)), runs.within(Some(most + CHARACTERS_BEHIND - 1))));
     let name = Arc::as_ptr(character) as usize;
     if !sure.classes.contains_key(&name) {
         let all = runs.within(None);
@@ -325,7 +326,16 @@ fn as_in_class(
         let class = SureClass { character: character.clone(), all, anywhere: known, others, at, searched };
         sure.classes.insert(name, class);
     }
-    Ok(Some((name, within.map_or_else(|| sure.classes[&name].all.clone(), Arc::new))))
+    let SureClass { all, anywhere, .. } = &sure.classes[&name];
+    let tokens = match within {
+        None => all.clone(),
+        Some((mut tokens, near)) => {
+            let more = near.words().iter().zip(anywhere.words()).map(|(near, anywhere)| near & anywhere);
+            tokens.words_mut().iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+            Arc::new(tokens)
+        }
+    };
+    Ok(Some((name, tokens)))
 }
 
 /// What reads runs of a character without end.

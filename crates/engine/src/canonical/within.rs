@@ -123,17 +123,16 @@ pub(super) fn sure_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
-    let mut anywhere = TokenSet::empty(vocabulary.vocab_size());
     let is_wide = state & IN_BLANKS == 0 && tokens.len() > MANY_TOKENS;
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
     let common = if is_wide { looping(lexicon, reader, state)? } else { None };
-    if let Some(common) = &common {
-        anywhere = TokenSet::clone(&known.before(encoding, common));
-    }
+    let mut anywhere = match &common {
+        Some(common) => TokenSet::clone(&known.before(encoding, common)),
+        None => TokenSet::empty(vocabulary.vocab_size()),
+    };
+    let [mut surely, mut perhaps] = known.take_room(vocabulary.vocab_size());
     let mut steps = Steps::new(reader, known.judge(encoding), common);
     let start = steps.place_of(lexicon, state)?;
-    let (mut surely, mut perhaps) =
-        (TokenSet::empty(vocabulary.vocab_size()), TokenSet::empty(vocabulary.vocab_size()));
     if state & IN_BLANKS == 0 {
         let mut walk = ShapeWalk { lexicon, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
@@ -153,11 +152,12 @@ pub(super) fn sure_within(
     // A walk comes to one of those that spell the same.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
     same.for_each(|&other| perhaps.insert(other));
-    let judged = surely.words().iter().zip(perhaps.words());
+    let judged = surely.words_mut().iter_mut().zip(perhaps.words_mut());
     for ((sure, other), (surely, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged) {
-        *sure = (*sure | surely) & !perhaps & *other;
+        *sure = (*sure | std::mem::take(surely)) & !std::mem::take(perhaps) & *other;
         *other &= !*sure;
     }
+    known.give_back([surely, perhaps]);
     let others = tokens.iter().collect();
     Ok((anywhere, others))
 }
