@@ -12,7 +12,7 @@ use stencilm_regex::{ExprId, Map, Set, StateId};
 use crate::error::EngineError;
 use crate::fork::{Automaton, Blanks, Fork, Ways};
 use crate::left::{Region, Rest};
-use crate::lexicon::Lexicon;
+use crate::lexicon::{DfaId, Lexicon};
 use crate::machine::{Continuation, Frame, FrameId, Machine, Phase, Register};
 use crate::names::Filter;
 
@@ -267,7 +267,7 @@ impl Machine {
         &mut self,
         lexicon: &mut Lexicon,
         frame: FrameId,
-        mut blanks: Option<Blanks>,
+        blanks: Option<Blanks>,
         cases: Vec<(ExprId, Vec<Step>)>,
     ) -> Result<Fork, EngineError> {
         let mut exprs: Vec<ExprId> = Vec::with_capacity(cases.len());
@@ -299,20 +299,7 @@ impl Machine {
             ways.sort_unstable();
             ways.dedup();
         }
-        let mut dfa = lexicon.dfa(&exprs)?;
-        if let Some(before) = blanks {
-            let mut apart = true;
-            for byte in before.set.iter() {
-                apart &= lexicon.step(dfa, StateId::START, byte)?.0 == StateId::DEAD;
-            }
-            if !apart {
-                // Blanks of its own begin a lexeme: only one automaton for both can tell how many there may be.
-                let before = lexicon.blanks(before.set, before.max);
-                exprs.iter_mut().for_each(|expr| *expr = lexicon.concat(before, *expr));
-                dfa = lexicon.dfa(&exprs)?;
-                blanks = None;
-            }
-        }
+        let (dfa, blanks) = automaton(lexicon, exprs, blanks)?;
         Ok(Fork {
             automaton: Automaton::Dfa(dfa),
             blanks,
@@ -519,4 +506,38 @@ impl Machine {
         self.absorb(own, absorbed);
         Some(own)
     }
+}
+
+/// The automaton of some lexemes with blanks before them, and the blanks that it does not read itself: they are counted in
+/// the state of the thread, need no states of the automaton, and have rows of their own.
+fn automaton(
+    lexicon: &mut Lexicon,
+    mut exprs: Vec<ExprId>,
+    blanks: Option<Blanks>,
+) -> Result<(DfaId, Option<Blanks>), EngineError> {
+    let Some(before) = blanks else {
+        if let Some((own, rests)) = own_blanks(lexicon, &exprs) {
+            let dfa = lexicon.dfa(&rests)?;
+            if lexicon.live_bytes(dfa, StateId::START)?.intersect(&own.set).is_empty() {
+                return Ok((dfa, Some(own)));
+            }
+        }
+        return Ok((lexicon.dfa(&exprs)?, None));
+    };
+    let dfa = lexicon.dfa(&exprs)?;
+    if lexicon.live_bytes(dfa, StateId::START)?.intersect(&before.set).is_empty() {
+        return Ok((dfa, blanks));
+    }
+    // Blanks of its own begin a lexeme: only one automaton for both can tell how many there may be.
+    let before = lexicon.blanks(before.set, before.max);
+    exprs.iter_mut().for_each(|expr| *expr = lexicon.concat(before, *expr));
+    Ok((lexicon.dfa(&exprs)?, None))
+}
+
+/// The blanks with which all of some lexemes begin, and what comes behind them.
+fn own_blanks(lexicon: &Lexicon, exprs: &[ExprId]) -> Option<(Blanks, Vec<ExprId>)> {
+    let (blanks, _) = lexicon.split_first_blanks(*exprs.first()?)?;
+    let rests = exprs.iter().map(|&expr| lexicon.split_first_blanks(expr).filter(|&(own, _)| own == blanks));
+    let rests: Option<Vec<ExprId>> = rests.map(|split| split.map(|(_, rest)| rest)).collect();
+    rests.map(|rests| (blanks, rests))
 }

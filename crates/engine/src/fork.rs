@@ -184,6 +184,15 @@ impl Fork {
         }
     }
 
+    /// The bytes that lead on from a state, perhaps some more, where blanks may be first and `start` is where the lexeme
+    /// begins.
+    pub fn bytes_from(&self, lexicon: &mut Lexicon, state: u32, start: StateId) -> Result<ByteSet, LimitExceeded> {
+        match self.blanks.filter(|_| state & IN_BLANKS != 0) {
+            Some(blanks) => Ok(self.live_bytes(lexicon, start.0)?.union(&blanks.set)),
+            None => self.live_bytes(lexicon, state),
+        }
+    }
+
     /// Whether any byte leads on from a state in which a lexeme is complete.
     pub fn goes_on(&self, lexicon: &mut Lexicon, state: u32) -> Result<bool, LimitExceeded> {
         match &self.automaton {

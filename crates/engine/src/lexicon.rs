@@ -205,13 +205,17 @@ impl Lexicon {
             spine.push(head);
             rest = tail;
         }
-        let Expr::Repeat { body, min: 0, max } = *exprs.get(rest) else { return None };
-        let Expr::Bytes(set) = *exprs.get(body) else { return None };
-        if !set.iter().all(|byte| b" \t\r\n".contains(&byte)) || max.is_some_and(|max| max >= IN_BLANKS) {
-            return None;
-        }
+        let blanks = optional_blanks(exprs, rest)?;
         let head = exprs.concat_all(&spine);
-        (!exprs.is_nullable(head)).then_some((head, Blanks { set, max }))
+        (!exprs.is_nullable(head)).then_some((head, blanks))
+    }
+
+    /// An expression that begins with optional blanks as the blanks, and what comes behind them, which is not empty.
+    pub fn split_first_blanks(&self, expr: ExprId) -> Option<(Blanks, ExprId)> {
+        let exprs = &self.deriver.exprs;
+        let Expr::Concat { head, tail } = *exprs.get(expr) else { return None };
+        let blanks = optional_blanks(exprs, head)?;
+        (!exprs.is_nullable(tail)).then_some((blanks, tail))
     }
 
     /// The automaton of these expressions; the tag of an expression is its position.
@@ -262,4 +266,12 @@ impl Lexicon {
     pub fn residuals(&self, dfa: DfaId, state: StateId) -> &[(Tag, ExprId)] {
         self.dfas[dfa.0 as usize].residuals(state)
     }
+}
+
+/// At most so many blanks, if the expression is that.
+fn optional_blanks(exprs: &ExprSet, expr: ExprId) -> Option<Blanks> {
+    let Expr::Repeat { body, min: 0, max } = *exprs.get(expr) else { return None };
+    let Expr::Bytes(set) = *exprs.get(body) else { return None };
+    let are_blanks = set.iter().all(|byte| b" \t\r\n".contains(&byte)) && max.is_none_or(|max| max < IN_BLANKS);
+    are_blanks.then_some(Blanks { set, max })
 }

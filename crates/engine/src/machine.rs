@@ -127,6 +127,11 @@ impl Machine {
         self.frames[self.unspaced(frame).0 as usize]
     }
 
+    /// Whether a frame begins with blanks of what came before it.
+    pub(crate) fn is_spaced(&self, frame: FrameId) -> bool {
+        self.unspaced(frame) != frame
+    }
+
     /// The frame behind the blanks, where it begins with some.
     fn unspaced(&self, frame: FrameId) -> FrameId {
         match self.frames[frame.0 as usize] {

@@ -295,11 +295,7 @@ impl Run<'_> {
             return Ok(ByteSet::EMPTY);
         }
         let fork = self.machine.fork(ForkId(thread.head));
-        if thread.state & IN_BLANKS == 0 {
-            return Ok(fork.live_bytes(self.lexicon, thread.state)?);
-        }
-        let behind = fork.live_bytes(self.lexicon, StateId::START.0)?;
-        Ok(fork.blanks.map_or(behind, |blanks| behind.union(&blanks.set)))
+        Ok(fork.bytes_from(self.lexicon, thread.state, StateId::START)?)
     }
 
     /// Adds the tokens of one narrow thread that reads a free key.
@@ -397,8 +393,15 @@ impl Run<'_> {
 }
 
 impl Draft<'_> {
-    /// Notes a token whose keys may not be new. `within` says that the first of them had begun before the token.
+    /// Notes a token if its keys may not be new. `within` says that the first of them had begun before the token.
+    #[inline]
     fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
+        if doubt.is_any() {
+            self.note_doubtful(token, doubt, within);
+        }
+    }
+
+    fn note_doubtful(&mut self, token: u32, doubt: Doubt, within: bool) {
         if within {
             if doubt.seen || doubt.whole || doubt.taken {
                 self.doubtful.push(Doubtful::begun_key(token));

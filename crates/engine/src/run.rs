@@ -60,6 +60,14 @@ pub(crate) struct Doubt {
     pub later: bool,
 }
 
+impl Doubt {
+    /// Whether anything was taken for new.
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        self.seen | self.taken | self.whole | self.element | self.uneven
+    }
+}
+
 /// A key that was not recorded.
 pub(crate) const UNKNOWN_TEXT: u32 = u32::MAX;
 

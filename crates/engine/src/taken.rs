@@ -3,16 +3,19 @@
 //! Behind all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
 //! are asked for. They are the same behind every name, so the last ones are kept: to list them took an eighth of a mask.
 
+use std::convert::Infallible;
+
 use stencilm_grammar::MembersId;
-use stencilm_regex::StateId;
+use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
+use crate::names::Names;
 use crate::run::Run;
 use crate::stacks::{Entry, NIL};
 use crate::tokens::Tokens;
 use crate::tokenset;
-use crate::trie::Trie;
+use crate::trie::{Reader, Trie};
 
 /// Tokens behind one node of the trie are kept where they are no fewer than these.
 const MANY: usize = 64;
@@ -147,25 +150,34 @@ impl Run<'_> {
             }
         }
         let way = &mut self.lexicon.room.way;
+        let mut reader = TakenNames { names: &names, class: fork.class, ends };
         for (nodes, depth, start) in parts {
-            trie.walk_few(
-                nodes,
-                depth,
-                start,
-                way,
-                |state, byte, at| {
-                    let next = names.next(StateId(state), byte);
-                    if let Some((node, _)) = at
-                        && names.is_taken(next, fork.class)
-                    {
-                        ends.push(node as u32);
-                        return Ok::<_, EngineError>(None);
-                    }
-                    Ok((next != StateId::DEAD).then_some(next.0))
-                },
-                |_| {},
-            )?;
+            let Ok(()) = trie.walk_few(nodes, depth, start, way, &mut reader, |_| {});
         }
         Ok(())
+    }
+}
+
+/// Reads names to the ends of those that must not come.
+struct TakenNames<'a> {
+    names: &'a Names,
+    class: u32,
+    ends: &'a mut Vec<u32>,
+}
+
+impl Reader for TakenNames<'_> {
+    type Error = Infallible;
+
+    fn leading(&mut self, state: u32) -> Result<ByteSet, Infallible> {
+        Ok(self.names.next_bytes(StateId(state)))
+    }
+
+    fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, Infallible> {
+        let next = self.names.next(StateId(state), byte);
+        if self.names.is_taken(next, self.class) {
+            self.ends.push(node);
+            return Ok(None);
+        }
+        Ok((next != StateId::DEAD).then_some(next.0))
     }
 }

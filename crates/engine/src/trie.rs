@@ -10,7 +10,7 @@ use crate::groups::groups_below;
 mod lists;
 
 use lists::Lists;
-pub use lists::Way;
+pub use lists::{Reader, Way};
 
 /// Set in a node's entry when a string ends there.
 const ENDS: u32 = 1 << 31;

@@ -291,8 +291,10 @@ impl Run<'_> {
         let Some(open) = self.open_string(text, &pending) else {
             // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
             let mut threads = threads.iter().map(|thread| self.machine.fork(ForkId(thread.head)));
-            let in_separator = threads
-                .any(|fork| fork.blanks.is_none() && matches!(self.machine.frame(fork.frame), Frame::AfterItem(_)));
+            let in_separator = threads.any(|fork| {
+                let apart = fork.blanks.is_some() && self.machine.is_spaced(fork.frame);
+                !apart && matches!(self.machine.frame(fork.frame), Frame::AfterItem(_))
+            });
             let last = self.stacks.list(text).next().and_then(|byte| u8::try_from(byte).ok());
             let is_between = !in_separator
                 && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))

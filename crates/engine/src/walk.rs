@@ -15,11 +15,12 @@ use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, IN_BLANKS};
+use crate::lexicon::{DfaId, Lexicon};
 use crate::machine::ForkId;
 use crate::run::{Doubt, Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 use crate::tokens::Tokens;
-use crate::trie::{Trie, Way};
+use crate::trie::{Reader, Trie, Way};
 
 /// A walk with more contexts than this goes over to sets.
 const MAX_CONTEXTS: usize = 400;
@@ -152,16 +153,6 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(Spot { context, state })
     }
 
-    /// The bytes with which a spot goes on, perhaps some more.
-    fn first_bytes(&mut self, spot: Spot) -> Result<ByteSet, EngineError> {
-        let Context { ref fork, start, .. } = self.room.contexts[spot.context as usize];
-        if spot.state & IN_BLANKS == 0 {
-            return Ok(fork.live_bytes(self.run.lexicon, spot.state)?);
-        }
-        let behind = fork.live_bytes(self.run.lexicon, start.0)?;
-        Ok(fork.blanks.map_or(behind, |blanks| behind.union(&blanks.set)))
-    }
-
     /// Calls `reached` for the entry of every string of the trie that the threads can read, once or more; with whether
     /// it may have been wrong to take the keys on the way for new ones. `doubt` is what is known of that before.
     pub fn over(
@@ -174,7 +165,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         for &thread in threads {
             if thread != Entry::BOTTOM && !offers_tokens(thread) {
                 let spot = self.spot(thread, doubt)?;
-                let first = self.first_bytes(spot)?;
+                let Context { ref fork, start, .. } = self.room.contexts[spot.context as usize];
+                let first = fork.bytes_from(self.run.lexicon, spot.state, start)?;
                 self.room.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
             }
         }
@@ -260,41 +252,16 @@ impl<'r, 'a> Walk<'r, 'a> {
                 _ => None,
             };
             let visit = |entry| reached(entry, doubt);
+            let (nodes, depth, state) = (job.nodes, job.depth, job.spot.state);
             match dfa {
-                Some(dfa) => trie.walk_few(
-                    job.nodes,
-                    job.depth,
-                    job.spot.state,
-                    way,
-                    |state, byte, at| {
-                        let (next, accepts) = lexicon.step(dfa, StateId(state), byte)?;
-                        if let Some((node, has_children)) = at
-                            && accepts
-                            && (has_children || free)
-                        {
-                            ends.push((node as u32, next.0));
-                        }
-                        Ok::<_, EngineError>((next.0 != 0).then_some(next.0))
-                    },
-                    visit,
-                )?,
-                None => trie.walk_few(
-                    job.nodes,
-                    job.depth,
-                    job.spot.state,
-                    way,
-                    |state, byte, at| {
-                        let (next, accepts) = fork.step_from(lexicon, state, byte, start)?;
-                        if let Some((node, has_children)) = at
-                            && accepts
-                            && (has_children || free)
-                        {
-                            ends.push((node as u32, next));
-                        }
-                        Ok::<_, EngineError>((next != 0).then_some(next))
-                    },
-                    visit,
-                )?,
+                Some(dfa) => {
+                    let mut reader = OneLexeme { lexicon, dfa, free, ends };
+                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                }
+                None => {
+                    let mut reader = AnyLexeme { lexicon, fork, start, ends };
+                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                }
             }
             // What is behind one of them adds to the room, but no ends.
             let mut ends = std::mem::take(&mut self.room.ends);
@@ -392,5 +359,57 @@ impl<'r, 'a> Walk<'r, 'a> {
         let behind = Behind { start, end: self.room.followers.len() as u32, doubt, ends_spent };
         self.room.behind.insert(spot, behind);
         Ok(behind)
+    }
+}
+
+/// Reads a lexeme by its table, and notes the nodes where it is complete.
+struct OneLexeme<'a> {
+    lexicon: &'a mut Lexicon,
+    dfa: DfaId,
+    /// Whether it is noted, too, where nothing is below.
+    free: bool,
+    ends: &'a mut Vec<(u32, u32)>,
+}
+
+impl Reader for OneLexeme<'_> {
+    type Error = EngineError;
+
+    #[inline]
+    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+        Ok(*self.lexicon.live_bytes(self.dfa, StateId(state))?)
+    }
+
+    #[inline(always)]
+    fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
+        let (next, accepts) = self.lexicon.step(self.dfa, StateId(state), byte)?;
+        if accepts && (has_children || self.free) {
+            self.ends.push((node, next.0));
+        }
+        Ok((next.0 != 0).then_some(next.0))
+    }
+}
+
+/// As [`OneLexeme`], for names, and where blanks come first.
+struct AnyLexeme<'a> {
+    lexicon: &'a mut Lexicon,
+    fork: &'a Fork,
+    start: StateId,
+    ends: &'a mut Vec<(u32, u32)>,
+}
+
+impl Reader for AnyLexeme<'_> {
+    type Error = EngineError;
+
+    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+        Ok(self.fork.bytes_from(self.lexicon, state, self.start)?)
+    }
+
+    #[inline(always)]
+    fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
+        let (next, accepts) = self.fork.step_from(self.lexicon, state, byte, self.start)?;
+        if accepts && (has_children || self.fork.free) {
+            self.ends.push((node, next));
+        }
+        Ok((next != 0).then_some(next))
     }
 }

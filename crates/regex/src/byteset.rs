@@ -41,6 +41,14 @@ impl ByteSet {
         self.0[usize::from(byte >> 6)] & (1 << (byte & 63)) != 0
     }
 
+    /// How many bytes of the set are smaller than this one.
+    #[inline]
+    pub fn rank(&self, byte: u8) -> usize {
+        let (word, bit) = (usize::from(byte >> 6), byte & 63);
+        let below = self.0[..word].iter().map(|word| word.count_ones()).sum::<u32>();
+        (below + (self.0[word] & ((1 << bit) - 1)).count_ones()) as usize
+    }
+
     /// How many bytes are in the set.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
@@ -146,6 +154,7 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, b'a', 255]);
         assert_eq!(set.ranges(), [(0, 0), (63, 64), (b'a', b'a'), (255, 255)]);
         assert_eq!((set.len(), set.complement().len()), (5, 251));
+        assert_eq!([0, 1, 63, 64, 65, b'a', b'b', 255].map(|byte| set.rank(byte)), [0, 1, 1, 2, 3, 3, 4, 4]);
         assert_eq!(set.union(&set.complement()), ByteSet::ALL);
         assert!(set.intersect(&set.complement()).is_empty());
         assert_eq!((ByteSet::of(70).single(), set.single(), ByteSet::EMPTY.single()), (Some(70), None, None));
