@@ -35,10 +35,14 @@ enum KeptTokens {
 impl KeptMask {
     pub fn new(words: &[u32], draft: &Finished) -> KeptMask {
         let mut kept = draft.flipped.clone();
-        if draft.cleared {
-            // A token that was turned over twice is as it was.
-            kept.sort_unstable();
-            kept = kept.chunk_by(|a, b| a == b).filter(|same| same.len() % 2 == 1).map(|same| same[0]).collect();
+        let mut cleared = draft.cleared.clone();
+        if !cleared.is_empty() {
+            // A token that was turned over twice is as it was. Only those that were cleared once can be.
+            cleared.sort_unstable();
+            cleared.dedup();
+            let turned = |token: u32| draft.flipped.iter().filter(|&&flipped| flipped == token).count();
+            kept.retain(|token| cleared.binary_search(token).is_err());
+            kept.extend(cleared.into_iter().filter(|&token| turned(token) % 2 == 1));
         }
         let allowed = match &draft.row {
             _ if draft.joined => words.iter().map(|word| word.count_ones() as usize).sum(),

@@ -36,8 +36,8 @@ pub(crate) struct Finished {
     pub flipped: Vec<u32>,
     /// Whether another row was added, so that `flipped` does not tell all.
     pub joined: bool,
-    /// Whether some tokens were turned off.
-    pub cleared: bool,
+    /// The tokens that were turned off, which may have been turned on again: few.
+    pub cleared: Vec<u32>,
     /// Tokens for which taking keys and elements for new ones may be wrong.
     pub doubtful: Vec<Doubtful>,
 }
@@ -84,14 +84,14 @@ struct Draft<'a> {
     row: Option<Arc<Row>>,
     flipped: Vec<u32>,
     joined: bool,
-    cleared: bool,
+    cleared: Vec<u32>,
     doubtful: Vec<Doubtful>,
 }
 
 impl Draft<'_> {
     /// An empty mask.
     fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32], flipped: Vec<u32>) -> Draft<'a> {
-        Draft { vocabulary, mask, row: None, flipped, joined: false, cleared: false, doubtful: Vec::new() }
+        Draft { vocabulary, mask, row: None, flipped, joined: false, cleared: Vec::new(), doubtful: Vec::new() }
     }
 
     fn allow(&mut self, token: u32) {
@@ -244,7 +244,7 @@ impl Run<'_> {
             if tokenset::get(draft.mask, token) {
                 tokenset::clear(draft.mask, token);
                 draft.flipped.push(token);
-                draft.cleared = true;
+                draft.cleared.push(token);
             }
         }
         debug_assert!(

@@ -111,8 +111,7 @@ impl Trie {
     /// The nodes behind some first bytes, each with the node behind its subtree. First nodes lie far apart: a walk that
     /// can go on with a few bytes only had better not read the others.
     pub fn roots(&self, bytes: ByteSet) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let roots = (0..=u8::MAX).filter(move |&byte| bytes.contains(byte));
-        let roots = roots.filter_map(|byte| self.roots.get(usize::from(byte)).copied().flatten());
+        let roots = bytes.iter().filter_map(|byte| self.roots.get(usize::from(byte)).copied().flatten());
         roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
     }
 

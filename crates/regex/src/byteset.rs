@@ -86,18 +86,9 @@ impl ByteSet {
     }
 
     /// The bytes in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        self.0.iter().enumerate().flat_map(|(index, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                if rest == 0 {
-                    return None;
-                }
-                let bit = rest.trailing_zeros();
-                rest &= rest - 1;
-                Some((index as u32 * 64 + bit) as u8)
-            })
-        })
+    #[inline]
+    pub fn iter(&self) -> Bytes {
+        Bytes { words: self.0, word: 0 }
     }
 
     /// The bytes as ranges, both ends included, that do not touch, in ascending order.
@@ -114,6 +105,30 @@ impl ByteSet {
 
     fn zip(&self, other: &ByteSet, combine: impl Fn(u64, u64) -> u64) -> ByteSet {
         ByteSet(std::array::from_fn(|i| combine(self.0[i], other.0[i])))
+    }
+}
+
+/// The bytes of a set in ascending order.
+#[derive(Clone)]
+pub struct Bytes {
+    words: [u64; 4],
+    word: usize,
+}
+
+impl Iterator for Bytes {
+    type Item = u8;
+
+    #[inline]
+    fn next(&mut self) -> Option<u8> {
+        while let Some(rest) = self.words.get_mut(self.word) {
+            if *rest != 0 {
+                let bit = rest.trailing_zeros();
+                *rest &= *rest - 1;
+                return Some((self.word as u32 * 64 + bit) as u8);
+            }
+            self.word += 1;
+        }
+        None
     }
 }
 
