@@ -456,6 +456,11 @@ impl Stacks {
             + (self.members.values.len() * 2 + self.items.values.len() + self.cells.values.len()) * 16
     }
 
+    /// How many sets there are: the next new one gets this number.
+    pub fn num_sets(&self) -> u32 {
+        self.spans.len() as u32
+    }
+
     /// Remembers how much there is now.
     pub fn mark(&self) -> Mark {
         Mark {

@@ -33,7 +33,7 @@ pub(super) struct BeforeBlanks {
 }
 
 impl BeforeBlanks {
-    /// What [`KnownBlank::leads_on`] asks of it, where no token has more bytes than `longest`.
+    /// What [`KnownBlanks::leads_on`] asks of it, where no token has more bytes than `longest`.
     pub fn bounds(self, longest: usize) -> (usize, bool) {
         (self.left.min(longest + FAR_BLANKS), self.is_exact)
     }
@@ -54,21 +54,21 @@ pub(super) type KnownWays = FxHashMap<(ByteSet, Place, u32), KnownWay>;
 /// with the same, are one kind.
 pub(super) struct BlanksAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
-    kinds: Vec<[Option<usize>; 2]>,
+    kinds: Vec<[Option<u32>; 2]>,
     /// Of each kind a token, and the place behind it.
     examples: Vec<(u32, Place)>,
 }
 
 impl BlanksAt {
     pub fn new(encoding: &Encoding, places: &mut Places, place: Place) -> BlanksAt {
-        let mut numbers: FxHashMap<(Place, u32), usize> = FxHashMap::default();
+        let mut numbers: FxHashMap<(Place, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
         let mut kinds = |&token: &u32| {
             [true, false].map(|apart| {
                 let behind = places.advance(encoding, place, token, apart)?;
                 Some(*numbers.entry((behind, encoding.merging_number(token))).or_insert_with(|| {
                     examples.push((token, behind));
-                    examples.len() - 1
+                    examples.len() as u32 - 1
                 }))
             })
         };
@@ -78,7 +78,7 @@ impl BlanksAt {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.kinds.len() * size_of::<[Option<usize>; 2]>() + self.examples.len() * 8
+        self.kinds.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
     }
 }
 
@@ -111,10 +111,10 @@ pub(super) struct FittingBlank {
 impl FittingBlank {
     /// All of them at a place behind a token.
     pub fn all(encoding: &Encoding, at: &BlanksAt, before: Option<u32>) -> Arc<[FittingBlank]> {
-        let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<usize>; 2]))| {
+        let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
             let len = encoding.tokens().token_bytes(token)?.len();
             let apart = encoding.stay_apart(before, token);
-            let (_, behind) = at.examples[kinds[usize::from(!apart)]?];
+            let (_, behind) = at.examples[kinds[usize::from(!apart)]? as usize];
             Some(FittingBlank { number, token, len, apart, behind })
         };
         encoding.blank_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
@@ -123,10 +123,10 @@ impl FittingBlank {
 
 impl ToldBlanks {
     /// What is known of fitting tokens.
-    pub fn of(fitting: &[FittingBlank], known: &[KnownBlank], before: &BeforeBlanks) -> ToldBlanks {
+    pub fn of(fitting: &[FittingBlank], known: &KnownBlanks, before: &BeforeBlanks) -> ToldBlanks {
         let mut told = ToldBlanks { leading: Vec::new(), open: Vec::new() };
         for &blank in fitting {
-            match known[blank.number].leads_on(before, blank.apart) {
+            match known.leads_on((blank.number, blank.len), before, blank.apart) {
                 Some(true) => told.leading.push(blank.token),
                 Some(false) => {}
                 None => told.open.push(blank),
@@ -147,16 +147,17 @@ pub(super) struct ToldAnyway {
 
 impl ToldAnyway {
     /// What is known of tokens.
-    fn of(known: &[KnownBlank], before: &BeforeBlanks) -> ToldAnyway {
+    fn of(encoding: &Encoding, known: &KnownBlanks, before: &BeforeBlanks) -> ToldAnyway {
         let mut told = ToldAnyway::default();
         // More blanks than may come are in no mask.
-        for blank in known.iter().filter(|blank| !before.is_exact || blank.len <= before.left) {
-            match blank.leads_on_anyway(before) {
+        let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
+        for (token, blank) in all {
+            match known.leads_on_anyway(blank, before) {
                 Some(answers) => {
                     let dead = told.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
-                    dead.for_each(|(dead, _)| dead.push(blank.token));
+                    dead.for_each(|(dead, _)| dead.push(token));
                 }
-                None => told.open.push(blank.token),
+                None => told.open.push(token),
             }
         }
         told
@@ -168,13 +169,20 @@ impl ToldAnyway {
     }
 }
 
-/// What is known of a token of blanks at a place, by what may follow blanks.
-#[derive(Clone, Copy)]
-pub(super) struct KnownBlank {
-    pub token: u32,
-    len: usize,
-    /// Where no merge joins it with the token before, and where one does; `None` where it does not fit.
-    ways: [Option<KnownWay>; 2],
+/// What is known of the tokens of blanks at a place, by what may follow blanks.
+pub(super) struct KnownBlanks {
+    at: Arc<BlanksAt>,
+    /// By kind.
+    ways: Box<[KnownWay]>,
+}
+
+/// A token of blanks: its number among them, and its length.
+pub(super) type Blank = (usize, usize);
+
+/// All tokens of blanks.
+pub(super) fn numbered(encoding: &Encoding) -> impl Iterator<Item = (u32, Blank)> + '_ {
+    let len = |token: u32| encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len);
+    encoding.blank_tokens.iter().enumerate().map(move |(number, &token)| (token, (number, len(token))))
 }
 
 /// What is known of tokens of blanks that are alike.
@@ -186,15 +194,15 @@ pub(super) struct KnownWay {
     is_dead_at_last: bool,
 }
 
-impl KnownBlank {
-    /// All of them at a place where these bytes, blanks among them, may follow.
-    pub fn all(
+impl KnownBlanks {
+    /// What is known of them where these bytes, blanks among them, may follow.
+    fn new(
         encoding: &Encoding,
         places: &mut Places,
         known_ways: &mut KnownWays,
         next: &ByteSet,
-        at: &BlanksAt,
-    ) -> Arc<[KnownBlank]> {
+        at: Arc<BlanksAt>,
+    ) -> KnownBlanks {
         if known_ways.len() >= MAX_KNOWN {
             known_ways.clear();
         }
@@ -202,19 +210,14 @@ impl KnownBlank {
             let key = (*next, behind, encoding.merging_number(token));
             *known_ways.entry(key).or_insert_with(|| KnownWay::new(encoding, places, next, token, behind))
         };
-        let ways: Vec<KnownWay> = at.examples.iter().map(&mut way_of).collect();
-        let known = |(&token, kinds): (&u32, &[Option<usize>; 2])| KnownBlank {
-            token,
-            len: encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len),
-            ways: kinds.map(|kind| kind.map(|kind| ways[kind])),
-        };
-        encoding.blank_tokens.iter().zip(&at.kinds).map(known).collect()
+        let ways = at.examples.iter().map(&mut way_of).collect();
+        KnownBlanks { at, ways }
     }
 
-    /// Whether something leads on behind it, joined with the token before or not; `None` where that is not known.
-    pub fn leads_on(&self, before: &BeforeBlanks, apart: bool) -> Option<bool> {
-        let way = self.ways[usize::from(!apart)]?;
-        let left = before.left.checked_sub(self.len)?;
+    /// Whether something leads on behind a token, joined with the token before or not; `None` where that is not known.
+    pub fn leads_on(&self, (number, len): Blank, before: &BeforeBlanks, apart: bool) -> Option<bool> {
+        let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
+        let left = before.left.checked_sub(len)?;
         if way.needs.is_some_and(|needs| needs <= left) {
             return Some(true);
         }
@@ -222,12 +225,18 @@ impl KnownBlank {
     }
 
     /// The same for both ways, where it is known of all in which it fits.
-    pub fn leads_on_anyway(&self, before: &BeforeBlanks) -> Option<[Option<bool>; 2]> {
+    pub fn leads_on_anyway(&self, blank: Blank, before: &BeforeBlanks) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
-        for (way, answer) in answers.iter_mut().enumerate().filter(|&(way, _)| self.ways[way].is_some()) {
-            *answer = Some(self.leads_on(before, way == 0)?);
+        let fitting = self.at.kinds[blank.0].iter().zip([true, false]).zip(&mut answers);
+        for ((_, apart), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
+            *answer = Some(self.leads_on(blank, before, apart)?);
         }
         Some(answers)
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.ways.len() * size_of::<KnownWay>()
     }
 }
 
@@ -314,7 +323,7 @@ impl SureRows {
         places: &mut Places,
         next: ByteSet,
         place: Place,
-    ) -> Arc<[KnownBlank]> {
+    ) -> Arc<KnownBlanks> {
         if let Some(known) = self.known_blanks.get(&(next, place)) {
             return known.clone();
         }
@@ -322,7 +331,7 @@ impl SureRows {
             self.known_blanks.clear();
         }
         let at = self.blanks_at(encoding, places, place);
-        let found = KnownBlank::all(encoding, places, &mut self.known_ways, &next, &at);
+        let found = Arc::new(KnownBlanks::new(encoding, places, &mut self.known_ways, &next, at));
         self.known_blanks.insert((next, place), found.clone());
         found
     }
@@ -374,7 +383,7 @@ impl SureRows {
             self.told_anyway.clear();
         }
         let known = self.known_blanks(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldAnyway::of(&known, blanks));
+        let found = Arc::new(ToldAnyway::of(encoding, &known, blanks));
         self.told_anyway.insert(key, found.clone());
         found
     }

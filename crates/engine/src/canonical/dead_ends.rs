@@ -1,6 +1,6 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
-use super::blanks::{BlankAnswers, BlanksInLexemes};
+use super::blanks::{BlankAnswers, BlanksInLexemes, numbered};
 use super::doubts::Doubtful;
 use super::places::Place;
 use super::probes::last_character;
@@ -117,7 +117,7 @@ impl Run<'_> {
         }
         let mut found = DeadEnds::default();
         let Known { places, rows: row_cache, sure, search, doubts, .. } = &mut *known;
-        let mut search = Search::new(encoding, places, row_cache, search);
+        let mut search = Search::new(self, encoding, places, row_cache, search);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         let mut doubtful = Doubtful::new(encoding, mask, doubts, blanks.is_some());
         if let Some(blanks) = &blanks {
@@ -140,10 +140,11 @@ impl Run<'_> {
             for thread in questions.threads.clone() {
                 let Questions { run, search, .. } = &mut questions;
                 let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
-                for blank in sure.known_blanks(encoding, search.places, blanks.next, place).iter() {
-                    let answers = blank.leads_on_anyway(&blanks);
+                let known = sure.known_blanks(encoding, search.places, blanks.next, place);
+                for (token, blank) in numbered(encoding) {
+                    let answers = known.leads_on_anyway(blank, &blanks);
                     if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
-                        doubtful.settle(blank.token);
+                        doubtful.settle(token);
                     }
                 }
             }

@@ -24,6 +24,9 @@ const MAX_FOLLOWERS: usize = 20_000;
 /// Tokens, each with the configuration behind it.
 pub(super) type Listed = Arc<[(u32, SetId)]>;
 
+/// Tokens that may follow another one, each with the place behind it.
+pub(super) type Followers = Arc<[(u32, Place)]>;
+
 impl Search<'_> {
     /// The tokens that the grammar reads, where they are few.
     pub fn few_that_are_read(
@@ -31,7 +34,7 @@ impl Search<'_> {
         run: &mut Run<'_>,
         configuration: SetId,
     ) -> Result<Option<Listed>, EngineError> {
-        if let Some(known) = self.found.read.get(&configuration) {
+        if let Some(known) = self.found.ahead.read(configuration) {
             return Ok(known.clone());
         }
         let vocabulary = self.encoding.tokens();
@@ -68,22 +71,17 @@ impl Search<'_> {
             }
         }
         let found = found.map(Listed::from);
-        self.found.read.insert(configuration, found.clone());
+        *self.found.ahead.read(configuration) = Some(found.clone());
         Ok(found)
     }
 
-    /// The tokens below some roots of the trie that may follow a token, where they are few.
-    pub fn few_that_follow(
-        &mut self,
-        (token, place): (u32, Place),
-        bytes: ByteSet,
-        roots: &[(usize, usize)],
-    ) -> Option<Arc<[u32]>> {
+    /// The tokens that begin with some bytes and may follow a token, each with the place behind it, where they are few.
+    pub fn few_that_follow(&mut self, (token, place): (u32, Place), bytes: ByteSet) -> Option<Followers> {
         let key = (place, token, bytes);
         if let Some(known) = self.places.followers.get(&key) {
             return known.clone();
         }
-        let found = self.find_few_that_follow((token, place), roots).map(Arc::from);
+        let found = self.find_few_that_follow((token, place), bytes).map(Arc::from);
         if self.places.followers.len() >= MAX_FOLLOWERS {
             self.places.followers.clear();
         }
@@ -91,22 +89,25 @@ impl Search<'_> {
         found
     }
 
-    fn find_few_that_follow(&mut self, (token, place): (u32, Place), roots: &[(usize, usize)]) -> Option<Vec<u32>> {
+    fn find_few_that_follow(&mut self, (token, place): (u32, Place), bytes: ByteSet) -> Option<Vec<(u32, Place)>> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         self.places.cursor(place).settled()?;
         let cursor = self.places.cursor(place).clone();
         let row = self.rows.row(encoding, self.places, &cursor, Some(token));
         let mut found = Vec::new();
-        for entry in
-            roots.iter().flat_map(|&(first, end)| first..end).filter_map(|node| vocabulary.trie().entry_at(node))
-        {
-            let same = std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied());
-            found.extend(same.filter(|&next| tokenset::get(&row, next)));
-            if found.len() > FEW_FOLLOWERS {
-                return None;
+        for (root, _) in vocabulary.trie().roots(bytes) {
+            for entry in vocabulary.trie().entries_below(root) {
+                if tokenset::get(&row, entry) {
+                    found.push(entry);
+                }
+                found.extend(vocabulary.same_bytes(entry).iter().copied().filter(|&next| tokenset::get(&row, next)));
+                if found.len() > FEW_FOLLOWERS {
+                    return None;
+                }
             }
         }
-        Some(found)
+        let follow = |next: u32| Some((next, encoding.follow(self.places, place, Some(token), next)?));
+        Some(found.into_iter().filter_map(follow).collect())
     }
 }

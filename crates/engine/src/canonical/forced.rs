@@ -50,9 +50,11 @@ impl ForcedTexts {
         })
     }
 
-    /// Whether there are so many that it is time to begin anew.
-    pub fn are_full(&self) -> bool {
-        self.texts.len() > MAX_TEXTS || self.answers.len() > MAX_ANSWERS
+    /// Begins anew where there are many. Numbers are good within one operation, so none may have begun.
+    pub fn forget_if_full(&mut self) {
+        if self.texts.len() > MAX_TEXTS || self.answers.len() > MAX_ANSWERS {
+            *self = ForcedTexts::default();
+        }
     }
 
     /// Bytes of memory held, about.
@@ -85,7 +87,7 @@ impl Search<'_> {
 
     /// The number of the text that is forced at a configuration, one byte or more.
     fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<u32>, EngineError> {
-        if let Some(&known) = self.found.forced.get(&configuration) {
+        if let Some(known) = *self.found.ahead.forced(configuration) {
             return Ok(known);
         }
         let (next, mut may_end) = self.next_bytes(run, configuration)?;
@@ -101,7 +103,7 @@ impl Search<'_> {
             (text.behind, may_end) = self.next_bytes(run, here)?;
         }
         let number = (here != SetId::EMPTY).then(|| self.places.forced.number(text));
-        self.found.forced.insert(configuration, number);
+        *self.found.ahead.forced(configuration) = Some(number);
         Ok(number)
     }
 }

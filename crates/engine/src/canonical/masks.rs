@@ -84,18 +84,18 @@ impl CanonicalVerdict {
     }
 }
 
+/// The tokens that a mask of few may have, in any order and perhaps some twice; `None` where they are not listed.
+fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32> + '_> {
+    let (row, beside) = kept.beside_row()?;
+    let row = row.map_or(Some(&[][..]), |row| row.listed.as_deref())?;
+    Some(row.iter().chain(beside).copied())
+}
+
 /// The tokens of a mask of few, in any order; from the list of it where there is one.
 fn tokens_of<'m>(kept: Option<&'m KeptMask>, mask: &'m [u32]) -> Box<dyn Iterator<Item = u32> + 'm> {
-    let listed = kept.and_then(KeptMask::beside_row).and_then(|(row, beside)| match row {
-        Some(row) => Some((row.listed.as_deref()?, beside)),
-        None => Some((&[][..], beside)),
-    });
-    match listed {
-        Some((row, beside)) => {
-            // What is told beside the row may be in it, where the mask lacks it.
-            let allowed = |&token: &u32| tokenset::get(mask, token);
-            Box::new(row.iter().chain(beside).copied().filter(allowed))
-        }
+    match kept.and_then(listed_tokens) {
+        // What is told beside the row may be in it, where the mask lacks it.
+        Some(tokens) => Box::new(tokens.filter(|&token| tokenset::get(mask, token))),
         None => Box::new(tokenset::iter(mask)),
     }
 }
@@ -132,8 +132,14 @@ impl Layout {
         match plain.allowed {
             0 => Ok(None),
             1..=FEW_TOKENS => {
+                let listed = plain.kept.clone();
                 let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
-                mask.fill(0);
+                match listed.as_deref().and_then(listed_tokens) {
+                    // A few bits are sooner cleared than a mask is.
+                    Some(tokens) => tokens.for_each(|token| tokenset::clear(mask, token)),
+                    None => mask.fill(0),
+                }
+                debug_assert!(mask.iter().all(|&word| word == 0), "all of the mask is listed");
                 kept.iter().for_each(|&token| tokenset::set(mask, token));
                 Ok(Some(CanonicalVerdict::Few(kept)))
             }

@@ -7,6 +7,7 @@
 //! Whether the grammar can still go on so is searched behind each token ([`search`]): of few tokens one by one ([`few`]), of
 //! many for those that do not surely go on ([`dead_ends`], [`sure`]).
 
+mod ahead;
 mod alike;
 mod before_blanks;
 mod behind;
@@ -195,6 +196,7 @@ impl Encoding {
             let Known { places, sure, .. } = &mut *known;
             (*places, *sure) = (Places::default(), SureRows::default());
         }
+        known.places.forced.forget_if_full();
         known
     }
 

@@ -9,8 +9,10 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use super::cursor::length_of;
+use super::followers::Followers;
 use super::forced::ForcedTexts;
 use super::probes::Shown;
+use super::shapes::Walk;
 use super::{Cursor, Encoding};
 use crate::groups::groups_within;
 
@@ -19,11 +21,11 @@ const MAX_PLACES: usize = 20_000;
 /// The same with more steps.
 const MAX_STEPS: usize = 500_000;
 
-/// Added to a byte that is read whatever token spells it.
-const FED: u32 = 1 << 24;
-
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
+
+/// Added to a place behind a byte of ASCII where a boundary that is probed surely stands there.
+const STANDS: u32 = 1 << 31;
 
 /// A place is asked for its loops when it is met so often.
 const MANY_VISITS: u32 = 64;
@@ -57,9 +59,6 @@ impl Reading {
     }
 }
 
-/// The tokens that may follow, where they are few.
-type Followers = FxHashMap<(Place, u32, ByteSet), Option<Arc<[u32]>>>;
-
 /// The cursors met so far.
 #[derive(Default)]
 pub(super) struct Places {
@@ -67,7 +66,9 @@ pub(super) struct Places {
     numbers: FxHashMap<Arc<Cursor>, Place>,
     /// By place and byte of ASCII, for places that something was read from: [`UNKNOWN`] where it was not read yet.
     ascii: Vec<Option<Box<[u32; 128]>>>,
-    /// By place and what else is read: another byte, 256 and a character of several bytes, or [`FED`].
+    /// The same behind a boundary that is probed, with [`STANDS`]: see [`Places::reads`].
+    probed: Vec<Option<Box<[u32; 128]>>>,
+    /// By place and what else is read: another byte, or 256 and a character of several bytes.
     steps: FxHashMap<(Place, u32), Option<Place>>,
     /// By place and what begins there: see [`Places::begin`].
     begun: FxHashMap<(Place, u8), Option<Place>>,
@@ -77,24 +78,27 @@ pub(super) struct Places {
     /// By place behind a token, and by what merges with the token: see [`Encoding::keeps_end`].
     pub shown: FxHashMap<(Place, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
-    pub followers: Followers,
+    pub followers: FxHashMap<(Place, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
     pub telling: FxHashMap<Place, Arc<[u32]>>,
     /// What is known of tokens before texts that come in any case.
     pub forced: ForcedTexts,
+    /// Where all shapes of tokens lead from some places.
+    pub walks: Vec<Walk>,
 }
 
 impl Places {
     /// Whether there are so many that it is time to begin anew.
     pub fn are_full(&self) -> bool {
-        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS || self.forced.are_full()
+        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 4));
+        let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 8));
         let telling = self.telling.values().map(|telling| 32 + telling.len() * 4);
-        followers.chain(telling).sum::<usize>()
+        let walks = self.walks.iter().map(Walk::memory_bytes);
+        followers.chain(telling).chain(walks).sum::<usize>()
             + self.cursors.len() * (size_of::<Cursor>() + 600)
             + self.forced.memory_bytes()
             + (self.steps.len() + self.begun.len() + self.shown.len()) * 24
@@ -115,6 +119,7 @@ impl Places {
         let (place, cursor) = (Place(self.cursors.len() as u32), Arc::new(cursor));
         self.cursors.push(cursor.clone());
         self.ascii.push(None);
+        self.probed.push(None);
         self.numbers.insert(cursor, place);
         place
     }
@@ -272,19 +277,22 @@ impl Places {
     /// Reads a byte of ASCII behind a probed boundary. Gives the next place, and says whether the boundary surely stands
     /// there whatever follows; `None` where it cannot.
     pub fn reads(&mut self, encoding: &Encoding, place: Place, byte: u8) -> Option<(Place, bool)> {
-        let unit = FED + u32::from(byte);
-        let next = match self.steps.get(&(place, unit)) {
-            Some(&known) => known,
-            None => {
+        let row = self.probed[place.0 as usize].as_ref();
+        let known = match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
+            UNKNOWN => {
                 // Whether the character has a token or is spelled in bytes is up to what comes.
                 let mut cursor = Cursor::clone(self.cursor(place));
-                let fed = cursor.feed_probe(encoding, char::from(byte));
-                let next = fed.then(|| self.add(cursor));
-                self.steps.insert((place, unit), next);
-                next
+                let next = cursor.feed_probe(encoding, char::from(byte)).then(|| {
+                    let stands = cursor.stands(self.cursor(place));
+                    self.add(cursor).0 | if stands { STANDS } else { 0 }
+                });
+                let row = self.probed[place.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
+                row[usize::from(byte)] = next.unwrap_or(NOWHERE);
+                row[usize::from(byte)]
             }
-        }?;
-        Some((next, self.cursor(next).stands(self.cursor(place))))
+            known => known,
+        };
+        (known != NOWHERE).then_some((Place(known & !STANDS), known & STANDS != 0))
     }
 }
 

@@ -155,6 +155,9 @@ mod tests {
             let mut place = places.of(&Cursor::start());
             for (token, apart) in picks {
                 place = places.advance(&encoding, place, token, apart).unwrap_or(place);
+                // Later rows take over parts of earlier ones.
+                let cursor = places.cursor(place).for_row();
+                fitting(&encoding, &mut places, &cursor);
             }
             let cursor = places.cursor(place).for_row();
             let Fitting { apart, anyway, .. } = fitting(&encoding, &mut places, &cursor);

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
 
-use super::followers::Listed;
+use super::ahead::Ahead;
 use super::places::{Place, Places};
 use super::rows::Rows;
 use super::{Cursor, Encoding, Known};
@@ -33,7 +33,7 @@ const MUCH_ROOM: usize = 10_000;
 
 /// What may come at a configuration.
 #[derive(Clone, Copy)]
-struct Next {
+pub(super) struct Next {
     /// The bytes that lead on, perhaps some more.
     bytes: ByteSet,
     /// Those of them that surely do.
@@ -49,26 +49,20 @@ pub(super) struct Found {
     known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
     /// What the next characters tell of tokens that merge with the same.
     told: FxHashMap<(SetId, u32, Place), Option<bool>>,
-    next: FxHashMap<SetId, Next>,
-    steps: FxHashMap<(SetId, u8), SetId>,
-    /// The number of the text that is forced at a configuration.
-    pub forced: FxHashMap<SetId, Option<u32>>,
-    /// The tokens that are read, where they are few.
-    pub read: FxHashMap<SetId, Option<Listed>>,
+    /// What is known of configurations alone.
+    pub ahead: Ahead,
 }
 
 impl Found {
-    /// Forgets everything, but keeps the room for as much: most masks ask, and each little.
-    fn clear(&mut self) {
-        if self.steps.capacity().max(self.told.capacity()) > MUCH_ROOM {
+    /// Forgets everything, but keeps the room for as much: most masks ask, and each little. Sets from this one on are not made
+    /// yet.
+    fn begin(&mut self, first: u32) {
+        if self.ahead.len().max(self.told.capacity()).max(self.known.capacity()) > MUCH_ROOM {
             *self = Found::default();
         }
         self.known.clear();
         self.told.clear();
-        self.next.clear();
-        self.steps.clear();
-        self.forced.clear();
-        self.read.clear();
+        self.ahead.begin(first);
     }
 }
 
@@ -94,8 +88,15 @@ pub(super) struct Search<'e> {
 }
 
 impl<'e> Search<'e> {
-    pub fn new(encoding: &'e Encoding, places: &'e mut Places, rows: &'e mut Rows, found: &'e mut Found) -> Search<'e> {
-        found.clear();
+    /// A search of an operation, which has found nothing yet.
+    pub fn new(
+        run: &Run<'_>,
+        encoding: &'e Encoding,
+        places: &'e mut Places,
+        rows: &'e mut Rows,
+        found: &'e mut Found,
+    ) -> Search<'e> {
+        found.begin(run.stacks.num_sets());
         Search {
             encoding,
             places,
@@ -151,7 +152,7 @@ impl<'e> Search<'e> {
             let threads = run.stacks.entries(configuration);
             self.has_left |= threads.iter().any(|thread| Entry { state: home.state, ..*thread } != home);
         }
-        let next = next_of(&mut self.found.next, run, configuration)?;
+        let next = *self.found.ahead.next(run, configuration)?;
         let sure = self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &next.surely);
         if !sure.is_empty() {
             return Ok(true);
@@ -222,7 +223,7 @@ impl<'e> Search<'e> {
 
     /// Whether some of these bytes, and something behind it, may come.
     pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
-        let Next { bytes: next, surely, .. } = next_of(&mut self.found.next, run, configuration)?;
+        let Next { bytes: next, surely, .. } = *self.found.ahead.next(run, configuration)?;
         if !surely.intersect(bytes).is_empty() {
             return Ok(true);
         }
@@ -259,7 +260,7 @@ impl<'e> Search<'e> {
         place: Place,
     ) -> Result<Option<bool>, EngineError> {
         let encoding = self.encoding;
-        let Next { bytes, surely, may_end } = next_of(&mut self.found.next, run, configuration)?;
+        let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
             return Ok(Some(true));
         }
@@ -273,16 +274,20 @@ impl<'e> Search<'e> {
                 return Ok(Some(true));
             }
         }
-        let Search { places, found: Found { next, steps, .. }, .. } = self;
-        let run = RefCell::new(run);
+        let Search { places, found, .. } = self;
+        let ahead = RefCell::new((run, &mut found.ahead));
         encoding.keeps_end(
             places,
             place,
             token,
             configuration,
-            &mut |here| Ok::<_, EngineError>(next_of(next, &mut run.borrow_mut(), here)?.bytes),
+            &mut |here| {
+                let (run, ahead) = &mut *ahead.borrow_mut();
+                Ok::<_, EngineError>(ahead.next(run, here)?.bytes)
+            },
             &mut |here, byte| {
-                let next = step(steps, &mut run.borrow_mut(), here, byte)?;
+                let (run, ahead) = &mut *ahead.borrow_mut();
+                let next = ahead.step(run, here, byte)?;
                 Ok((next != SetId::EMPTY).then_some(next))
             },
         )
@@ -309,13 +314,12 @@ impl<'e> Search<'e> {
             return Ok(false);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
-        let roots: Vec<(usize, usize)> = trie.roots(bytes).collect();
         if trie.nodes_behind(bytes) > MANY_NODES
-            && let Some(few) = self.few_that_follow((token, place), bytes, &roots)
+            && let Some(few) = self.few_that_follow((token, place), bytes)
         {
-            for &next in few.iter() {
+            for &(next, behind) in few.iter() {
                 let here = self.run(run, configuration, vocabulary.token_bytes(next).unwrap_or_default())?;
-                if here != SetId::EMPTY && self.follows(run, here, (token, place), next, depth)? {
+                if here != SetId::EMPTY && self.search(run, here, next, behind, depth + 1)? {
                     return Ok(true);
                 }
             }
@@ -323,8 +327,7 @@ impl<'e> Search<'e> {
         }
         // Configurations on the way, each with the bytes that may lead on: what cannot come costs no step.
         let mut path = vec![(configuration, bytes)];
-        for (first, end) in roots {
-            let mut node = first;
+        for (mut node, end) in trie.roots(bytes) {
             while node < end {
                 path.truncate(trie.depth(node));
                 let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
@@ -374,18 +377,18 @@ impl<'e> Search<'e> {
 
     /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
     pub fn next_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
-        let Next { bytes, may_end, .. } = next_of(&mut self.found.next, run, configuration)?;
+        let &Next { bytes, may_end, .. } = self.found.ahead.next(run, configuration)?;
         Ok((bytes, may_end))
     }
 
     /// The bytes that surely lead on.
     pub fn sure_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<ByteSet, EngineError> {
-        Ok(next_of(&mut self.found.next, run, configuration)?.surely)
+        Ok(self.found.ahead.next(run, configuration)?.surely)
     }
 
     /// The configuration behind a byte.
     pub fn step(&mut self, run: &mut Run<'_>, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
-        step(&mut self.found.steps, run, configuration, byte)
+        self.found.ahead.step(run, configuration, byte)
     }
 
     /// The configuration behind some bytes.
@@ -401,29 +404,6 @@ impl<'e> Search<'e> {
     }
 }
 
-fn next_of(known: &mut FxHashMap<SetId, Next>, run: &mut Run<'_>, configuration: SetId) -> Result<Next, EngineError> {
-    if let Some(&known) = known.get(&configuration) {
-        return Ok(known);
-    }
-    let found = run.next_of(configuration)?;
-    known.insert(configuration, found);
-    Ok(found)
-}
-
-fn step(
-    known: &mut FxHashMap<(SetId, u8), SetId>,
-    run: &mut Run<'_>,
-    configuration: SetId,
-    byte: u8,
-) -> Result<SetId, EngineError> {
-    if let Some(&known) = known.get(&(configuration, byte)) {
-        return Ok(known);
-    }
-    let next = run.step(configuration, byte)?;
-    known.insert((configuration, byte), next);
-    Ok(next)
-}
-
 impl Run<'_> {
     /// Whether something leads on behind a token, from the configuration and the cursor behind it.
     pub fn goes_on_behind(
@@ -436,11 +416,12 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, rows, search, .. } = &mut *known;
         let place = places.of(cursor);
-        Ok(Search::new(encoding, places, rows, search).leads_on(self, configuration, token, place)? != Some(false))
+        let mut search = Search::new(self, encoding, places, rows, search);
+        Ok(search.leads_on(self, configuration, token, place)? != Some(false))
     }
 
     /// What may come at a configuration.
-    fn next_of(&mut self, configuration: SetId) -> Result<Next, EngineError> {
+    pub(super) fn next_of(&mut self, configuration: SetId) -> Result<Next, EngineError> {
         let mut next = Next { bytes: ByteSet::EMPTY, surely: ByteSet::EMPTY, may_end: false };
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];

@@ -9,6 +9,9 @@ use super::cursor::length_of;
 use super::places::{Place, Places};
 use crate::tokenset::TokenSet;
 
+/// So many walks of all shapes are kept.
+const KEPT_WALKS: usize = 2;
+
 /// The shapes of a vocabulary as a tree in depth-first order.
 #[derive(Default)]
 pub(super) struct Shapes {
@@ -17,6 +20,21 @@ pub(super) struct Shapes {
     tokens: Vec<u32>,
     /// Tokens that are no text, however they come, unless they go on with a character that has begun.
     ill_formed: Vec<u32>,
+}
+
+/// A walk of all shapes, of which later ones take over parts. Places are those of one [`Places`], which keeps it.
+pub(super) struct Walk {
+    /// By shape the place behind it, if it was come to.
+    places: Vec<Option<Place>>,
+    /// Where the tokens begin and end that cannot be read.
+    dead: Vec<(u32, u32)>,
+}
+
+impl Walk {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        (self.places.len() + self.dead.len()) * 8
+    }
 }
 
 struct Shape {
@@ -72,25 +90,52 @@ impl Shapes {
     }
 
     /// Takes out of a set the tokens that cannot be read from a place, which is not within a character.
+    ///
+    /// Behind a character or two nearly all texts come to the same places wherever they began, so what the first walks found
+    /// below a shape is taken over by later ones that come to the same place there.
     pub fn keep_readable(&self, encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenSet) {
         self.ill_formed.iter().for_each(|&token| set.remove(token));
+        let mut walks = std::mem::take(&mut places.walks);
+        let mut new =
+            (walks.len() < KEPT_WALKS).then(|| Walk { places: vec![None; self.nodes.len()], dead: Vec::new() });
         let mut path = vec![start];
         let mut node = 1;
         while let Some(shape) = self.nodes.get(node) {
             path.truncate(shape.depth as usize);
             let above = *path.last().expect("the path begins with the start");
-            match places.read_whole(encoding, above, shape.character) {
+            let next = places.read_whole(encoding, above, shape.character);
+            if let (None, Some(next)) = (&new, next)
+                && let Some(walk) = walks.iter().find(|walk| walk.places[node] == Some(next))
+            {
+                let first = walk.dead.partition_point(|&(first, _)| first < shape.first);
+                let dead = walk.dead[first..].iter().take_while(|&&(first, _)| first < shape.end);
+                dead.for_each(|&(first, end)| self.take_out(first, end, set));
+                node += shape.size as usize;
+                continue;
+            }
+            if let Some(walk) = &mut new {
+                walk.places[node] = next;
+                if next.is_none() && shape.first < shape.end {
+                    walk.dead.push((shape.first, shape.end));
+                }
+            }
+            match next {
                 Some(next) => {
                     path.push(next);
                     node += 1;
                 }
                 None => {
-                    let tokens = &self.tokens[shape.first as usize..shape.end as usize];
-                    tokens.iter().for_each(|&token| set.remove(token));
+                    self.take_out(shape.first, shape.end, set);
                     node += shape.size as usize;
                 }
             }
         }
+        walks.extend(new);
+        places.walks = walks;
+    }
+
+    fn take_out(&self, first: u32, end: u32, set: &mut TokenSet) {
+        self.tokens[first as usize..end as usize].iter().for_each(|&token| set.remove(token));
     }
 
     /// Bytes of memory held.

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::alike::Alike;
-use super::blanks::{Blanks, BlanksAt, FittingBlank, KnownBlank, KnownWays, ToldAnyway, ToldBlanks};
+use super::blanks::{Blanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
 use super::leaving::LeavingAt;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
@@ -40,7 +40,7 @@ pub(super) struct SureRows {
     bytes: usize,
     pub blanks: FxHashMap<ByteSet, Blanks>,
     /// By the bytes that may follow and the place before.
-    pub known_blanks: FxHashMap<(ByteSet, Place), Arc<[KnownBlank]>>,
+    pub known_blanks: FxHashMap<(ByteSet, Place), Arc<KnownBlanks>>,
     /// By the suffixes with which tokens leave.
     pub leaving: FxHashMap<usize, LeavingAt>,
     /// By place and token before it, unless that merges with no blank.
@@ -138,7 +138,7 @@ impl SureRows {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let blanks = self.blanks.values().map(|blanks| blanks.len() * 16);
-        let known_blanks = self.known_blanks.values().map(|blanks| blanks.len() * size_of::<KnownBlank>());
+        let known_blanks = self.known_blanks.values().map(|blanks| blanks.memory_bytes());
         let fitting = self.fitting_blanks.values().map(|blanks| blanks.len() * size_of::<FittingBlank>());
         let told = self.told_blanks.values().map(|told| told.leading.len() * 4 + 128);
         let anyway = self.told_anyway.values().map(|told| told.memory_bytes());
