@@ -245,7 +245,8 @@ def test_a_request_is_compiled_once_whatever_its_form() -> None:
     assert compiler.compile_json_schema(schema, strict_mode=True) is not compiled
     assert compiler.compile_json_schema(schema, max_whitespace=1) is not compiled
     assert compiler.compile_builtin_json_grammar() is compiler.compile_json_schema(True)
-    assert compiler.compile(int) is compiled
+    assert compiler.compile(int) is compiler.compile_json_schema(schema, spelling="digits")
+    assert compiler.compile(int) is not compiled
     assert (compiled.grammar, compiled.tokenizer_info) == (Grammar.from_json_schema(schema), INFO)
     size = compiler.get_cache_size_bytes()
     assert size > compiled.memory_size_bytes > 0

@@ -110,8 +110,9 @@ class Grammar:
                 None for no bound.
             property_order: "declared" writes known properties in the order of the schema, "any"
                 in every order.
-            spelling: "natural" writes keys, constants and patterns plainly, "any" allows every
-                text that a JSON reader takes for the same value.
+            spelling: "natural" writes keys, constants and patterns plainly, "digits" does so and
+                integers without a point, which is also how Python types are written, "any" allows
+                every text that a JSON reader takes for the same value.
             formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
                 specification has it where nothing else is said.
             on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so

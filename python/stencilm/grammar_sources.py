@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
-Spelling: TypeAlias = Literal["natural", "any"]
+Spelling: TypeAlias = Literal["natural", "digits", "any"]
 Formats: TypeAlias = Literal["enforced", "annotation"]
 OnUnsupported: TypeAlias = Literal["error", "relax"]
 
@@ -77,7 +77,7 @@ class JsonSchemaOptions(_Read):
             strict_mode=_checked_bool("strict_mode", self.strict_mode),
             max_whitespace=_checked_count("max_whitespace", self.max_whitespace),
             property_order=_checked_word("property_order", self.property_order, "declared", "any"),
-            spelling=_checked_word("spelling", self.spelling, "natural", "any"),
+            spelling=_checked_word("spelling", self.spelling, "natural", "digits", "any"),
             formats=_checked_word("formats", self.formats, "enforced", "annotation"),
             on_unsupported=_checked_word("on_unsupported", self.on_unsupported, "error", "relax"),
         )
@@ -117,6 +117,8 @@ class JsonSchemaSource:
         documents: Mapping[str, Schema] | None = None,
     ) -> JsonSchemaSource:
         """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
+        if spelling == "natural" and isinstance(schema, type):
+            spelling = "digits"  # what Python reads as an int
         given = (
             any_whitespace,
             indent,

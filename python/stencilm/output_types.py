@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
@@ -207,18 +206,20 @@ def grammar_of(output_type: Any) -> Grammar:
 def json_schema_of(tp: Any) -> dict[str, Any]:
     """The JSON Schema of a Python type, as pydantic describes it for validation.
 
-    Four things differ from pydantic's own text, and none refuses a value: objects with declared
-    fields are closed unless the type asks for extra ones, because reading would drop them; tagged
-    unions are `anyOf`, because their tags already tell them apart; a Decimal is a string of digits,
-    which keeps each of them, and a number only where it has bounds; the keys of a `dict[int, ...]`
-    are integers.
+    It differs from pydantic's own text where that allows what pydantic does not read, or refuses
+    what it writes: objects with declared fields are closed unless the type asks for extra ones,
+    because reading would drop them; tagged unions are `anyOf`, because their tags already tell them
+    apart; a Decimal is a string of digits, which keeps each of them, and a number only where it has
+    bounds; dates and times, durations, URLs, networks and keys are what their types read.
     Raises UnsupportedFeature for a type that JSON cannot carry.
     """
     from pydantic.errors import PydanticUserError
 
+    from stencilm.type_schemas import schema_generator
+
     adapter = type_adapter(tp)
     try:
-        return adapter.json_schema(schema_generator=_schema_generator())
+        return adapter.json_schema(schema_generator=schema_generator())
     except PydanticUserError as error:
         raise UnsupportedFeature(
             f"{type_name(tp)} has no JSON form: {_first_line(error)}"
@@ -271,7 +272,7 @@ def _resolve_type(tp: Any) -> Output:
         )
     return Output(
         name=type_name(tp),
-        grammar=lambda: Grammar.from_json_schema(json_schema_of(tp)),
+        grammar=lambda: Grammar.from_json_schema(json_schema_of(tp), spelling="digits"),
         parse=adapter.validate_json,
         dump=lambda value: adapter.dump_python(value, mode="json"),
     )
@@ -300,48 +301,6 @@ _SYNTAX = frozenset(r"\.+*?()|[]{}^$#&-~/")
 
 def _literal(text: str) -> str:
     return "".join(f"\\{character}" if character in _SYNTAX else character for character in text)
-
-
-@lru_cache(maxsize=1)
-def _schema_generator() -> Any:
-    """pydantic's schema writer with the four changes that `json_schema_of` names."""
-    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-
-    def closed(schema: JsonSchemaValue) -> JsonSchemaValue:
-        if schema.get("type") == "object" and "properties" in schema:
-            schema.setdefault("additionalProperties", False)
-        return schema
-
-    class ClosedSchema(GenerateJsonSchema):
-        def model_schema(self, schema: Any) -> JsonSchemaValue:
-            return closed(super().model_schema(schema))
-
-        def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-            return closed(super().dataclass_schema(schema))
-
-        def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
-            return closed(super().typed_dict_schema(schema))
-
-        def decimal_schema(self, schema: Any) -> JsonSchemaValue:
-            # pydantic also takes any string here, and rounds JSON numbers to floats.
-            if schema.keys() & {"gt", "ge", "lt", "le", "multiple_of"}:
-                branches = super().decimal_schema(schema).get("anyOf", [])
-                return next(dict(branch) for branch in branches if branch["type"] == "number")
-            return {"type": "string", "pattern": r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"}
-
-        def dict_schema(self, schema: Any) -> JsonSchemaValue:
-            described = super().dict_schema(schema)
-            if schema.get("keys_schema", {}).get("type") == "int":
-                described["propertyNames"] = {"pattern": "^-?[0-9]+$"}
-            return described
-
-        def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
-            described = super().tagged_union_schema(schema)
-            if "oneOf" in described:
-                described["anyOf"] = described.pop("oneOf")
-            return described
-
-    return ClosedSchema
 
 
 def _first_line(error: BaseException) -> str:

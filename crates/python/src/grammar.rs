@@ -36,6 +36,12 @@ impl JsonSchemaOptions {
         formats: &str,
         on_unsupported: &str,
     ) -> PyResult<JsonSchemaOptions> {
+        let spellings = [
+            ("natural", (Spelling::Natural, false)),
+            ("digits", (Spelling::Natural, true)),
+            ("any", (Spelling::Any, false)),
+        ];
+        let (spelling, integers_as_digits) = one_of("spelling", spelling, spellings)?;
         let inner = grammar::JsonSchemaOptions {
             any_whitespace,
             indent,
@@ -43,7 +49,8 @@ impl JsonSchemaOptions {
             strict_mode,
             max_whitespace,
             any_order: one_of("property_order", property_order, [("declared", false), ("any", true)])?,
-            spelling: one_of("spelling", spelling, [("natural", Spelling::Natural), ("any", Spelling::Any)])?,
+            spelling,
+            integers_as_digits,
             enforce_formats: one_of("formats", formats, [("enforced", true), ("annotation", false)])?,
             relax: one_of("on_unsupported", on_unsupported, [("error", false), ("relax", true)])?,
             ..grammar::JsonSchemaOptions::default()

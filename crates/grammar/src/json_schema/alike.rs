@@ -157,13 +157,13 @@ impl Normal<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{keywords, parse};
+    use super::super::{JsonSchemaOptions, keywords, parse};
 
     /// What two schemas that stand in one document say.
     fn said(one: &str, other: &str) -> [Option<Vec<u8>>; 2] {
         let text = format!(r#"{{"properties": {{"a": {one}, "b": {other}}}}}"#);
         let document = parse::parse(&text, &[], text.len()).expect("JSON");
-        let schemas = keywords::read(&document, true).expect("schemas");
+        let schemas = keywords::read(&document, &JsonSchemaOptions::default()).expect("schemas");
         let entries = document.entries(document.root()).expect("an object");
         let properties = document.entries(*entries.get("properties").expect("properties")).expect("an object");
         ["a", "b"].map(|name| {

@@ -15,7 +15,6 @@ use super::document::{Json, JsonId};
 use super::merge::type_of;
 use super::normal::Normal;
 use super::schema::{Keyword, SchemaId, Types};
-use super::vocabulary::Draft;
 
 /// Most values told apart for one member.
 const MAX_VALUES: usize = 1_000;
@@ -218,7 +217,7 @@ impl<'a> Normal<'a> {
         let inner = |part: SchemaId| self.value_fits(part, value, level + 1);
         let verdicts = schema.keywords.iter().map(|keyword| match keyword {
             // There, a number is an integer by its text.
-            Keyword::Type(types) if of_type.meets(Types::NUMBER) && self.schemas.draft(id) == Draft::D4 => {
+            Keyword::Type(types) if of_type.meets(Types::NUMBER) && self.schemas.is_pointless(id) => {
                 match types.and(Types::NUMBER) {
                     Types::NUMBER => Some(true),
                     Types::NONE => Some(false),

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use stencilm_regex::Decimal;
 
+use super::JsonSchemaOptions;
 use super::applicators::Applied;
 use super::document::{Document, Json, JsonId, quoted};
 use super::refs::Refs;
@@ -24,19 +25,20 @@ const MAX_SCHEMAS: usize = 1_000_000;
 ///
 /// # Errors
 /// [`ErrorKind::Syntax`] for a value that its keyword does not allow, [`ErrorKind::Limit`] for an absurd number.
-pub(super) fn read<'t>(document: &'t Document<'t>, enforce_formats: bool) -> Result<Schemas<'t>, GrammarError> {
-    Ok(read_values(document, &[document.root()], enforce_formats)?.0)
+pub(super) fn read<'t>(document: &'t Document<'t>, options: &JsonSchemaOptions) -> Result<Schemas<'t>, GrammarError> {
+    Ok(read_values(document, &[document.root()], options)?.0)
 }
 
 /// The schemas of these values of a document, and those that they lead to, all in one; with the ids of the former.
 pub(super) fn read_values<'t>(
     document: &'t Document<'t>,
     values: &[JsonId],
-    enforce_formats: bool,
+    options: &JsonSchemaOptions,
 ) -> Result<(Schemas<'t>, Vec<SchemaId>), GrammarError> {
     let main = draft_of(document, document.root()).unwrap_or(Draft::Unnamed);
     let drafts = document.roots.iter().map(|&(root, _)| draft_of(document, root).unwrap_or(main)).collect();
     let refs = Refs::new(document, drafts);
+    let &JsonSchemaOptions { enforce_formats, integers_as_digits, .. } = options;
     let mut reading = Reading { enforce_formats, ..Reading::default() };
     reading.read(document, &refs, values)?;
     if reading.is_dynamic {
@@ -48,7 +50,8 @@ pub(super) fn read_values<'t>(
     }
     let Reading { scopes, by_value, by_scope, list, fates, roots, .. } = reading;
     let root = roots.first().copied().unwrap_or(SchemaId { value: document.root(), scope: 0 });
-    Ok((Schemas { document, refs, scopes, root, by_value, by_scope, list, fates }, roots))
+    let schemas = Schemas { document, refs, scopes, root, integers_as_digits, by_value, by_scope, list, fates };
+    Ok((schemas, roots))
 }
 
 /// What was read so far.

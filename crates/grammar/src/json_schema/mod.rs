@@ -96,6 +96,8 @@ pub struct JsonSchemaOptions {
     pub any_order: bool,
     /// Which texts of a valid value belong.
     pub spelling: Spelling,
+    /// Whether integers are written without a point or exponent, as draft 4 has it.
+    pub integers_as_digits: bool,
     /// Whether formats are enforced; where not they are annotations.
     pub enforce_formats: bool,
     /// Whether what is not supported is left out and reported, where that only allows more.
@@ -118,6 +120,7 @@ impl Default for JsonSchemaOptions {
             max_whitespace: Some(64),
             any_order: false,
             spelling: Spelling::Natural,
+            integers_as_digits: false,
             enforce_formats: true,
             relax: false,
             documents: Vec::new(),
@@ -134,7 +137,7 @@ impl Default for JsonSchemaOptions {
 /// [`ErrorKind::Unsatisfiable`] when it has no instance, [`ErrorKind::Limit`] when it is too large.
 pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     let document = parse::parse(schema, &options.documents, options.max_bytes)?;
-    let schemas = keywords::read(&document, options.enforce_formats)?;
+    let schemas = keywords::read(&document, options)?;
     // Few ask for the report, and to read the schema once more costs them little. Other documents would be kept for it.
     let later = options.documents.is_empty().then(|| {
         let again = Again { schema: schema.into(), options: options.clone() };
@@ -149,7 +152,7 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
 /// As [`from_json_schema`].
 pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     let document = parse::parse(schema, &options.documents, options.max_bytes)?;
-    let schemas = keywords::read(&document, options.enforce_formats)?;
+    let schemas = keywords::read(&document, options)?;
     lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).grammar(None)
 }
 
@@ -164,7 +167,7 @@ impl Later for Again {
     fn report(&self) -> KeptReport {
         let read = || -> Result<KeptReport, GrammarError> {
             let document = parse::parse(&self.schema, &[], self.options.max_bytes)?;
-            let schemas = keywords::read(&document, self.options.enforce_formats)?;
+            let schemas = keywords::read(&document, &self.options)?;
             lower::Lowering::new(&schemas, &self.options, surface::Surfaces::new(&self.options)?).report_alone()
         };
         read().expect("what has been read can be read again")
@@ -186,7 +189,7 @@ pub(crate) fn from_values(
     values: &[document::JsonId],
     options: &JsonSchemaOptions,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
-    let (schemas, roots) = keywords::read_values(document, values, options.enforce_formats)?;
+    let (schemas, roots) = keywords::read_values(document, values, options)?;
     lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).together(&roots)
 }
 

@@ -12,7 +12,6 @@ use super::intervals::between;
 use super::lower::Lowering;
 use super::merge::{Clash, Merged};
 use super::schema::{SchemaId, Types};
-use super::vocabulary::Draft;
 use crate::error::{ErrorKind, GrammarError};
 
 /// Which numbers count.
@@ -55,7 +54,7 @@ pub(super) enum NumbersError {
 impl Lowering<'_> {
     /// Which numbers the types leave.
     pub(super) fn number_kind(&self, merged: &Merged) -> Kind {
-        let pointless = self.schemas.draft(self.schemas.root) == Draft::D4;
+        let pointless = self.schemas.is_pointless(self.schemas.root);
         match (merged.types.meets(Types::INTEGER), merged.types.meets(Types::FRACTION)) {
             (true, false) if pointless => Kind::Pointless,
             (true, false) => Kind::Integer,

@@ -274,6 +274,8 @@ pub(super) struct Schemas<'t> {
     pub(super) refs: Refs<'t>,
     pub(super) scopes: Scopes<'t>,
     pub(super) root: SchemaId,
+    /// Whether integers are written without a point, whatever the draft says.
+    pub(super) integers_as_digits: bool,
     /// Positions in `list` by JSON value, in scope 0; [`Schemas::NONE`] where no schema stands.
     pub(super) by_value: Vec<u32>,
     /// The same in other scopes.
@@ -318,6 +320,11 @@ impl<'t> Schemas<'t> {
     /// The draft that a schema is written in.
     pub(super) fn draft(&self, id: SchemaId) -> Draft {
         self.refs.draft(id.value)
+    }
+
+    /// Whether a number is an integer by its text here, as in draft 4: without a point or exponent.
+    pub(super) fn is_pointless(&self, id: SchemaId) -> bool {
+        self.integers_as_digits || self.draft(id) == Draft::D4
     }
 
     /// The JSON pointer of a schema.

@@ -89,9 +89,16 @@ impl<'a> Words<'a> {
         self.at.rest().starts_with(text)
     }
 
-    /// Skips blanks and comments, up to the end of the line.
+    /// Skips blanks and comments, up to the end of the line; behind a backslash the line goes on in the next one.
     fn skip_blanks(&mut self) {
-        self.at.take_while(|c| matches!(c, ' ' | '\t' | '\r' | '\u{c}' | '\u{feff}'));
+        let blank = |c: char| matches!(c, ' ' | '\t' | '\r' | '\u{c}' | '\u{feff}');
+        self.at.take_while(blank);
+        while let Some(next) =
+            self.at.rest().strip_prefix('\\').and_then(|rest| rest.trim_start_matches(blank).strip_prefix('\n'))
+        {
+            self.at.offset = self.at.text.len() - next.len();
+            self.at.take_while(blank);
+        }
         if self.starts_with("//") || self.starts_with("#") {
             self.at.take_while(|c| c != '\n');
         }

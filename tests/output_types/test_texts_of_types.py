@@ -1,0 +1,258 @@
+"""Every text that a type's grammar allows reads as a value, and every value can be written."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import ipaddress
+import json
+import random
+import uuid
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import (
+    UUID4,
+    AliasPath,
+    AnyHttpUrl,
+    AwareDatetime,
+    Base64Bytes,
+    Base64UrlBytes,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FileUrl,
+    FiniteFloat,
+    HttpUrl,
+    IPvAnyAddress,
+    IPvAnyInterface,
+    IPvAnyNetwork,
+    NaiveDatetime,
+    PostgresDsn,
+    RedisDsn,
+    StrictInt,
+    WebsocketUrl,
+    condecimal,
+)
+
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+from stencilm.errors import UnsupportedFeature
+from stencilm.output_types import resolve
+
+COMPILER = GrammarCompiler(
+    TokenizerInfo([*(bytes([byte]) for byte in range(256)), None], stop_token_ids=[256])
+)
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True)
+    count: int
+    day: datetime.date
+
+
+def matcher(tp: Any) -> GrammarMatcher:
+    return GrammarMatcher(COMPILER.compile_grammar(resolve(tp).grammar()))
+
+
+def random_text(start: GrammarMatcher, chance: random.Random) -> str:
+    """Some bytes at random, often the signs that divide a text, then the shortest end."""
+    walk, written = start.fork(), b""
+    for _ in range(chance.choice([0, 4, 12, 30])):
+        allowed = [byte for byte in range(256) if walk.is_allowed(byte)]
+        if not allowed or (walk.is_completed() and chance.random() < 0.3):
+            break
+        signs = [byte for byte in allowed if chr(byte) in '"}],:/.0123456789-+eTZ@']
+        byte = chance.choice(signs if signs and chance.random() < 0.5 else allowed)
+        assert walk.accept_token(byte)
+        written += bytes([byte])
+    return (written + walk.shortest_completion()).decode()
+
+
+REGULAR: list[Any] = [
+    list[int],
+    StrictInt,
+    Strict,
+    FiniteFloat,
+    Annotated[FiniteFloat, Field(ge=0)],
+    datetime.date,
+    datetime.datetime,
+    datetime.time,
+    datetime.timedelta,
+    AwareDatetime,
+    NaiveDatetime,
+    UUID4,
+    uuid.UUID,
+    HttpUrl,
+    AnyHttpUrl,
+    WebsocketUrl,
+    FileUrl,
+    RedisDsn,
+    PostgresDsn,
+    ipaddress.IPv4Network,
+    ipaddress.IPv6Network,
+    ipaddress.IPv4Interface,
+    ipaddress.IPv6Interface,
+    IPvAnyAddress,
+    IPvAnyInterface,
+    IPvAnyNetwork,
+    Base64Bytes,
+    Base64UrlBytes,
+    decimal.Decimal,
+    condecimal(max_digits=5, decimal_places=2),
+    condecimal(max_digits=3),
+    condecimal(max_digits=2, decimal_places=2),
+    condecimal(max_digits=2, decimal_places=5),
+    condecimal(decimal_places=0),
+    condecimal(gt=0, max_digits=4, decimal_places=1),
+    condecimal(ge=0, decimal_places=2, multiple_of=decimal.Decimal("0.05")),
+    dict[float, int],
+    dict[bool, int],
+    dict[int, int],
+    dict[Level, int],
+    dict[Literal["a", "b"], int],
+    dict[decimal.Decimal, int],
+    dict[datetime.date, int],
+    dict[UUID4, int],
+    dict[Annotated[str, Field(pattern="^[a-z]+$", max_length=3)], int],
+    dict[Annotated[int, Field(ge=1, lt=4)], int],
+    dict[Annotated[int, Field(ge=0)], int],
+    Counter[Level],
+    OrderedDict[bool, int],
+]
+
+
+@pytest.mark.parametrize("tp", REGULAR, ids=str)
+def test_every_text_is_a_value(tp: Any) -> None:
+    output, start = resolve(tp), matcher(tp)
+    for seed in range(60):
+        text = random_text(start, random.Random(seed))
+        try:
+            output.parse(text)
+        except ValueError as error:
+            pytest.fail(f"{text} is no {tp}: {error}")
+
+
+UTC = datetime.UTC
+
+
+@pytest.mark.parametrize(
+    ("tp", "values"),
+    [
+        (datetime.date, [datetime.date(1, 1, 1), datetime.date(2024, 2, 29)]),
+        (
+            datetime.datetime,
+            [
+                datetime.datetime(2024, 1, 2, 3, 4, 5),
+                datetime.datetime(2000, 2, 29, 23, 59, 59, 123456, tzinfo=UTC),
+            ],
+        ),
+        (NaiveDatetime, [datetime.datetime(2024, 1, 2, 3, 4, 5, 60)]),
+        (datetime.time, [datetime.time(3, 4, 5), datetime.time(3, 4, 5, 6, tzinfo=UTC)]),
+        (
+            datetime.timedelta,
+            [
+                datetime.timedelta(days=400, seconds=3, microseconds=7),
+                datetime.timedelta(days=-1, hours=2),
+                datetime.timedelta(0),
+                datetime.timedelta(weeks=2),
+            ],
+        ),
+        (HttpUrl, ["http://xn.example", "https://r3---sn.a.example/?a=b#c", "http://[::1]:80/"]),
+        (HttpUrl, ["http://user:pw@10.0.0.1:65535/x", "http://x-y_z.example./%20"]),
+        (PostgresDsn, ["postgresql+psycopg://u:p%40@a:1,b:2/db?x=y"]),
+        (IPvAnyAddress, [ipaddress.ip_address("1.2.3.4"), ipaddress.ip_address("::1")]),
+        (
+            IPvAnyNetwork,
+            [ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "fe80::/10")],
+        ),
+        (condecimal(max_digits=5, decimal_places=2), ["999.99", "-0.10", "7"]),
+        (condecimal(max_digits=3), ["0.123", "12.3", "100"]),
+        (dict[float, int], [{1e17: 1, -0.5: 2}]),
+        (dict[Level, int], [{Level.LOW: 1, Level.HIGH: 2}]),
+    ],
+    ids=str,
+)
+def test_every_value_can_be_written(tp: Any, values: list[Any]) -> None:
+    output, start = resolve(tp), matcher(tp)
+    for value in values:
+        text = (
+            json.dumps(output.dump(output.parse(json.dumps(value))))
+            if isinstance(value, str)
+            else json.dumps(output.dump(value))
+        )
+        assert start.longest_valid_prefix(text).status == "complete", text
+
+
+def test_integers_of_types_are_digits() -> None:
+    start = matcher(list[int])
+    assert start.accept_string("[1") and not start.accept_string(".0")
+    both = matcher(list[int | float])
+    assert both.accept_string("[1.0, 1, 1e3]")
+    given = Grammar.from_json_schema(Strict)
+    count = GrammarMatcher(COMPILER.compile_grammar(given))
+    assert count.accept_string('{"count": 3') and not count.accept_string(".")
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "does_not"),
+    [
+        ({"type": "integer"}, ["1", "-0"], ["1.0", "1e2"]),
+        ({"type": "number"}, ["1", "1.0", "1e2"], []),
+        ({"type": "integer", "minimum": 2, "multipleOf": 3}, ["3"], ["3.0", "2"]),
+        ({"type": ["integer", "string"], "enum": [1, "a"]}, ["1", '"a"'], ["1.0"]),
+        (
+            {"anyOf": [{"type": "integer"}, {"type": "number", "maximum": 0}]},
+            ["5", "-1.5"],
+            ["5.0"],
+        ),
+        ({"type": "number", "not": {"type": "integer"}}, ["1.5", "1.0"], ["1"]),
+    ],
+    ids=str,
+)
+def test_digits_as_spelling(schema: dict[str, Any], fits: list[str], does_not: list[str]) -> None:
+    start = GrammarMatcher(
+        COMPILER.compile_grammar(Grammar.from_json_schema(schema, spelling="digits"))
+    )
+    for text in fits:
+        assert start.longest_valid_prefix(text).status == "complete", text
+    for text in does_not:
+        assert start.longest_valid_prefix(text).status != "complete", text
+
+
+class Kinded(BaseModel):
+    kind: Literal[Colour.RED]
+
+
+class Nested(BaseModel):
+    x: int = Field(validation_alias=AliasPath("a", "b"))
+
+
+@dataclass
+class NestedData:
+    x: Annotated[int, Field(validation_alias=AliasPath("a", 0))]
+
+
+@pytest.mark.parametrize(
+    ("tp", "words"),
+    [
+        (Literal[Colour.RED], "no JSON as Colour.RED in a Literal: derive Colour from str or int"),
+        (Kinded, "derive Colour from str"),
+        (Nested, "the alias a.b is a path into another field"),
+    ],
+    ids=str,
+)
+def test_what_no_json_can_say_is_refused(tp: Any, words: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=words):
+        resolve(tp).grammar()
