@@ -82,7 +82,7 @@ impl KeptMask {
     /// Writes the mask and says how many tokens it allows.
     pub fn write(&self, mask: &mut [u32]) -> usize {
         match &self.tokens {
-            KeptTokens::Words(words) => mask.copy_from_slice(words),
+            KeptTokens::Words(words) => tokenset::copy(mask, words),
             KeptTokens::Patched { row, flipped } => {
                 row.write(mask);
                 flipped.iter().for_each(|&token| tokenset::flip(mask, token));

@@ -178,7 +178,7 @@ impl Row {
     /// Makes a mask of the tokens inside the lexeme.
     pub fn write(&self, mask: &mut [u32]) {
         match (&self.inside, &self.listed) {
-            (Some(inside), _) => mask.copy_from_slice(inside.words()),
+            (Some(inside), _) => tokenset::copy(mask, inside.words()),
             (None, listed) => {
                 mask.fill(0);
                 listed.iter().flatten().for_each(|&token| tokenset::set(mask, token));
