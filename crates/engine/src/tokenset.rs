@@ -120,7 +120,7 @@ pub(crate) fn has_all(words: &[u32], vocab_size: usize) -> bool {
 
 /// Words that are copied in one piece: fewer bytes than those from which on the C library takes the processor's own instruction
 /// for strings. On some AMD processors that one is eight times as slow where the target lies a few bytes further than the source
-/// modulo 4,096, and large arrays of numpy lie so.
+/// modulo 4,096, as a large numpy array may.
 const COPIED: usize = 500;
 
 /// Writes a whole mask.
