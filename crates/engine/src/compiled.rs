@@ -261,15 +261,12 @@ impl Layout {
                 let mut refused = Vec::new();
                 let within_key = run.is_within_free_key(configuration);
                 let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
-                let none_is_known = !within_key
-                    && !run.stacks.seen_keys.any
-                    && !run.machine.names_a_whole_key(self.vocabulary.whole_keys());
                 for Doubtful { token, cause } in doubtful {
-                    if none_is_known && cause == (Cause::WholeKey { unclear: false }) {
-                        continue;
-                    }
                     let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                     let is_new = match cause {
+                        Cause::WholeKey { unclear: false } if !within_key => {
+                            !run.may_repeat_a_whole_key(self.vocabulary.whole_keys(), token)
+                        }
                         Cause::WholeKey { .. } => !run.may_repeat_a_key(bytes, within_key),
                         Cause::BegunKey => false,
                         Cause::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),

@@ -45,9 +45,10 @@ pub struct Machine {
     /// The known sets by hash; the first is empty and not in it.
     known_index: Table,
     objects: Map<MembersId, Arc<ObjectFacts>>,
-    /// The objects of which it is not known whether a name lies whole within a token, and whether one of the others' does.
+    /// The objects of which it is not known which of their names lie whole within tokens, and by whole key whether it is a name
+    /// of one of the others.
     unlooked: Vec<MembersId>,
-    names_whole_keys: bool,
+    named_keys: Vec<bool>,
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
     lexemes: Map<ExprId, ExprId>,
@@ -77,7 +78,7 @@ impl Machine {
             known_index: Table::default(),
             objects: Map::default(),
             unlooked: Vec::new(),
-            names_whole_keys: false,
+            named_keys: Vec::new(),
             allowed_elements: Map::default(),
             lexemes: Map::default(),
             text_fork: None,
@@ -189,18 +190,18 @@ impl Machine {
         self.objects.values().any(|facts| facts.names.has(name))
     }
 
-    /// Whether some object that was met has a name that lies whole within a token.
-    pub(crate) fn names_a_whole_key(&mut self, keys: &WholeKeys) -> bool {
-        while let Some(id) = self.unlooked.pop().filter(|_| !self.names_whole_keys) {
-            let (names, free) =
-                (&self.objects.get(&id).expect("what was met is known").names, &self.grammar.members(id).free);
-            let is_name = |key: &[u8]| {
-                let is_taken = |taken: &[Arc<str>]| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
-                names.has(key) || free.iter().any(|free| is_taken(&free.taken))
-            };
-            self.names_whole_keys = keys.keys().any(is_name);
+    /// By key that lies whole within a token, whether some object that was met has it as a name.
+    pub(crate) fn named_keys(&mut self, keys: &WholeKeys) -> &[bool] {
+        self.named_keys.resize(keys.keys().len(), false);
+        while let Some(id) = self.unlooked.pop() {
+            let names = &self.objects.get(&id).expect("what was met is known").names;
+            let free = &self.grammar.members(id).free;
+            let is_taken = |taken: &[Arc<str>], key| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
+            for (named, key) in self.named_keys.iter_mut().zip(keys.keys()) {
+                *named |= names.has(key) || free.iter().any(|free| is_taken(&free.taken, key));
+            }
         }
-        self.names_whole_keys
+        &self.named_keys
     }
 
     /// Writes what of a register can make a difference to tokens of at most `horizon` bytes.

@@ -178,7 +178,9 @@ impl Run<'_> {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
         (self.recording, self.known) = (true, None);
-        let Draft { row, flipped, joined, cleared, doubtful, .. } = draft;
+        let Draft { row, flipped, joined, cleared, mut doubtful, .. } = draft;
+        // A key that ends a wide row's thread was doubted before it was known with what the token goes on.
+        doubtful.retain(|doubtful| tokenset::get(mask, doubtful.token));
         Ok(Finished { row, flipped, joined, cleared, doubtful })
     }
 

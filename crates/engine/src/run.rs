@@ -21,7 +21,7 @@ use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
 use crate::taken::TakenRoom;
 use crate::tokenset;
 use crate::trie::Way;
-use crate::whole_keys::within_quotes;
+use crate::whole_keys::{WholeKeys, within_quotes};
 
 /// So many stacks are compared one by one.
 const FEW_STACKS: usize = 16;
@@ -391,6 +391,13 @@ impl Run<'_> {
                 || self.stacks.has_seen_key(key)
                 || self.machine.is_name(key)
         })
+    }
+
+    /// Whether some key that lies whole within a token which holds nothing unclear may be a known one: one that was seen, or a
+    /// name that some object has. No key has begun before the token.
+    pub fn may_repeat_a_whole_key(&mut self, keys: &WholeKeys, token: u32) -> bool {
+        let named = self.machine.named_keys(keys);
+        keys.of_token(token).any(|(position, key)| named[position] || self.stacks.has_seen_key(key))
     }
 
     /// Whether a single token that the grammar asks for may be this one.

@@ -6,7 +6,7 @@
 //! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Table, check_time, hash_of};
+use stencilm_regex::{ByteSet, Table, check_time, hash_of};
 
 use crate::error::EngineError;
 use crate::interner::Interner;
@@ -93,10 +93,10 @@ const MAX_READS: usize = 256;
 /// Which free keys objects may have had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SeenKeys {
-    /// Some key.
-    pub any: bool,
     /// The empty one, which has no text to be found by.
     empty: bool,
+    /// The first bytes of the others.
+    first: ByteSet,
 }
 
 /// How much a [`Stacks`] held at some time.
@@ -437,15 +437,20 @@ impl Stacks {
 
     /// The text of a free key that an object has now.
     pub fn intern_key(&mut self, key: &[u8]) -> u32 {
-        self.seen_keys.any = true;
-        self.seen_keys.empty |= key.is_empty();
+        match key.first() {
+            Some(&first) => self.seen_keys.first.insert(first),
+            None => self.seen_keys.empty = true,
+        }
         self.intern_text(key)
     }
 
     /// Whether an object may have had this free key, or one that begins like it.
     pub fn has_seen_key(&self, key: &[u8]) -> bool {
         let cell = |before, &byte: &u8| self.cells.find(Cell { before, last: u32::from(byte) });
-        if key.is_empty() { self.seen_keys.empty } else { key.iter().try_fold(NIL, cell).is_some() }
+        match key.first() {
+            Some(&first) => self.seen_keys.first.contains(first) && key.iter().try_fold(NIL, cell).is_some(),
+            None => self.seen_keys.empty,
+        }
     }
 
     /// Bytes of memory held, about.
@@ -534,9 +539,9 @@ mod tests {
         assert_eq!(stacks.text(text), b"key");
         assert_eq!(stacks.intern_text(b"key"), text);
         assert_eq!(stacks.intern_text(b""), NIL);
-        assert!(!stacks.seen_keys.any);
+        assert!(!stacks.has_seen_key(b"key"));
         assert_eq!(stacks.intern_key(b"key"), text);
-        assert!(stacks.seen_keys.any && stacks.has_seen_key(b"key") && stacks.has_seen_key(b"ke"));
+        assert!(stacks.has_seen_key(b"key") && stacks.has_seen_key(b"ke"));
         assert!(!stacks.has_seen_key(b"keys") && !stacks.has_seen_key(b"ey") && !stacks.has_seen_key(b""));
         stacks.intern_key(b"");
         assert!(stacks.has_seen_key(b""));

@@ -3,7 +3,7 @@
 //! A mask takes every key for a new one, and a token such as `","` holds one. The vocabulary of Llama-3 has 230 tokens with
 //! two quotes, but between these only 48 different texts, of at most three characters.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use crate::json_text;
 use crate::tokens::Tokens;
@@ -15,8 +15,8 @@ const MAX_KEYS: usize = 4_096;
 
 /// The keys within the tokens of a vocabulary.
 pub(crate) struct WholeKeys {
-    /// The tokens that hold some.
-    tokens: TokenSet,
+    /// The tokens that hold some, each with them, as positions among the keys.
+    tokens: FxHashMap<u32, Box<[u32]>>,
     /// Those of which the keys that are known do not tell all: the same is there twice, or there are too many.
     unclear: TokenSet,
     /// The keys, as the values of JSON strings, once each.
@@ -26,18 +26,20 @@ pub(crate) struct WholeKeys {
 impl WholeKeys {
     /// The keys within the tokens of a trie.
     pub fn of(vocabulary: &Tokens) -> WholeKeys {
-        let size = vocabulary.vocab_size();
-        let (mut tokens, mut unclear) = (TokenSet::empty(size), TokenSet::empty(size));
-        let mut all: FxHashSet<Box<[u8]>> = FxHashSet::default();
+        let mut unclear = TokenSet::empty(vocabulary.vocab_size());
+        let mut tokens: FxHashMap<u32, Box<[u32]>> = FxHashMap::default();
+        let mut all: FxHashMap<Box<[u8]>, u32> = FxHashMap::default();
         let trie = vocabulary.trie();
-        for token in (0..trie.len()).filter_map(|node| trie.entry_at(node)) {
+        // By depth, how many quotes there are on the way.
+        let mut quotes_to = vec![0; trie.max_depth() + 1];
+        for node in 0..trie.len() {
+            let depth = trie.depth(node);
+            let quotes = quotes_to[depth - 1] + usize::from(trie.byte(node) == b'"');
+            quotes_to[depth] = quotes;
+            let Some(token) = trie.entry_at(node).filter(|_| quotes >= 2) else { continue };
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
-            let quotes = bytes.iter().filter(|&&byte| byte == b'"').count();
-            if quotes < 2 {
-                continue;
-            }
-            tokens.insert(token);
             if quotes > MAX_QUOTES || all.len() >= MAX_KEYS {
+                tokens.insert(token, Box::default());
                 unclear.insert(token);
                 continue;
             }
@@ -45,26 +47,36 @@ impl WholeKeys {
                 true => between_any_quotes(bytes),
                 false => within_quotes(bytes).map(<[u8]>::to_vec).collect(),
             };
-            all.extend(keys.iter().map(|key| Box::from(&key[..])));
             let count = keys.len();
             keys.sort_unstable();
             keys.dedup();
             if keys.len() < count {
                 unclear.insert(token);
             }
+            let positions = keys.into_iter().map(|key| {
+                let next = all.len() as u32;
+                *all.entry(key.into()).or_insert(next)
+            });
+            tokens.insert(token, positions.collect());
         }
-        let mut keys: Vec<Box<[u8]>> = all.into_iter().collect();
-        keys.sort_unstable();
-        WholeKeys { tokens, unclear, keys: keys.into() }
+        let mut keys: Vec<(Box<[u8]>, u32)> = all.into_iter().collect();
+        keys.sort_unstable_by_key(|&(_, position)| position);
+        WholeKeys { tokens, unclear, keys: keys.into_iter().map(|(key, _)| key).collect() }
     }
 
     /// Whether a token holds a whole key.
     pub fn are_in(&self, token: u32) -> bool {
-        self.tokens.contains(token)
+        self.tokens.contains_key(&token)
+    }
+
+    /// The keys that a token holds, each with its position among all.
+    pub fn of_token(&self, token: u32) -> impl Iterator<Item = (usize, &[u8])> {
+        let positions = self.tokens.get(&token).into_iter().flatten();
+        positions.map(|&position| (position as usize, &*self.keys[position as usize]))
     }
 
     /// The keys, as the values of JSON strings.
-    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.keys.iter().map(|key| &**key)
     }
 
@@ -111,6 +123,10 @@ mod tests {
         let crowded = WholeKeys::of(&Tokens::new(&many, 1, &[], &[]).expect("there is one token"));
         assert!(crowded.are_in(0) && crowded.are_unclear_in(0) && crowded.keys().next().is_none());
         // A quote behind a backslash may be the end of a string that begins before the token, or a part of one.
-        assert_eq!(known.keys().collect::<Vec<_>>(), [&b""[..], b",", b":", b"a", b"b\"", b"b\\"]);
+        let mut keys: Vec<&[u8]> = known.keys().collect();
+        keys.sort_unstable();
+        assert_eq!(keys, [&b""[..], b",", b":", b"a", b"b\"", b"b\\"]);
+        let of = |token| known.of_token(token).map(|(_, key)| key).collect::<Vec<_>>();
+        assert_eq!((of(1), of(2), of(4)), (vec![&b","[..]], vec![&b":"[..], b"a"], vec![]));
     }
 }
