@@ -177,6 +177,28 @@ impl ClassRuns {
         set
     }
 
+    /// The most characters that a token begins; `None` where they are not told one by one.
+    pub fn longest(&self) -> Option<u32> {
+        match &self.counts {
+            Counts::Listed(counted) => Some(counted.starts.len().saturating_sub(2) as u32),
+            Counts::None | Counts::OfBytes(_) => None,
+        }
+    }
+
+    /// The tokens that begin more than `above` and at most `most` characters, and read nothing else; none where they are not
+    /// told one by one.
+    pub fn beginning(&self, above: u32, most: u32) -> &[u32] {
+        let Counts::Listed(Counted { tokens, starts, .. }) = &self.counts else { return &[] };
+        let start = |rounds: u32| starts[(rounds as usize + 1).min(starts.len() - 1)] as usize;
+        tokens.get(start(above)..start(most)).unwrap_or_default()
+    }
+
+    /// How many characters come before a node at which runs stop before a byte.
+    pub fn stop_at(&self, byte: u8, node: u32) -> Option<u32> {
+        let nodes = &self.stops.iter().find(|stops| stops.byte == byte)?.nodes;
+        nodes.binary_search_by_key(&node, |&(node, _)| node).ok().map(|place| nodes[place].1)
+    }
+
     /// Where runs stop, by the byte there.
     pub fn stops(&self) -> &[Stops] {
         &self.stops

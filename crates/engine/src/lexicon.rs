@@ -8,7 +8,8 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{common_exprs, common_string};
 use stencilm_regex::{
-    ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId, Tag,
+    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId,
+    Tag,
 };
 
 use crate::blanks::BlankRuns;
@@ -50,6 +51,7 @@ pub struct Lexicon {
     pub(crate) rows_bytes: usize,
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
+    pub(crate) completions: Completions,
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
     /// The ways behind a byte, where they are not too many.
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
@@ -78,6 +80,7 @@ impl Lexicon {
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
+            completions: Completions::default(),
             blank_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
             kinds: None,
@@ -140,6 +143,7 @@ impl Lexicon {
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
         self.deriver.memory_bytes()
             + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>()
+            + self.completions.memory_bytes()
             + self.rows_bytes
             + runs
             + kinds

@@ -30,6 +30,7 @@ mod json_text;
 mod kinds;
 mod lasting;
 mod left;
+mod length_bounds;
 mod lengths;
 mod lexicon;
 mod limits;

@@ -41,6 +41,15 @@ impl Lexicon {
         if let Some(row) = self.rows.get(&key) {
             return Ok(RowHere { row: row.clone(), tags });
         }
+        if let [residual] = *key.0
+            && let Some(row) = self.row_of_bounded(vocabulary, residual)?
+        {
+            if Arc::strong_count(&row) == 1 {
+                self.rows_bytes += row.memory_bytes();
+            }
+            self.rows.insert(key, row.clone());
+            return Ok(RowHere { row, tags });
+        }
         let from = self.start_of(&key.0, dfa, state)?;
         let row = match *key.0 {
             [residual] => self.row_of_one(vocabulary, residual, from)?,

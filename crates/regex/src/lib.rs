@@ -5,6 +5,7 @@
 
 mod arena;
 mod byteset;
+mod completions;
 mod derivative;
 mod dfa;
 mod expr;
@@ -22,6 +23,7 @@ mod watch;
 
 pub use arena::SharedExprs;
 pub use byteset::ByteSet;
+pub use completions::Completions;
 pub use derivative::{Derivatives, Deriver};
 pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};

@@ -101,11 +101,65 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
                 Some(base) => lexicon.row_near(&vocabulary, from, base).unwrap(),
                 None => None,
             };
-            for row in [run, open_run, near].into_iter().flatten() {
+            let bounded = lexicon.row_of_bounded(&vocabulary, residual).unwrap();
+            let owned = [run, open_run, near].into_iter().flatten().map(Arc::new);
+            for row in owned.chain(bounded) {
                 assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
                 let ends = |row: &Row| !row.unkept.is_empty() || row.exits.iter().any(|exits| !exits.is_empty());
                 assert_eq!(ends(&row), ends(&walked), "{keywords} behind {text}");
             }
         }
     }
+}
+
+#[test]
+fn the_row_of_a_bounded_text_is_that_of_a_walk() {
+    let vocabulary = vocabulary();
+    let patterns = [
+        r"^(?:\\S+\\s+){0,3}\\S+$",
+        r"^$|^(?:\\S+\\s+){0,2}\\S+$",
+        r"^\\d+-\\d+.*$",
+        r"^(ab)+(xyz|\u00e9)?$",
+        r"^[a-z]+(1[a-z]{2})*$",
+        r"(a|1-).*b",
+        r"^[^a1]*(\u65e5\u672c)+$",
+    ];
+    let mut found = 0;
+    for pattern in patterns {
+        for bounds in
+            ["\"maxLength\": 3", "\"maxLength\": 6", "\"minLength\": 1, \"maxLength\": 9", "\"maxLength\": 40"]
+        {
+            let keywords = format!(r#""pattern": "{pattern}", {bounds}"#);
+            let mut lexicon = Lexicon::new(12, Limits::default());
+            let (grammar, expr) = string_lexeme(&keywords);
+            let expr = lexicon.import(grammar.exprs(), expr);
+            let dfa = lexicon.dfa(&[expr]).unwrap();
+            for text in [
+                "",
+                "a",
+                "ab",
+                "1-1",
+                "1",
+                "a b",
+                "a b a",
+                "ab1",
+                "ab1x",
+                "\u{E9}\\u00",
+                "11-1xyzxy",
+                "\u{65E5}\u{672C}-",
+            ] {
+                let mut state = StateId::START;
+                for byte in [b"\"", text.as_bytes()].concat() {
+                    state = lexicon.step(dfa, state, byte).unwrap().0;
+                }
+                let &[(_, residual)] = lexicon.residuals(dfa, state) else { continue };
+                let Some(row) = lexicon.row_of_bounded(&vocabulary, residual).unwrap() else { continue };
+                found += 1;
+                let from = Start { dfa, state, one: true };
+                let walked = lexicon.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+                assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
+            }
+        }
+    }
+    assert!(found > 60, "{found} rows were found so");
 }
