@@ -20,6 +20,7 @@ mod split;
 pub mod syntax;
 mod table;
 mod watch;
+mod witness;
 
 pub use arena::SharedExprs;
 pub use byteset::ByteSet;
