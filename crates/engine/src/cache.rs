@@ -216,6 +216,14 @@ impl<T> LookCache<T> {
         self.replay(machine, stacks, configuration, |_| {})
     }
 
+    /// The same for a part of an operation: what it depends on is looked at.
+    pub fn find_and_look(&mut self, machine: &Machine, stacks: &mut Stacks, configuration: SetId) -> Option<Arc<T>> {
+        let mut reads = Vec::new();
+        let found = self.replay(machine, stacks, configuration, |set| reads.push(set))?.clone();
+        reads.into_iter().for_each(|set| stacks.look_at(set));
+        Some(found)
+    }
+
     /// The sets that what was kept for a configuration depends on.
     pub fn looks(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<Vec<SetId>> {
         let mut reads = Vec::new();

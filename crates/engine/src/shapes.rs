@@ -223,6 +223,17 @@ impl Shapes {
         &self.tokens[self.nodes[first].tokens as usize..self.nodes[end].tokens as usize]
     }
 
+    /// The place of the first token of a node in the order of all.
+    #[inline]
+    pub fn first_token(&self, index: usize) -> usize {
+        self.nodes[index].tokens as usize
+    }
+
+    /// All tokens that have shapes, in their order.
+    pub fn all_tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
     /// The tokens of a node and those below, as a set where they are many.
     pub fn many(&self, index: usize) -> Option<&TokenSet> {
         self.nodes[index].set.map(|set| &self.sets[usize::from(set.get()) - 1])

@@ -136,7 +136,7 @@ pub struct Stacks {
 
 /// Which sets were looked at, of those that were there before.
 #[derive(Clone)]
-struct Watch {
+pub(crate) struct Watch {
     before: u32,
     reads: Vec<SetId>,
     too_many: bool,
@@ -211,6 +211,24 @@ impl Stacks {
     /// The sets that were looked at since [`Stacks::watch`], which ends here; `None` where they are very many.
     pub fn unwatch(&mut self) -> Option<Vec<SetId>> {
         self.watch.take().filter(|watch| !watch.too_many).map(|watch| watch.reads)
+    }
+
+    /// The same for a part of an operation that is watched itself. Gives what is to be handed to [`Stacks::unwatch_part`].
+    pub fn watch_part(&mut self) -> Option<Watch> {
+        let whole = self.watch.take();
+        self.watch();
+        whole
+    }
+
+    /// The sets that were looked at in a part; `None` where they are very many. They are noted of the whole, too.
+    pub fn unwatch_part(&mut self, whole: Option<Watch>) -> Option<Vec<SetId>> {
+        let part = self.watch.take()?;
+        self.watch = whole;
+        part.reads.iter().for_each(|&set| self.look_at(set));
+        if let Some(whole) = self.watch.as_mut().filter(|_| part.too_many) {
+            whole.too_many = true;
+        }
+        (!part.too_many).then_some(part.reads)
     }
 
     /// Says that the content of a stack set decides what comes next.

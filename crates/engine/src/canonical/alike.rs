@@ -71,6 +71,12 @@ impl Alike {
         alike
     }
 
+    /// Whether all of them keep their ends before some of these bytes.
+    pub fn keep_ends_before(&self, bytes: &ByteSet) -> bool {
+        let is_before = |sure: &ByteSet| !bytes.intersect(sure).is_empty();
+        is_before(&self.sure) || self.groups.iter().all(|group| is_before(&group.sure))
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let groups = self.groups.iter().map(|group| size_of::<Group>() + group.tokens.len() * 8);

@@ -12,6 +12,7 @@ use super::search::Search;
 use super::sure::{MAX_KEPT, SureRows};
 use super::{Encoding, Kind};
 use crate::error::EngineError;
+use crate::row::Row;
 use crate::run::Run;
 use crate::stacks::SetId;
 
@@ -334,6 +335,19 @@ impl SureRows {
         let found = Arc::new(KnownBlanks::new(encoding, places, &mut self.known_ways, &next, at));
         self.known_blanks.insert((next, place), found.clone());
         found
+    }
+
+    /// The tokens of a row of few that are not blanks.
+    pub fn listed_but_blanks(&mut self, encoding: &Encoding, row: &Arc<Row>) -> &[u32] {
+        let name = Arc::as_ptr(row) as usize;
+        if self.but_blanks.len() >= MAX_KEPT && !self.but_blanks.contains_key(&name) {
+            self.but_blanks.clear();
+        }
+        let (_, others) = self.but_blanks.entry(name).or_insert_with(|| {
+            let listed = row.listed.iter().flatten().copied();
+            (row.clone(), listed.filter(|&token| !encoding.is_blank(token)).collect())
+        });
+        others
     }
 
     /// Where the tokens of blanks lead from a place.

@@ -2,6 +2,7 @@
 
 use super::blanks::{BlankAnswers, BlanksInLexemes, numbered};
 use super::doubts::Doubtful;
+use super::leaving::SuffixesBehind;
 use super::places::Place;
 use super::probes::last_character;
 use super::questions::{Path, Questions};
@@ -102,7 +103,7 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&Cursor, Option<u32>),
-        in_lexemes: &mut BlanksInLexemes,
+        (in_lexemes, behind): (&mut BlanksInLexemes, &mut SuffixesBehind),
         (fitting, mask, kept): (&[u32], &[u32], Option<&KeptMask>),
     ) -> Result<DeadEnds, EngineError> {
         let vocabulary = encoding.tokens();
@@ -150,7 +151,7 @@ impl Run<'_> {
             }
         }
         for (thread, here) in &rows {
-            let leaving_told = questions.ask_alike(*thread, here, sure, &mut doubtful)?;
+            let leaving_told = questions.ask_alike(*thread, here, (sure, behind), &mut doubtful)?;
             if !leaving_told && doubtful.by_groups {
                 doubtful.add_outside(here, kept);
             }

@@ -1,22 +1,25 @@
 //! Masks of few tokens: each is held against the tokenizer and against what may follow it.
 
 use super::blanks::{BlankAnswers, BlanksInLexemes};
+use super::masks::listed;
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use super::{Cursor, Encoding, Known};
+use crate::cache::KeptMask;
 use crate::error::EngineError;
 use crate::run::Run;
 use crate::stacks::SetId;
 use crate::tokenset;
 
 impl Run<'_> {
-    /// Those of a few tokens that fit a cursor behind a token, and behind which something leads on; ascending.
+    /// Those tokens of a mask of few that fit a cursor behind a token, and behind which something leads on; ascending. Of the
+    /// mask it is told how it is kept, too, where that tells all of it.
     pub(super) fn canonical_of_few(
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&Cursor, Option<u32>),
         in_lexemes: &mut BlanksInLexemes,
-        (tokens, mask): (&mut dyn Iterator<Item = u32>, &[u32]),
+        (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
         let Known { places, rows, sure, search, .. } = &mut *known;
@@ -40,10 +43,21 @@ impl Run<'_> {
                 }
             }
         }
-        for token in tokens {
-            if blanks.is_some() && encoding.is_blank(token) {
-                continue;
+        let mut tokens: Vec<u32> = match plain.and_then(listed) {
+            Some((row, beside)) => {
+                let row = match row {
+                    // Nearly always it is the row of blanks.
+                    Some(row) if blanks.is_some() => sure.listed_but_blanks(encoding, row),
+                    Some(row) => row.listed.as_deref().unwrap_or_default(),
+                    None => &[],
+                };
+                row.iter().chain(beside).copied().collect()
             }
+            None => tokenset::iter(mask).collect(),
+        };
+        // What is told beside the row may be in it, where the mask lacks it.
+        tokens.retain(|&token| tokenset::get(mask, token) && !(blanks.is_some() && encoding.is_blank(token)));
+        for token in tokens {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
             let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };
             if search.looked_in_all > MAX_STEPS_OF_MASK {

@@ -11,6 +11,7 @@ use crate::lexicon::Lexicon;
 use crate::shape_walk::Derived;
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
+use crate::trie::{self, Trie};
 
 /// So many states have a table of steps, each from when it was left so often.
 const MAX_TABLES: usize = 500;
@@ -109,10 +110,50 @@ impl<'a> Steps<'a> {
         }
     }
 
+    /// The same for tokens that stand side by side in the order of shapes, from a place on.
+    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), surely: &mut TokenSet, perhaps: &mut TokenSet) {
+        let Some(live) = self.states[number as usize].live else { return };
+        self.judged.sort_shapes(live, tokens, surely, perhaps);
+    }
+
+    /// The bytes that lead on from a state.
+    fn leading(&mut self, lexicon: &mut Lexicon, number: u32) -> Result<ByteSet, LimitExceeded> {
+        let Met { state, .. } = self.states[number as usize];
+        match self.reader.fork {
+            Some(fork) => fork.bytes_from(lexicon, state, StateId::START),
+            None => lexicon.live_bytes(self.reader.dfa, StateId(state)).copied(),
+        }
+    }
+
     /// The groups of bytes that lead from a state to itself.
     #[inline]
     fn loops(&self, number: u32) -> u32 {
         self.states[number as usize].loops
+    }
+}
+
+/// A walk of the vocabulary byte by byte, which judges the tokens that are read; for lexemes that few of them begin.
+pub(super) struct BytesWalk<'w, 's> {
+    pub lexicon: &'w mut Lexicon,
+    pub trie: &'w Trie,
+    pub steps: &'w mut Steps<'s>,
+    pub surely: &'w mut TokenSet,
+    pub perhaps: &'w mut TokenSet,
+}
+
+impl trie::Reader for BytesWalk<'_, '_> {
+    type Error = LimitExceeded;
+
+    fn leading(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
+        self.steps.leading(self.lexicon, state)
+    }
+
+    fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {
+        let next = self.steps.step(self.lexicon, state, byte)?;
+        if let (Some(next), Some(token)) = (next, self.trie.entry_at(node as usize)) {
+            self.steps.judge(next, &[token], self.surely, self.perhaps);
+        }
+        Ok(next)
     }
 }
 
@@ -197,7 +238,10 @@ impl ShapeWalk<'_, '_> {
                                 self.steps.judge(number, &[*token], self.surely, self.perhaps);
                             }
                         }
-                        _ => self.steps.judge(number, tokens, self.surely, self.perhaps),
+                        _ => {
+                            let tokens = (shapes.first_token(index), tokens);
+                            self.steps.judge_shapes(number, tokens, self.surely, self.perhaps);
+                        }
                     }
                     states[shape.depth as usize] = next;
                     index = until;

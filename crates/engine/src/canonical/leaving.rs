@@ -6,13 +6,117 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
 
 use super::Encoding;
 use super::alike::Alike;
 use super::places::{Place, Places};
 use super::sure::{MAX_KEPT, SureRows};
+use crate::cache::LookCache;
+use crate::error::EngineError;
 use crate::exits::Exits;
 use crate::row::Row;
+use crate::run::Run;
+use crate::stacks::SetId;
+
+/// Bytes that may be kept of what grammars read by one list of suffixes.
+const BUDGET: usize = 1 << 18;
+
+/// A suffix that a grammar reads behind a lexeme.
+#[derive(PartialEq, Debug)]
+pub(super) struct ReadSuffix {
+    /// Its node in the trie of suffixes, and its number.
+    pub node: u32,
+    pub suffix: u32,
+    /// The bytes that surely lead on behind it.
+    pub surely: ByteSet,
+}
+
+/// The suffixes that a grammar reads behind a lexeme.
+struct ReadSuffixes {
+    /// Kept, so that no other suffixes get their place in memory.
+    _row: Arc<Row>,
+    read: Arc<[ReadSuffix]>,
+}
+
+/// The suffixes that a grammar reads behind lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
+/// the grammar stands behind the lexeme.
+#[derive(Default)]
+pub(crate) struct SuffixesBehind {
+    known: FxHashMap<usize, LookCache<ReadSuffixes>>,
+}
+
+impl SuffixesBehind {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.values().map(LookCache::memory_bytes).sum()
+    }
+
+    /// Those that are read at a configuration behind a lexeme, of a row with these exits; in the order of their trie. No token has
+    /// more bytes than `horizon`.
+    pub(super) fn read(
+        &mut self,
+        run: &mut Run<'_>,
+        horizon: usize,
+        start: SetId,
+        (row, exits): (&Arc<Row>, &Exits),
+    ) -> Result<Arc<[ReadSuffix]>, EngineError> {
+        // What an array has seen is not in the description of a configuration.
+        if run.recording {
+            return run.read_suffixes(start, exits);
+        }
+        let name = std::ptr::from_ref(exits.suffixes()) as usize;
+        if self.known.len() >= MAX_KEPT && !self.known.contains_key(&name) {
+            self.known.clear();
+        }
+        let known = self.known.entry(name).or_insert_with(|| LookCache::new(BUDGET, horizon));
+        if let Some(found) = known.find_and_look(run.machine, run.stacks, start) {
+            // The slow twin of what was found before: read anew.
+            debug_assert_eq!(found.read, run.read_suffixes(start, exits)?);
+            return Ok(found.read.clone());
+        }
+        let whole = run.stacks.watch_part();
+        let read = run.read_suffixes(start, exits);
+        let reads = run.stacks.unwatch_part(whole);
+        let read = read?;
+        if let Some(reads) = reads {
+            let found = Arc::new(ReadSuffixes { _row: row.clone(), read: read.clone() });
+            known.keep(run.machine, run.stacks, start, &reads, &found, size_of_val(&read[..]));
+        }
+        Ok(read)
+    }
+}
+
+impl Run<'_> {
+    /// The suffixes that are read from a configuration. Nothing is taken from what was read before, so that a watch sees all that
+    /// they depend on.
+    fn read_suffixes(&mut self, start: SetId, exits: &Exits) -> Result<Arc<[ReadSuffix]>, EngineError> {
+        let suffixes = exits.suffixes();
+        let alive = self.next_of(start)?.bytes;
+        let (mut path, mut read) = (vec![(start, alive)], Vec::new());
+        for (mut node, end) in suffixes.roots(alive) {
+            while node < end {
+                path.truncate(suffixes.depth(node));
+                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                let behind = match alive.contains(suffixes.byte(node)) {
+                    true => self.step(above, suffixes.byte(node))?,
+                    false => SetId::EMPTY,
+                };
+                if behind == SetId::EMPTY {
+                    node += suffixes.size(node);
+                    continue;
+                }
+                let next = self.next_of(behind)?;
+                if let Some(suffix) = suffixes.entry_at(node) {
+                    read.push(ReadSuffix { node: node as u32, suffix, surely: next.surely });
+                }
+                path.push((behind, next.bytes));
+                node += 1;
+            }
+        }
+        Ok(read.into())
+    }
+}
 
 /// What is known of tokens by one list of suffixes, by place.
 pub(super) struct LeavingAt {

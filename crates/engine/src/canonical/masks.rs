@@ -9,10 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::blanks::BlanksInLexemes;
 use super::dead_ends::DeadEnds;
+use super::leaving::SuffixesBehind;
 use super::{Cursor, Encoding};
 use crate::cache::{KeptMask, LookCache};
 use crate::compiled::{Layout, PlainMask};
 use crate::error::EngineError;
+use crate::row::Row;
 use crate::run::Run;
 use crate::stacks::{SetId, Stacks};
 use crate::tokenset;
@@ -34,6 +36,7 @@ pub(crate) struct CanonicalMasks {
     /// Where others must be asked for than those that were.
     dead_ends_behind: FxHashMap<Before, LookCache<DeadEnds>>,
     in_lexemes: BlanksInLexemes,
+    behind: SuffixesBehind,
 }
 
 impl CanonicalMasks {
@@ -41,7 +44,7 @@ impl CanonicalMasks {
     pub fn memory_bytes(&self) -> usize {
         let few = self.few.values().map(LookCache::memory_bytes).sum::<usize>();
         let behind = self.dead_ends_behind.values().map(LookCache::memory_bytes).sum::<usize>();
-        few + behind + self.dead_ends.values().map(LookCache::memory_bytes).sum::<usize>()
+        few + behind + self.behind.memory_bytes() + self.dead_ends.values().map(LookCache::memory_bytes).sum::<usize>()
     }
 
     /// The sets that some dead ends depend on, if they are kept.
@@ -86,18 +89,14 @@ impl CanonicalVerdict {
 
 /// The tokens that a mask of few may have, in any order and perhaps some twice; `None` where they are not listed.
 fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32> + '_> {
-    let (row, beside) = kept.beside_row()?;
-    let row = row.map_or(Some(&[][..]), |row| row.listed.as_deref())?;
+    let (row, beside) = listed(kept)?;
+    let row = row.and_then(|row| row.listed.as_deref()).unwrap_or_default();
     Some(row.iter().chain(beside).copied())
 }
 
-/// The tokens of a mask of few, in any order; from the list of it where there is one.
-fn tokens_of<'m>(kept: Option<&'m KeptMask>, mask: &'m [u32]) -> Box<dyn Iterator<Item = u32> + 'm> {
-    match kept.and_then(listed_tokens) {
-        // What is told beside the row may be in it, where the mask lacks it.
-        Some(tokens) => Box::new(tokens.filter(|&token| tokenset::get(mask, token))),
-        None => Box::new(tokenset::iter(mask)),
-    }
+/// The same as the row that the mask begins with, if there is one, and what is told beside it.
+pub(super) fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
+    kept.beside_row().filter(|(row, _)| row.is_none_or(|row| row.listed.is_some()))
 }
 
 /// The cache of a key, which is empty if there was none.
@@ -188,8 +187,8 @@ impl Layout {
             run.recording = run.machine.keeps_text();
             run.stacks.watch();
             let in_lexemes = &mut cache.in_lexemes;
-            let tokens = &mut tokens_of(plain.kept.as_deref(), mask);
-            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, (tokens, mask));
+            let told = (mask, plain.kept.as_deref());
+            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, told);
             let own_reads = run.stacks.unwatch();
             let found = Arc::new(found?.into_boxed_slice());
             if let (Some(mut reads), Some(own)) = (plain.reads, own_reads) {
@@ -251,18 +250,20 @@ impl Layout {
         }
         run.recording = !keeps;
         run.stacks.watch();
+        let lexemes = (&mut cache.in_lexemes, &mut cache.behind);
         let found = match &there {
             Some((without, known)) => {
                 run.dead_ends_in_whole(encoding, saturated, (cursor, token), (without, known), told.0)
             }
-            None => run.dead_ends(encoding, saturated, (cursor, token), &mut cache.in_lexemes, told),
+            None => run.dead_ends(encoding, saturated, (cursor, token), lexemes, told),
         };
         let reads = run.stacks.unwatch();
         let found = Arc::new(found?);
         // The slow twin of what is taken over from elsewhere: asked for anew.
         debug_assert!(
             there.is_none() || {
-                let twin = run.dead_ends(encoding, saturated, (cursor, token), &mut cache.in_lexemes, told)?;
+                let lexemes = (&mut cache.in_lexemes, &mut SuffixesBehind::default());
+                let twin = run.dead_ends(encoding, saturated, (cursor, token), lexemes, told)?;
                 found.tells_the_same(&twin, encoding, token, told.0, told.1)
             }
         );

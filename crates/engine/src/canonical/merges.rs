@@ -47,6 +47,22 @@ struct Beginning {
     gone: u32,
 }
 
+/// What is asked first of a token and its neighbours: in one place, because tokens are asked for in any order.
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    /// One bit for each of a few kinds of symbols: those that something at its right end merges with, and those that lie at its
+    /// left end. Where no bit is in both, two tokens stay apart, which is nearly always told so. Tokens that merges never make
+    /// have none at their left ends.
+    joins: u64,
+    begins: u64,
+    /// The number of the first bytes of what it merges with.
+    merging: u32,
+    /// Its first byte.
+    first: u8,
+    /// Whether merges make it of its text.
+    is_made: bool,
+}
+
 /// The kind of a symbol, of the few that are told apart at a glance, as a bit.
 fn kind_of(symbol: u32) -> u64 {
     1 << (symbol.wrapping_mul(0x9E37_79B9) >> 26)
@@ -68,17 +84,10 @@ pub(crate) struct Merges {
     children: Vec<u32>,
     /// Tokens whose merges do not come in the order of their ranks, by what merges with a symbol at their left ends.
     unordered: FxHashMap<u32, Vec<Beginning>>,
-    /// By token, one bit for each of a few kinds of symbols: those that something at its right end merges with, and those that
-    /// lie at its left end. Where no bit is in both the tokens stay apart, which is nearly always told so. Tokens that merges
-    /// never make have none at their left ends.
-    joins: Vec<u64>,
-    begins: Vec<u64>,
+    /// By token.
+    ends: Vec<Ends>,
     /// The first bytes of what tokens merge with: of all that some part of the right spine does.
     merging: Vec<ByteSet>,
-    /// By token the number of its own.
-    merging_numbers: Vec<u32>,
-    /// The first bytes of tokens.
-    firsts: Vec<u8>,
 }
 
 impl Merges {
@@ -113,6 +122,12 @@ impl Merges {
                 made[token as usize] = last;
             }
         }
+        let ends_of = |token: u32| Ends {
+            first: *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0),
+            is_made: made[token as usize].rank != NONE,
+            ..Ends::default()
+        };
+        let ends = (0..size as u32).map(ends_of).collect();
         let mut merges = Merges {
             unordered: FxHashMap::default(),
             pairs,
@@ -124,13 +139,8 @@ impl Merges {
             end: vec![0; size],
             child_starts: Vec::new(),
             children: Vec::new(),
-            joins: vec![0; size],
-            begins: vec![0; size],
+            ends,
             merging: Vec::new(),
-            merging_numbers: Vec::with_capacity(size),
-            firsts: (0..size as u32)
-                .map(|token| *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0))
-                .collect(),
         };
         merges.lay_out_order();
         merges.lay_out_pairs(tokens);
@@ -146,12 +156,12 @@ impl Merges {
         all.sort_unstable();
         let mut merging = vec![ByteSet::EMPTY; size];
         for &(left, right, _) in &all {
-            self.joins[left as usize] |= kind_of(right);
+            self.ends[left as usize].joins |= kind_of(right);
         }
         for token in 0..size as u32 {
             if self.makes(token) {
                 let symbols = self.spine(token, |made| made.left);
-                self.begins[token as usize] = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
+                self.ends[token as usize].begins = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
             }
         }
         self.starts = vec![0; size + 1];
@@ -185,16 +195,16 @@ impl Merges {
         by_length.sort_by_key(|&token| tokens.token_bytes(token).map_or(0, <[u8]>::len));
         for token in by_length {
             let right = self.made[token as usize].right as usize;
-            self.joins[token as usize] |= self.joins[right];
+            self.ends[token as usize].joins |= self.ends[right].joins;
             merging[token as usize] = merging[token as usize].union(&merging[right]);
         }
         let mut numbers: FxHashMap<ByteSet, u32> = FxHashMap::default();
-        for bytes in merging {
+        for (ends, bytes) in self.ends.iter_mut().zip(merging) {
             let next = numbers.len() as u32;
-            self.merging_numbers.push(*numbers.entry(bytes).or_insert_with(|| {
+            ends.merging = *numbers.entry(bytes).or_insert_with(|| {
                 self.merging.push(bytes);
                 next
-            }));
+            });
         }
     }
 
@@ -281,12 +291,12 @@ impl Merges {
 
     /// Whether merges make this token of its text.
     pub fn makes(&self, token: u32) -> bool {
-        self.made.get(token as usize).is_some_and(|made| made.rank != NONE)
+        self.ends.get(token as usize).is_some_and(|ends| ends.is_made)
     }
 
     /// The first bytes of all that may merge with the end of a token.
     pub fn merging(&self, token: u32) -> &ByteSet {
-        &self.merging[self.merging_numbers[token as usize] as usize]
+        &self.merging[self.ends[token as usize].merging as usize]
     }
 
     /// Those of all tokens of a number.
@@ -296,16 +306,18 @@ impl Merges {
 
     /// A number that is equal for tokens that merge with the same first bytes.
     pub fn merging_number(&self, token: u32) -> u32 {
-        self.merging_numbers[token as usize]
+        self.ends[token as usize].merging
     }
 
     /// Whether two tokens stay apart in one piece of text: whether the encoder makes just these two of their text.
     pub fn stay_apart(&self, left: u32, right: u32) -> bool {
-        let begins = self.begins.get(right as usize).copied().unwrap_or(0);
-        if begins == 0 || !self.makes(left) {
+        let Some(&Ends { begins, first, .. }) = self.ends.get(right as usize).filter(|ends| ends.begins != 0) else {
+            return false;
+        };
+        if !self.makes(left) {
             return false;
         }
-        if self.joins[left as usize] & begins == 0 || !self.merging(left).contains(self.firsts[right as usize]) {
+        if self.ends[left as usize].joins & begins == 0 || !self.merging(left).contains(first) {
             return true;
         }
         if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
@@ -314,7 +326,7 @@ impl Merges {
         let (mut part, mut gone) = (left, NONE);
         loop {
             // Nearly always the rest of the spine merges with nothing that begins so.
-            let met = self.joins[part as usize] & begins;
+            let met = self.ends[part as usize].joins & begins;
             if met == 0 {
                 return true;
             }
@@ -371,11 +383,16 @@ impl Merges {
         }
     }
 
-    /// Takes out of a set the tokens that may not follow a token in one piece of text.
-    pub fn clear_merging(&self, left: u32, set: &mut [u32]) {
+    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one.
+    pub fn clear_merging(&self, left: u32, set: &mut [u32], but: &[u32]) {
         if !self.makes(left) {
-            return set.fill(0);
+            return set.copy_from_slice(but);
         }
+        let clear = |set: &mut [u32], token: u32| {
+            if !tokenset::get(but, token) {
+                tokenset::clear(set, token);
+            }
+        };
         let ordered = self.made[left as usize].ordered;
         let (mut part, mut gone) = (left, NONE);
         loop {
@@ -385,12 +402,12 @@ impl Merges {
                 if !ordered {
                     for &token in &self.order[right.start as usize..right.end as usize] {
                         if tokenset::get(set, token) && !self.stay_apart_slowly(left, token) {
-                            tokenset::clear(set, token);
+                            clear(set, token);
                         }
                     }
                 } else if right.from < gone {
                     for &token in &self.order[right.start as usize..right.disturbed as usize] {
-                        tokenset::clear(set, token);
+                        clear(set, token);
                     }
                 } else {
                     break;
@@ -412,7 +429,7 @@ impl Merges {
                     && (is_open || when < till)
                     && (!is_open || !self.stay_apart_slowly(left, begins.token))
                 {
-                    tokenset::clear(set, begins.token);
+                    clear(set, begins.token);
                 }
             }
             gone = here;
@@ -423,7 +440,7 @@ impl Merges {
     pub fn memory_bytes(&self) -> usize {
         self.pairs.len() * 20
             + self.rights.len() * size_of::<Right>()
-            + self.made.len() * (size_of::<Made>() + 45)
+            + self.made.len() * (size_of::<Made>() + size_of::<Ends>() + 24)
             + self.merging.len() * size_of::<ByteSet>()
     }
 }
@@ -478,7 +495,7 @@ pub(super) mod tests {
             let all: Vec<u32> = (0..texts.len() as u32).filter(|&token| token > 255 || (97..100).contains(&token)).collect();
             for &left in &all {
                 let mut set = vec![u32::MAX; tokens.mask_words()];
-                merges.clear_merging(left, &mut set);
+                merges.clear_merging(left, &mut set, &vec![0; tokens.mask_words()]);
                 for &right in &all {
                     let fits = merges.makes(left) && merges.makes(right);
                     let expected = fits && merges.stay_apart_slowly(left, right);

@@ -79,6 +79,8 @@ struct Kind {
 pub(crate) struct Encoding {
     tokens: Arc<Tokens>,
     merges: Merges,
+    /// By token; `None` for those that are never written.
+    kinds: Vec<Option<Kind>>,
     splitter: Option<Splitter>,
     pattern: Option<String>,
     /// The texts of tokens that merges never make.
@@ -140,6 +142,16 @@ impl Encoding {
         let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
         let whole_firsts = firsts.fold(ByteSet::EMPTY, |firsts, byte| firsts.union(&ByteSet::of(byte)));
         let probes = Probes::new(splitter.as_ref());
+        let kinds: Vec<Option<Kind>> = (0..size)
+            .map(|token| {
+                let bytes = tokens.token_bytes(token)?;
+                let is_byte = merges.pairs.chars.is_some()
+                    && bytes.len() == 1
+                    && merges.pairs.bytes[usize::from(bytes[0])] == token;
+                let is_whole = !merges.makes(token);
+                (!is_whole || whole_pieces.is_some()).then_some(Kind { is_byte, is_whole })
+            })
+            .collect();
         let is_blank = |&token: &u32| {
             tokens.token_bytes(token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
         };
@@ -153,6 +165,7 @@ impl Encoding {
             tokens,
             closed_firsts,
             merges,
+            kinds,
             splitter,
             pattern,
             whole_pieces,
@@ -275,7 +288,13 @@ impl Encoding {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let shapes = self.shapes.as_ref().map_or(0, Shapes::memory_bytes);
         let laid_out = known.places.memory_bytes() + known.rows.memory_bytes();
-        self.merges.memory_bytes() + shapes + laid_out + known.sure.memory_bytes() + known.anywhere.memory_bytes()
+        let kinds = self.kinds.len() * size_of::<Option<Kind>>();
+        self.merges.memory_bytes()
+            + kinds
+            + shapes
+            + laid_out
+            + known.sure.memory_bytes()
+            + known.anywhere.memory_bytes()
     }
 
     fn tokens(&self) -> &Tokens {
@@ -312,11 +331,7 @@ impl Encoding {
 
     /// What a token is to the encoder; `None` for those that it never writes.
     fn kind(&self, token: u32) -> Option<Kind> {
-        let bytes = self.tokens.token_bytes(token)?;
-        let is_byte =
-            self.by_characters() && bytes.len() == 1 && self.merges.pairs.bytes[usize::from(bytes[0])] == token;
-        let is_whole = !self.merges.makes(token);
-        (!is_whole || self.whole_pieces.is_some()).then_some(Kind { is_byte, is_whole })
+        self.kinds.get(token as usize).copied().flatten()
     }
 
     /// Whether no merge joins two neighbours within a piece.

@@ -70,8 +70,8 @@ pub(super) struct Places {
     probed: Vec<Option<Box<[u32; 128]>>>,
     /// By place and what else is read: another byte, or 256 and a character of several bytes.
     steps: FxHashMap<(Place, u32), Option<Place>>,
-    /// By place and what begins there: see [`Places::begin`].
-    begun: FxHashMap<(Place, u8), Option<Place>>,
+    /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Places::begin`].
+    begun: Vec<[u32; 8]>,
     may_end: FxHashMap<Place, bool>,
     /// By place: how often it was asked for its loops, and what they are.
     loops: Vec<(u32, u32)>,
@@ -99,9 +99,9 @@ impl Places {
         let telling = self.telling.values().map(|telling| 32 + telling.len() * 4);
         let walks = self.walks.iter().map(Walk::memory_bytes);
         followers.chain(telling).chain(walks).sum::<usize>()
-            + self.cursors.len() * (size_of::<Cursor>() + 600)
+            + self.cursors.len() * (size_of::<Cursor>() + 640)
             + self.forced.memory_bytes()
-            + (self.steps.len() + self.begun.len() + self.shown.len()) * 24
+            + (self.steps.len() + self.shown.len()) * 24
     }
 
     /// The number of a cursor.
@@ -120,6 +120,7 @@ impl Places {
         self.cursors.push(cursor.clone());
         self.ascii.push(None);
         self.probed.push(None);
+        self.begun.push([UNKNOWN; 8]);
         self.numbers.insert(cursor, place);
         place
     }
@@ -159,13 +160,16 @@ impl Places {
     /// The place before the first byte of one more token.
     pub fn begin(&mut self, encoding: &Encoding, place: Place, kind: super::Kind, apart: bool) -> Option<Place> {
         let what = u8::from(apart) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
-        if let Some(&known) = self.begun.get(&(place, what)) {
-            return known;
+        match self.begun[place.0 as usize][usize::from(what)] {
+            UNKNOWN => {
+                let begun = self.cursor(place).begin(encoding, kind, apart);
+                let begun = begun.map(|cursor| self.add(cursor));
+                self.begun[place.0 as usize][usize::from(what)] = begun.map_or(NOWHERE, |begun| begun.0);
+                begun
+            }
+            NOWHERE => None,
+            known => Some(Place(known)),
         }
-        let begun = self.cursor(place).begin(encoding, kind, apart);
-        let begun = begun.map(|cursor| self.add(cursor));
-        self.begun.insert((place, what), begun);
-        begun
     }
 
     /// The place behind one more byte of a token.

@@ -54,8 +54,9 @@ pub(super) struct Anywhere {
     behind: Behind,
     /// What decides of the tokens of each kind, which have the same sets.
     examples: Vec<Ending>,
-    /// By token the number of its kind.
+    /// By token the number of its kind; the same in the order of shapes, in which they are asked for.
     kinds: Vec<u32>,
+    in_shapes: Vec<u32>,
     /// By the bytes that may come, which kinds of tokens surely keep their ends, as far as it was asked for.
     judged: Vec<Vec<Option<bool>>>,
     numbers: FxHashMap<ByteSet, usize>,
@@ -84,12 +85,18 @@ impl Anywhere {
         }
         let size = encoding.tokens().vocab_size();
         let Anywhere { examples, behind, .. } = &*self;
-        let sure: Vec<bool> =
-            examples.iter().map(|&ending| encoding.surely_goes_on_behind(behind, ending, bytes)).collect();
+        // As bits at the top of words, so that a word of tokens is gathered by shifts.
+        let sure: Vec<u32> = examples
+            .iter()
+            .map(|&ending| u32::from(encoding.surely_goes_on_behind(behind, ending, bytes)) << (BITS - 1))
+            .collect();
         let mut tokens = TokenSet::empty(size);
         for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
-            let bits = kinds.iter().enumerate().map(|(bit, &kind)| u32::from(sure[kind as usize]) << bit);
-            *word = bits.fold(0, |word, bit| word | bit);
+            let mut gathered = 0;
+            for &kind in kinds {
+                gathered = gathered >> 1 | sure[kind as usize];
+            }
+            *word = gathered >> (BITS as usize - kinds.len());
         }
         let tokens = Arc::new(tokens);
         self.sets.insert(*bytes, tokens.clone());
@@ -107,7 +114,10 @@ impl Anywhere {
 
     /// Sorts the tokens by kinds.
     pub fn lay_out(&mut self, encoding: &Encoding) {
-        let size = if self.kinds.is_empty() { encoding.tokens().vocab_size() as u32 } else { 0 };
+        if !self.kinds.is_empty() {
+            return;
+        }
+        let size = encoding.tokens().vocab_size() as u32;
         let mut numbers = FxHashMap::default();
         for token in 0..size {
             let ending = encoding.ending(&mut self.behind, token);
@@ -117,13 +127,15 @@ impl Anywhere {
                 next
             }));
         }
+        let shapes = encoding.tokens().shapes();
+        self.in_shapes = shapes.all_tokens().iter().map(|&token| self.kinds[token as usize]).collect();
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
         sets.sum::<usize>()
-            + (self.kinds.len() + self.examples.len() * 3) * 4
+            + (self.kinds.len() + self.in_shapes.len() + self.examples.len() * 3) * 4
             + self.judged.len() * self.examples.len()
             + self.behind.memory_bytes()
     }
@@ -173,6 +185,28 @@ impl Judged<'_> {
         let kind = kinds[token as usize] as usize;
         let known = &mut judged[number][kind];
         *known.get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], &self.sets[number]))
+    }
+
+    /// The same for tokens that stand side by side in the order of shapes, from a place on: adds those that surely keep their ends
+    /// to one set, and the others to another one.
+    pub fn sort_shapes(
+        &mut self,
+        number: usize,
+        (first, tokens): (usize, &[u32]),
+        surely: &mut TokenSet,
+        perhaps: &mut TokenSet,
+    ) {
+        let Anywhere { in_shapes, judged, examples, behind, .. } = &mut *self.anywhere;
+        let (known, bytes) = (&mut judged[number], &self.sets[number]);
+        for (&token, &kind) in tokens.iter().zip(&in_shapes[first..]) {
+            let kind = kind as usize;
+            let sure =
+                *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], bytes));
+            // There is no order in what is sure, so no branch is taken by it.
+            let (word, bit) = ((token / BITS) as usize, token % BITS);
+            surely.words_mut()[word] |= u32::from(sure) << bit;
+            perhaps.words_mut()[word] |= u32::from(!sure) << bit;
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::Encoding;
 use super::alike::Alike;
 use super::blanks::{BeforeBlanks, BlankAnswers};
 use super::doubts::Doubtful;
+use super::leaving::SuffixesBehind;
 use super::places::Place;
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use super::sure::{SureRows, SureTokens};
@@ -124,7 +125,7 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         SureTokens { here, known, ending }: &SureTokens,
-        sure: &mut SureRows,
+        (sure, behind): (&mut SureRows, &mut SuffixesBehind),
         doubtful: &mut Doubtful<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) {
@@ -155,27 +156,21 @@ impl Questions<'_, '_> {
             let alike = leaving.with(self.encoding, self.search.places, None);
             self.settle_alike(start, alike, |_, _| false, |_, token| ending.binary_search(&token).is_ok(), doubtful)?;
         }
-        let suffixes = exits.suffixes();
-        let mut path = vec![(start, alive)];
-        for (mut node, end) in suffixes.roots(alive) {
-            while node < end {
-                path.truncate(suffixes.depth(node));
-                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
-                let behind = match alive.contains(suffixes.byte(node)) {
-                    true => self.search.step(self.run, above, suffixes.byte(node))?,
-                    false => SetId::EMPTY,
-                };
-                if behind == SetId::EMPTY {
-                    node += suffixes.size(node);
-                    continue;
+        let read = behind.read(self.run, vocabulary.trie().max_depth(), start, (row, exits))?;
+        for suffix in read.iter() {
+            let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
+            if alike.keep_ends_before(&suffix.surely) {
+                if !doubtful.by_groups {
+                    let ways = alike.groups.iter().flat_map(|group| &group.tokens);
+                    ways.filter(|&&(way, _)| exits.has_way(way)).for_each(|&(_, token)| doubtful.settle(token));
                 }
-                if let Some(suffix) = suffixes.entry_at(node) {
-                    let alike = leaving.with(self.encoding, self.search.places, Some(suffix));
-                    self.settle_alike(behind, alike, |_, _| false, |way, _| exits.has_way(way), doubtful)?;
-                }
-                path.push((behind, self.search.next_bytes(self.run, behind)?.0));
-                node += 1;
+                continue;
             }
+            let Some(&(_, one)) = exits.all_ways(suffix.suffix).first() else { continue };
+            let bytes = vocabulary.token_bytes(one).unwrap_or_default();
+            let depth = exits.suffixes().depth(suffix.node as usize);
+            let behind = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
+            self.settle_alike(behind, alike, |_, _| false, |way, _| exits.has_way(way), doubtful)?;
         }
         Ok(true)
     }

@@ -14,9 +14,9 @@ const BUDGET: usize = 48 << 20;
 
 /// The tokens that fit a cursor.
 struct Fitting {
-    /// Where no merge joins them with the token before.
-    apart: TokenSet,
-    /// Also where one does, because a piece ends between.
+    /// All of them: some only where no merge joins them with the token before.
+    all: TokenSet,
+    /// Those that fit where one does, because a piece ends between.
     anyway: TokenSet,
     /// By the token before.
     behind: FxHashMap<u32, Arc<[u32]>>,
@@ -34,10 +34,21 @@ impl Rows {
         self.bytes
     }
 
+    /// Forgets the rows behind tokens; those of cursors, which are dearer, only where they are many.
+    fn forget(&mut self, encoding: &Encoding) {
+        self.fitting.values_mut().for_each(|fitting| fitting.behind = FxHashMap::default());
+        self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
+        if self.bytes > BUDGET / 2 {
+            *self = Rows::default();
+        }
+    }
+
     /// Finds the tokens that fit a cursor without what has no influence on them.
     pub fn lay_out(&mut self, encoding: &Encoding, places: &mut Places, cursor: &Cursor) {
         if !self.fitting.contains_key(cursor) {
-            self.fitting.insert(cursor.clone(), fitting(encoding, places, cursor));
+            let [mut all, anyway] = fitting(encoding, places, cursor);
+            all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
+            self.fitting.insert(cursor.clone(), Fitting { all, anyway, behind: FxHashMap::default() });
             self.bytes += 2 * encoding.tokens().mask_words() * 4;
         }
     }
@@ -56,24 +67,23 @@ impl Rows {
             return row.clone();
         }
         if self.bytes > BUDGET {
-            *self = Rows::default();
+            self.forget(encoding);
         }
         self.lay_out(encoding, places, &cursor);
         self.bytes += encoding.tokens().mask_words() * 4;
         let fitting = self.fitting.get_mut(&cursor).expect("it was there or is there now");
-        let mut row: Arc<[u32]> = fitting.apart.words().into();
-        let words = Arc::get_mut(&mut row).expect("nobody else has the row yet");
+        let mut row: Arc<[u32]> = fitting.all.words().into();
         if before != u32::MAX {
-            encoding.merges.clear_merging(before, words);
+            let words = Arc::get_mut(&mut row).expect("nobody else has the row yet");
+            encoding.merges.clear_merging(before, words, fitting.anyway.words());
         }
-        words.iter_mut().zip(fitting.anyway.words()).for_each(|(word, anyway)| *word |= anyway);
         fitting.behind.insert(before, row.clone());
         row
     }
 }
 
-/// The tokens that fit a cursor, by walks of the vocabulary.
-fn fitting(encoding: &Encoding, places: &mut Places, cursor: &Cursor) -> Fitting {
+/// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
+fn fitting(encoding: &Encoding, places: &mut Places, cursor: &Cursor) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
     let (mut apart, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
     let place = places.of(cursor);
@@ -106,7 +116,7 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &Cursor) -> Fitting
             }
         }
     }
-    Fitting { apart, anyway, behind: FxHashMap::default() }
+    [apart, anyway]
 }
 
 /// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
@@ -160,7 +170,7 @@ mod tests {
                 fitting(&encoding, &mut places, &cursor);
             }
             let cursor = places.cursor(place).for_row();
-            let Fitting { apart, anyway, .. } = fitting(&encoding, &mut places, &cursor);
+            let [apart, anyway] = fitting(&encoding, &mut places, &cursor);
             let place = places.of(&cursor);
             for token in 0..encoding.tokens().vocab_size() as u32 {
                 for (is_apart, set) in [(true, &apart), (false, &anyway)] {

@@ -35,9 +35,9 @@ const MUCH_ROOM: usize = 10_000;
 #[derive(Clone, Copy)]
 pub(super) struct Next {
     /// The bytes that lead on, perhaps some more.
-    bytes: ByteSet,
+    pub bytes: ByteSet,
     /// Those of them that surely do.
-    surely: ByteSet,
+    pub surely: ByteSet,
     /// Whether the text, or this stretch of it, may end here.
     may_end: bool,
 }

@@ -49,6 +49,8 @@ pub(super) struct SureRows {
     pub blanks_at: FxHashMap<Place, Arc<BlanksAt>>,
     pub told_blanks: FxHashMap<BlanksBehind, Arc<ToldBlanks>>,
     pub told_anyway: FxHashMap<BlanksBehind, Arc<ToldAnyway>>,
+    /// By row of few tokens, which is kept so that no other gets its place in memory: those of its tokens that are not blanks.
+    pub but_blanks: FxHashMap<usize, (Arc<Row>, Box<[u32]>)>,
 }
 
 /// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
@@ -144,7 +146,8 @@ impl SureRows {
         let anyway = self.told_anyway.values().map(|told| told.memory_bytes());
         let leaving = self.leaving.values().map(LeavingAt::memory_bytes);
         let at = self.blanks_at.values().map(|at| at.memory_bytes());
-        let ways = self.known_ways.len() * 80 + at.sum::<usize>();
+        let but_blanks = self.but_blanks.values().map(|(_, others)| others.len() * 4 + 32);
+        let ways = self.known_ways.len() * 80 + at.sum::<usize>() + but_blanks.sum::<usize>();
         self.bytes
             + ways
             + blanks.chain(known_blanks).chain(fitting).chain(told).chain(anyway).chain(leaving).sum::<usize>()

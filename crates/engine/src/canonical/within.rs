@@ -6,13 +6,14 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use super::Encoding;
-use super::judging::{ShapeWalk, Steps};
+use super::judging::{BytesWalk, ShapeWalk, Steps};
 use super::places::{Place, Places};
 use super::probes::Anywhere;
 use crate::fork::{Fork, IN_BLANKS};
 use crate::groups::groups_within;
 use crate::lexicon::{DfaId, Lexicon};
 use crate::tokenset::TokenSet;
+use crate::trie::Reader as _;
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
@@ -137,17 +138,14 @@ pub(super) fn sure_within(
         let mut walk = ShapeWalk { lexicon, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
     } else {
-        trie.walk::<_, LimitExceeded>(
-            start,
-            |from, byte, node| {
-                let next = steps.step(lexicon, from, byte)?;
-                if let (Some(next), Some(token)) = (next, trie.entry_at(node)) {
-                    steps.judge(next, &[token], &mut surely, &mut perhaps);
-                }
-                Ok(next)
-            },
-            |_, _| {},
-        )?;
+        let mut way = std::mem::take(&mut lexicon.room.way);
+        let steps = &mut steps;
+        let mut walk = BytesWalk { lexicon, trie, steps, surely: &mut surely, perhaps: &mut perhaps };
+        let walked = trie
+            .roots(walk.leading(start)?)
+            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
+        lexicon.room.way = way;
+        walked?;
     }
     // A walk comes to one of those that spell the same.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
