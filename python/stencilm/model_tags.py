@@ -227,14 +227,25 @@ def _tool(index: int, tool: Mapping[str, Any], arguments: Callable[[Any], Any]) 
     if not isinstance(tool, Mapping):
         raise GrammarSyntaxError(f"a tool is a dict, not a {type(tool).__name__}", place=place)
     kind = tool.get("type", "function")
+    if kind == "custom":
+        raise GrammarSyntaxError(
+            "a custom tool takes text, and calls have arguments in JSON: give a function",
+            place=f"{place}/type",
+        )
     entry = tool.get("function", tool) if kind == "function" else tool
     if not isinstance(entry, Mapping):
         raise GrammarSyntaxError(f"function is {entry!r}, but must be a dict", place=place)
+    for other in ("input_schema", "inputSchema"):
+        if other in entry:
+            raise GrammarSyntaxError(
+                f"the schema of a tool's arguments is its parameters, not its {other}: rename it",
+                place=f"{place}/{other}",
+            )
     name = entry.get("name") if kind == "function" else entry.get("name", kind)
     if not isinstance(name, str) or not name:
         raise GrammarSyntaxError(f"the tool has the name {name!r}: give it one", place=place)
-    parameters = entry.get("parameters", {"type": "object"})
-    if entry.get("strict") is False:
+    parameters = entry.get("parameters")
+    if parameters is None or entry.get("strict") is False:
         parameters = {"type": "object"}
     if not isinstance(parameters, (Mapping, bool)):
         raise GrammarSyntaxError("parameters are a schema: a dict or a bool", place=place)
@@ -254,14 +265,19 @@ def _chosen(
         return "none", []
     if isinstance(choice, Mapping):
         if choice.get("type") == "allowed_tools":
-            allowed = choice.get("allowed_tools", {})
-            entries = allowed.get("tools", ()) if isinstance(allowed, Mapping) else None
+            # Chat completions have mode and tools one level below, responses beside the type.
+            allowed = choice.get("allowed_tools", choice)
+            entries = allowed.get("tools") if isinstance(allowed, Mapping) else None
             if isinstance(entries, str) or not isinstance(entries, Sequence):
                 raise GrammarSyntaxError(
                     f"allowed_tools is {allowed!r}: give a dict with mode and a list of tools"
                 )
-            refs = [ref for entry in entries for ref in _referred(entry, tools)]
-            return "required" if allowed.get("mode") == "required" else "auto", refs
+            mode = allowed.get("mode", "auto")
+            if mode not in ("auto", "required"):
+                raise GrammarSyntaxError(
+                    f"the mode of allowed_tools is {mode!r}: give auto or required"
+                )
+            return mode, [ref for entry in entries for ref in _referred(entry, tools)]
         found = _referred(choice, tools)
         if len(found) == 1:
             return "named", found

@@ -8,39 +8,27 @@ language.
 
 from __future__ import annotations
 
+import string
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ByteSize
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.types import Base64Encoder, Base64UrlEncoder
+
+from stencilm.time_patterns import (
+    date_patterns,
+    datetime_patterns,
+    duration_patterns,
+    time_patterns,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _GROUP = "[0-9a-fA-F]{1,4}"
-
-_YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
-_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
-_DATE = (
-    f"(?:{_YEAR}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
-    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
-    f"|{_LEAP_YEAR}-02-29)"
-)
-_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
-_ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-
-# The counts of digits keep every sum within the 999,999,999 days of a timedelta.
-_DAYS = (
-    "(?:1?[0-9]{1,6}Y(?:[0-9]{1,6}M)?(?:[0-9]{1,6}W)?(?:[0-9]{1,8}D)?"
-    "|[0-9]{1,6}M(?:[0-9]{1,6}W)?(?:[0-9]{1,8}D)?"
-    "|[0-9]{1,6}W(?:[0-9]{1,8}D)?|[0-9]{1,8}D)"
-)
-_SECONDS = r"[0-9]{1,8}(?:\.[0-9]{1,6})?S"
-_HOURS = (
-    f"(?:[0-9]{{1,6}}H(?:[0-9]{{1,7}}M)?(?:{_SECONDS})?|[0-9]{{1,7}}M(?:{_SECONDS})?|{_SECONDS})"
-)
-_DURATION = f"^-?P(?:{_DAYS}(?:T{_HOURS})?|T{_HOURS})$"
 
 _WORD = "[A-Za-z0-9_-]"
 # No name in Punycode: not all of them can be read. One that ends in a number would be an address.
@@ -57,6 +45,24 @@ _USER = "(?:[A-Za-z0-9._~!$&'()*+,;=%-]*(?::[A-Za-z0-9._~!$&'()*+,;=%:-]*)?@)?"
 _PART = "(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})"
 _USER_OF_MANY = f"(?:{_PART}+(?::{_PART}*)?@)?"
 _REST = "(?:[/?#][!#-;=?-Z_a-z~]*)?"
+
+
+# Regular expressions in which nothing depends on anything else: no references, and ranges and
+# counts that are none the wrong way round.
+_ESCAPED = r"\\[dDwWsStnr.^$*+?()|/\[\]{}\\-]"
+_CLASS = rf"\[\^?(?:a-z|A-Z|0-9|a-f|A-F|[^\\\[\]^&~|-]|{_ESCAPED})+\]"
+_TIMES = r"(?:[*+?]\??|\{[0-9]{1,2},?\})?"
+_PART_OF_PATTERN = rf"(?:[^\\()\[\]{{}}*+?|^$]|{_ESCAPED}|{_CLASS}){_TIMES}|[|^$]"
+_GROUP_OF_PATTERN = rf"\((?:\?:)?(?:{_PART_OF_PATTERN})*\){_TIMES}"
+_PATTERN = f"^(?:{_PART_OF_PATTERN}|{_GROUP_OF_PATTERN})*$"
+
+_ALPHABETS: dict[Any, str] = {Base64Encoder: "+/", Base64UrlEncoder: "-_"}
+
+_UNIT = "(?:(?:[KMGTPEkmgtpe]i?)?[Bb]|[KMGTPEkmgtpe]i?bit|bit|[KMGTPEkmgtpe])"
+_BYTE_SIZE = {
+    "type": "string",
+    "pattern": rf"^[0-9]{{1,15}}(?:\.[0-9]{{1,6}})? ?{_UNIT}?$",
+}
 
 
 def _networks_v4() -> str:
@@ -215,18 +221,80 @@ class _TypeSchemas(GenerateJsonSchema):
         return described
 
     def date_schema(self, schema: Any) -> JsonSchemaValue:
-        return {**super().date_schema(schema), "pattern": f"^{_YEAR}"}
+        return {**super().date_schema(schema), **_all_of(date_patterns(schema))}
 
     def time_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"type": "string", "pattern": f"^{_TIME}{_zone(schema)}$"}
+        return {"type": "string", **_all_of(time_patterns(schema))}
 
     def datetime_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"type": "string", "pattern": f"^{_DATE}T{_TIME}{_zone(schema)}$"}
+        return {"type": "string", **_all_of(datetime_patterns(schema))}
 
     def timedelta_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().timedelta_schema(schema)
         if described.get("format") == "duration":
-            return {"type": "string", "pattern": _DURATION}
+            return {"type": "string", **_all_of(duration_patterns(schema))}
+        return described
+
+    def complex_schema(self, schema: Any) -> JsonSchemaValue:
+        number = r"(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?(?:e[+-][0-9]{1,2})?"
+        pattern = f"^-?(?:{number}|{number}j|{number}[+-]{number}j)$"
+        return {**super().complex_schema(schema), "pattern": pattern}
+
+    def fraction_schema(self, schema: Any) -> JsonSchemaValue:
+        return {"type": "string", "pattern": "^-?(?:0|[1-9][0-9]*)(?:/[1-9][0-9]*)?$"}
+
+    def str_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().str_schema(schema)
+        if schema.get("strip_whitespace") and described.keys() & {"minLength", "pattern"}:
+            # What is taken away must not be counted, or looked at.
+            described["allOf"] = [{"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}]
+        return described
+
+    def bytes_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().bytes_schema(schema)
+        if "max_length" in schema:
+            # It counts bytes, and a schema characters.
+            described["pattern"] = r"^[\x00-\x7f]*$"
+        return described
+
+    def json_schema(self, schema: Any) -> JsonSchemaValue:
+        raise PydanticInvalidForJsonSchema(
+            "Json is JSON within a string, which no grammar here describes: use the type in it"
+        )
+
+    def is_subclass_schema(self, schema: Any) -> JsonSchemaValue:
+        raise PydanticInvalidForJsonSchema(
+            "pydantic reads no JSON as a class: use a Literal of names"
+        )
+
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        described = super().generate_inner(schema)
+        function = schema.get("function")
+        called = function.get("function") if isinstance(function, dict) else None
+        bound = getattr(called, "__self__", None)
+        if not getattr(called, "__module__", "").startswith("pydantic."):
+            return described
+        match getattr(called, "__qualname__", "").rpartition(".")[2]:
+            case "validate_file" | "validate_directory" | "validate_new" | "validate_socket":
+                raise PydanticInvalidForJsonSchema(
+                    "whether there is a file of a name is no matter of its text: use pathlib.Path"
+                )
+            case "import_string":
+                raise PydanticInvalidForJsonSchema(
+                    "what can be imported is no matter of a text: use a Literal of names"
+                )
+            case "pattern_bytes_validator":
+                raise PydanticInvalidForJsonSchema(
+                    "pydantic reads no JSON as a pattern of bytes: use re.Pattern[str]"
+                )
+            case "pattern_str_validator" | "pattern_either_validator":
+                return {"type": "string", "pattern": _PATTERN}
+            case "decode_str":
+                alphabet = _ALPHABETS.get(getattr(bound, "encoder", None))
+                if alphabet is not None:
+                    return {**described, "pattern": _ascii_in_base64(alphabet)}
+            case "_validate" if bound is ByteSize:
+                return {"anyOf": [_BYTE_SIZE, {"type": "integer", "minimum": 0}]}
         return described
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
@@ -293,10 +361,29 @@ def _check_alias(field: Mapping[str, Any]) -> None:
         )
 
 
-def _zone(schema: Mapping[str, Any]) -> str:
-    """The offset behind a time, as a type asks for it."""
-    of = {"naive": "", "aware": _ZONE}
-    return of.get(schema.get("tz_constraint", ""), f"{_ZONE}?")
+def _all_of(patterns: Sequence[str]) -> JsonSchemaValue:
+    """All of these patterns of a text."""
+    first, *others = patterns
+    return {
+        "pattern": first,
+        **({"allOf": [{"pattern": more} for more in others]} if others else {}),
+    }
+
+
+def _ascii_in_base64(alphabet: str) -> str:
+    """Texts in ASCII as Base64: the first bit of every byte is zero."""
+    signs = string.ascii_uppercase + string.ascii_lowercase + string.digits + alphabet
+
+    def of(keeps: Callable[[int], bool]) -> str:
+        kept = "".join(sign for value, sign in enumerate(signs) if keeps(value))
+        return "[" + kept.replace("-", r"\-") + "]"
+
+    first = of(lambda value: value < 32)
+    second, third = of(lambda value: not value & 8), of(lambda value: not value & 2)
+    whole = first + second + third + of(lambda value: True)
+    one = first + of(lambda value: not value & 15) + "=="
+    two = first + second + of(lambda value: not value & 3) + "="
+    return f"^(?:{whole})*(?:{one}|{two})?$"
 
 
 def _one_of(schemes: Sequence[str]) -> str:
@@ -349,6 +436,12 @@ def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
             return {"pattern": f"^{_decimals(keys)}$"}
         case "literal":
             return {"enum": [key for key in keys["expected"] if isinstance(key, str)]}
+        case "nullable" | "default":
+            return _key_texts(keys["schema"])
+        case "tuple" | "none":
+            raise PydanticInvalidForJsonSchema(
+                f"pydantic reads no key of an object as a {keys['type']}: use a list of pairs"
+            )
         case "enum" if keys.get("sub_type") == "int":
             return {"enum": [str(int(member)) for member in keys["members"]]}
         case _:

@@ -47,6 +47,19 @@ def loop(choose: random.Random) -> str:
     return f"(?:{before}{choose.choice(['.', 'a', '[ab]', '[^a]'])}{behind}){count}"
 
 
+def rounds(choose: random.Random, depth: int = 0) -> str:
+    """Look-around and boundaries in a repetition, and what stands around it."""
+    body = (
+        f"{sequence(choose, 1)}|{sequence(choose, 1)}"
+        if choose.random() < 0.3
+        else sequence(choose, 1)
+    )
+    if depth == 0 and choose.random() < 0.2:
+        body += rounds(choose, 1)
+    count = choose.choice(["*", "+", "{2}", "{1,3}", "{2,}", "*?"])
+    return f"{choose.choice(['', *PLAIN])}(?:{body}){count}{choose.choice(['', *PLAIN])}"
+
+
 def matched(compiler: GrammarCompiler, pattern: str) -> list[str]:
     try:
         compiled = compiler.compile_regex(pattern)
@@ -99,10 +112,12 @@ def test_what_would_look_beyond_is_refused(compiler: GrammarCompiler, pattern: s
 def test_random_patterns(compiler: GrammarCompiler) -> None:
     choose = random.Random(7)
     compared = 0
-    while compared < 500:
+    while compared < 800:
         pattern = sequence(choose, 0)
         if choose.random() < 0.3:
             pattern = choose.choice(["", pattern]) + loop(choose)
+        elif choose.random() < 0.5:
+            pattern = rounds(choose)
         if "(?" not in pattern:
             continue
         try:

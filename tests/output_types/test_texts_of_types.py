@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import fractions
 import ipaddress
 import json
 import random
+import re
 import uuid
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
@@ -20,20 +22,30 @@ from pydantic import (
     AnyHttpUrl,
     AwareDatetime,
     Base64Bytes,
+    Base64Str,
     Base64UrlBytes,
+    Base64UrlStr,
     BaseModel,
+    ByteSize,
     ConfigDict,
     Field,
+    FilePath,
     FileUrl,
     FiniteFloat,
+    FutureDate,
+    FutureDatetime,
     HttpUrl,
     IPvAnyAddress,
     IPvAnyInterface,
     IPvAnyNetwork,
+    Json,
     NaiveDatetime,
+    PastDate,
+    PastDatetime,
     PostgresDsn,
     RedisDsn,
     StrictInt,
+    StringConstraints,
     WebsocketUrl,
     condecimal,
 )
@@ -79,6 +91,9 @@ def random_text(start: GrammarMatcher, chance: random.Random) -> str:
         written += bytes([byte])
     return (written + walk.shortest_completion()).decode()
 
+
+MOMENT = datetime.datetime(2020, 5, 17, 3, 4, 5, 7)
+EAST = datetime.timezone(datetime.timedelta(hours=5))
 
 REGULAR: list[Any] = [
     list[int],
@@ -130,6 +145,35 @@ REGULAR: list[Any] = [
     dict[Annotated[int, Field(ge=0)], int],
     Counter[Level],
     OrderedDict[bool, int],
+    PastDate,
+    FutureDate,
+    PastDatetime,
+    FutureDatetime,
+    Annotated[datetime.date, Field(gt=datetime.date(2019, 12, 31), le=datetime.date(2020, 3, 1))],
+    Annotated[PastDate, Field(ge=datetime.date(2020, 2, 29))],
+    Annotated[datetime.datetime, Field(gt=MOMENT, lt=MOMENT + datetime.timedelta(days=400))],
+    Annotated[NaiveDatetime, Field(ge=MOMENT, le=MOMENT + datetime.timedelta(seconds=2))],
+    Annotated[AwareDatetime, Field(ge=MOMENT.replace(tzinfo=EAST))],
+    Annotated[PastDatetime, Field(ge=MOMENT.replace(tzinfo=EAST))],
+    Annotated[datetime.time, Field(gt=datetime.time(9, 5, 7, 3), le=datetime.time(17, 30))],
+    Annotated[datetime.timedelta, Field(gt=datetime.timedelta(0))],
+    Annotated[datetime.timedelta, Field(ge=datetime.timedelta(0))],
+    Annotated[datetime.timedelta, Field(ge=datetime.timedelta(-3))],
+    Annotated[
+        datetime.timedelta,
+        Field(gt=datetime.timedelta(minutes=59), lt=datetime.timedelta(days=30)),
+    ],
+    Annotated[bytes, Field(max_length=3)],
+    Base64Str,
+    Base64UrlStr,
+    ByteSize,
+    complex,
+    fractions.Fraction,
+    re.Pattern,
+    Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=2, max_length=3, pattern="^[^b]")
+    ],
+    dict[int | None, int],
 ]
 
 
@@ -181,6 +225,22 @@ UTC = datetime.UTC
         (condecimal(max_digits=3), ["0.123", "12.3", "100"]),
         (dict[float, int], [{1e17: 1, -0.5: 2}]),
         (dict[Level, int], [{Level.LOW: 1, Level.HIGH: 2}]),
+        (PastDate, [datetime.datetime.now(UTC).date() - datetime.timedelta(days=1)]),
+        (FutureDate, [datetime.datetime.now(UTC).date() + datetime.timedelta(days=1)]),
+        (PastDatetime, [datetime.datetime.now(UTC) - datetime.timedelta(seconds=2)]),
+        (
+            Annotated[datetime.timedelta, Field(gt=datetime.timedelta(0))],
+            [datetime.timedelta(days=2, hours=5), datetime.timedelta(microseconds=1)],
+        ),
+        (
+            Annotated[datetime.timedelta, Field(le=datetime.timedelta(hours=30))],
+            [datetime.timedelta(days=1), datetime.timedelta(minutes=90), datetime.timedelta(0)],
+        ),
+        (Base64Str, ["YQ==", "YWI=", ""]),
+        (ByteSize, ["1.5 GiB", "20KB", "7b"]),
+        (complex, [1 - 2.5j, 3j, 4 + 0j]),
+        (fractions.Fraction, [fractions.Fraction(-1, 3), fractions.Fraction(7)]),
+        (re.Pattern, [r"^[a-z_]+(\.\d+|x*?)$"]),
     ],
     ids=str,
 )
@@ -250,6 +310,19 @@ class NestedData:
         (Literal[Colour.RED], "no JSON as Colour.RED in a Literal: derive Colour from str or int"),
         (Kinded, "derive Colour from str"),
         (Nested, "the alias a.b is a path into another field"),
+        (Json[int], "Json is JSON within a string"),
+        (re.Pattern[bytes], "no JSON as a pattern of bytes"),
+        (FilePath, "whether there is a file of a name"),
+        (type[int], "no JSON as a class"),
+        (dict[tuple[int, int], int], "no key of an object as a tuple"),
+        (
+            Annotated[AwareDatetime, Field(ge=MOMENT)],
+            "only one of ge=2020-05-17 03:04:05.000007 and the values",
+        ),
+        (
+            Annotated[datetime.timedelta, Field(lt=datetime.timedelta(0))],
+            "no duration of whole seconds",
+        ),
     ],
     ids=str,
 )

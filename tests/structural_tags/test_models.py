@@ -390,16 +390,20 @@ def test_choices(compiler: GrammarCompiler) -> None:
     assert calls("hermes", 0) not in answers({"type": "web_search"})
     refs = [{"type": "function", "function": {"name": "clock"}}, {"type": "web_search"}]
     for mode, text in (("auto", True), ("required", False)):
-        allowed = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": refs}}
-        some = answers(allowed)
-        assert search in some and calls("hermes", 1) in some
-        assert calls("hermes", 0) not in some
-        assert ("text" in some) is text
+        of_chat = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": refs}}
+        of_responses = {"type": "allowed_tools", "mode": mode, "tools": refs}
+        for allowed in (of_chat, of_responses):
+            some = answers(allowed)
+            assert search in some and calls("hermes", 1) in some
+            assert calls("hermes", 0) not in some
+            assert ("text" in some) is text
     anything = answers(
         "required", [{"type": "function", "function": {"name": "f", "parameters": True}}]
     )
     assert HERMES.format(name="f", arguments="[1]") in anything
     assert "text" in answers(None)
+    unsaid = {"type": "function", "function": {"name": "f", "parameters": None, "strict": None}}
+    assert HERMES.format(name="f", arguments='{"a": 1}') in answers("required", [unsaid])
 
 
 @pytest.mark.parametrize(
@@ -495,6 +499,13 @@ def test_what_is_no_tool_and_no_choice_is_told_as_such() -> None:
             },
             "not by 3",
         ),
+        ({"tools": TOOLS, "tool_choice": {"type": "allowed_tools"}}, "a list of tools"),
+        (
+            {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "any", "tools": []}},
+            "is 'any': give auto or required",
+        ),
+        ({"tools": [{"name": "f", "input_schema": {}}]}, "its parameters, not its input_schema"),
+        ({"tools": [{"type": "custom", "custom": {"name": "f"}}]}, "a custom tool takes text"),
     ]
     for given, message in wrong:
         with pytest.raises(GrammarSyntaxError) as told:

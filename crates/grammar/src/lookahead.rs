@@ -18,6 +18,8 @@ use crate::syntax_error::SyntaxError;
 const MAX_COPIES: usize = 200_000;
 /// Most rounds of a repetition that are written out, because what they leave of a condition differs.
 const MAX_ROUNDS: u32 = 64;
+/// Most that rounds may leave of one condition.
+const MAX_LEFT: usize = 1_000;
 
 /// So many nodes deep a new part is looked at before its turn.
 const MAX_DEPTH: u32 = 16;
@@ -216,6 +218,13 @@ impl Pass<'_> {
                     merge(&mut states, next);
                     if states.len() == count {
                         break;
+                    }
+                    if states.len() > MAX_LEFT {
+                        let message = format!(
+                            "this condition on what follows is too hard: a repetition leaves more than {MAX_LEFT} of it; \
+                             simplify it"
+                        );
+                        return Err(SyntaxError::limit(self.place, message));
                     }
                 }
                 if min > 0 {

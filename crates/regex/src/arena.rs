@@ -137,6 +137,11 @@ impl Arena {
         self.own.nodes.len() * per_node + self.own.children * size_of::<ExprId>()
     }
 
+    /// How many nodes there are, and children in the lists of nodes.
+    pub(crate) fn size(&self) -> usize {
+        self.own.nodes.len() + self.own.children
+    }
+
     /// Gives back the memory that was reserved and not used.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.own.nodes.shrink_to_fit();

@@ -42,6 +42,8 @@ pub struct Deriver {
     pub(crate) classes_of_large: FxHashMap<ExprId, Box<[ByteSet]>>,
     /// How many pairs all derivatives hold together.
     pairs: usize,
+    /// How many pairs of states were looked at to tell texts apart by what they leave.
+    pub(crate) split_work: usize,
     /// How many expressions there were when the operation began.
     before: usize,
     limits: Limits,

@@ -144,6 +144,11 @@ impl ExprSet {
         self.arena.memory_bytes()
     }
 
+    /// How many expressions were added, with all their parts: about how much work it was to make them.
+    pub(crate) fn size(&self) -> usize {
+        self.arena.size()
+    }
+
     /// Gives back the memory that was reserved and not used.
     pub fn shrink_to_fit(&mut self) {
         self.arena.shrink_to_fit();

@@ -9,12 +9,19 @@ use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
 use crate::expr::ExprId;
 use crate::limits::LimitExceeded;
+use crate::watch::check;
 
 /// Most states of the observed expressions together.
 const MAX_STATES: usize = 128;
 
 /// After so many pairs of a rest of the texts and a state, groups are looked at one by one.
 const MAX_PAIRS: usize = 4_096;
+
+/// Most places in a few short texts, which are followed one by one.
+const MAX_PLACES: usize = 256;
+
+/// Most expressions that one elimination makes.
+const MAX_NEW_EXPRS: usize = 20_000;
 
 /// The texts that leave the same of every observed expression, and what that is.
 pub type Group = (ExprId, Vec<ExprId>);
@@ -32,7 +39,14 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
     if texts == ExprId::EMPTY || observed.iter().all(settled) {
         return Ok(vec![(texts, observed.to_vec())]);
     }
+    if let Some(mut groups) = walked(deriver, texts, observed)? {
+        if let [(group, _)] = &mut groups[..] {
+            *group = texts;
+        }
+        return Ok(groups);
+    }
     let Automaton { states, moves } = automaton(deriver, observed)?;
+    deriver.split_work += states.len() * states.len();
     let reached = reached(deriver, texts, &moves)?;
     let mut ways = vec![vec![ExprId::NOTHING; states.len()]; states.len()];
     for (from, row) in moves.into_iter().enumerate() {
@@ -40,7 +54,7 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
             ways[from][to] = deriver.exprs.bytes(set);
         }
     }
-    eliminate(deriver, &mut ways);
+    eliminate(deriver, &mut ways)?;
     let mut groups = Vec::new();
     for (index, state) in states.into_iter().enumerate() {
         if reached[index] == Some(false) {
@@ -61,6 +75,96 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
         *group = texts;
     }
     Ok(groups)
+}
+
+/// The groups of a few texts of bounded length, such as one character: read byte by byte beside the observed expressions, so
+/// that these need not be laid out. `None` where the texts are more than that.
+fn walked(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<Option<Vec<Group>>, LimitExceeded> {
+    let start = [&[texts], observed].concat();
+    let mut places = vec![start.clone()];
+    let mut numbers: FxHashMap<Vec<ExprId>, usize> = FxHashMap::from_iter([(start, 0)]);
+    let mut moves: Vec<Vec<(ByteSet, usize)>> = Vec::new();
+    let mut entered = vec![0_usize];
+    while moves.len() < places.len() {
+        let mut row = Vec::new();
+        for (set, rests) in cases(deriver, &places[moves.len()])? {
+            if rests[0] == ExprId::NOTHING {
+                continue;
+            }
+            let to = *numbers.entry(rests).or_insert_with_key(|rests| {
+                places.push(rests.clone());
+                entered.push(0);
+                places.len() - 1
+            });
+            entered[to] += 1;
+            row.push((set, to));
+        }
+        moves.push(row);
+        deriver.split_work += 1;
+        if places.len() > MAX_PLACES {
+            return Ok(None);
+        }
+    }
+    // Each place behind those that lead to it; where some are left over, texts go round in a circle.
+    let mut order = Vec::with_capacity(places.len());
+    let mut ready = if entered[0] == 0 { vec![0] } else { Vec::new() };
+    while let Some(place) = ready.pop() {
+        order.push(place);
+        for &(_, to) in &moves[place] {
+            entered[to] -= 1;
+            if entered[to] == 0 {
+                ready.push(to);
+            }
+        }
+    }
+    if order.len() < places.len() {
+        return Ok(None);
+    }
+    let mut groups: Vec<Vec<(ExprId, usize)>> = vec![Vec::new(); places.len()];
+    for place in order.into_iter().rev() {
+        let exprs = &mut deriver.exprs;
+        let mut found: Vec<(usize, Vec<ExprId>)> = Vec::new();
+        if exprs.is_nullable(places[place][0]) {
+            found.push((place, vec![ExprId::EMPTY]));
+        }
+        for &(set, to) in &moves[place] {
+            let byte = exprs.bytes(set);
+            for &(rest, end) in &groups[to] {
+                let text = exprs.concat(byte, rest);
+                let same = found.iter_mut().find(|(known, _)| places[*known][1..] == places[end][1..]);
+                match same {
+                    Some((_, texts)) => texts.push(text),
+                    None => found.push((end, vec![text])),
+                }
+            }
+        }
+        groups[place] = found.into_iter().map(|(end, texts)| (exprs.or(&texts), end)).collect();
+    }
+    Ok(Some(groups.swap_remove(0).into_iter().map(|(texts, end)| (texts, places[end][1..].to_vec())).collect()))
+}
+
+/// What the bytes leave of each expression, side by side.
+fn cases(deriver: &mut Deriver, ids: &[ExprId]) -> Result<Vec<(ByteSet, Vec<ExprId>)>, LimitExceeded> {
+    let mut cases: Vec<(ByteSet, Vec<ExprId>)> = vec![(ByteSet::EMPTY.complement(), Vec::new())];
+    for &id in ids {
+        let derivatives = deriver.derivatives(id)?;
+        let mut finer = Vec::new();
+        for (set, rests) in cases {
+            let mut left = set;
+            for (bytes, rest) in derivatives.iter() {
+                let both = set.intersect(bytes);
+                if !both.is_empty() {
+                    left = left.intersect(&bytes.complement());
+                    finer.push((both, [&rests[..], &[*rest]].concat()));
+                }
+            }
+            if !left.is_empty() {
+                finer.push((left, [&rests[..], &[ExprId::NOTHING]].concat()));
+            }
+        }
+        cases = finer;
+    }
+    Ok(cases)
 }
 
 /// The observed expressions side by side.
@@ -106,27 +210,8 @@ fn automaton(deriver: &mut Deriver, observed: &[ExprId]) -> Result<Automaton, Li
     let mut moves: Vec<Vec<(usize, ByteSet)>> = Vec::new();
     while moves.len() < states.len() {
         let state = states[moves.len()].clone();
-        let mut cases: Vec<(ByteSet, Vec<ExprId>)> = vec![(ByteSet::EMPTY.complement(), Vec::new())];
-        for id in state {
-            let derivatives = deriver.derivatives(id)?;
-            let mut finer = Vec::new();
-            for (set, rests) in cases {
-                let mut left = set;
-                for (bytes, rest) in derivatives.iter() {
-                    let both = set.intersect(bytes);
-                    if !both.is_empty() {
-                        left = left.intersect(&bytes.complement());
-                        finer.push((both, [&rests[..], &[*rest]].concat()));
-                    }
-                }
-                if !left.is_empty() {
-                    finer.push((left, [&rests[..], &[ExprId::NOTHING]].concat()));
-                }
-            }
-            cases = finer;
-        }
         let mut row: Vec<(usize, ByteSet)> = Vec::new();
-        for (set, rests) in cases {
+        for (set, rests) in cases(deriver, &state)? {
             let next = match numbers.get(&rests) {
                 Some(&known) => known,
                 None if states.len() >= MAX_STATES => return Err(LimitExceeded::States(MAX_STATES)),
@@ -147,9 +232,14 @@ fn automaton(deriver: &mut Deriver, observed: &[ExprId]) -> Result<Automaton, Li
 }
 
 /// From steps to all texts of at least one byte between states.
-fn eliminate(deriver: &mut Deriver, ways: &mut [Vec<ExprId>]) {
+fn eliminate(deriver: &mut Deriver, ways: &mut [Vec<ExprId>]) -> Result<(), LimitExceeded> {
     let exprs = &mut deriver.exprs;
+    let most = exprs.len() + MAX_NEW_EXPRS;
     for through in 0..ways.len() {
+        check()?;
+        if exprs.len() > most {
+            return Err(LimitExceeded::Expressions(MAX_NEW_EXPRS));
+        }
         let again = exprs.repeat(ways[through][through], 0, None);
         let onward: Vec<ExprId> = ways[through].iter().map(|&way| exprs.concat(again, way)).collect();
         for (from, row) in ways.iter_mut().enumerate() {
@@ -164,6 +254,7 @@ fn eliminate(deriver: &mut Deriver, ways: &mut [Vec<ExprId>]) {
         }
         ways[through] = onward;
     }
+    Ok(())
 }
 
 #[cfg(test)]

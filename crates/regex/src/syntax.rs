@@ -11,6 +11,7 @@ use regex_syntax::hir::translate::TranslatorBuilder;
 
 use crate::expr::{ExprId, ExprSet};
 use kinds::Edge;
+use steps::Budget;
 
 mod around;
 mod build;
@@ -22,6 +23,8 @@ mod kinds;
 mod lazy;
 mod loops;
 mod rewritten;
+mod rounds;
+mod steps;
 mod tree;
 mod utf8;
 
@@ -78,7 +81,9 @@ pub fn parse_pattern(
     alphabet: &mut dyn Alphabet,
 ) -> Result<ExprId, PatternError> {
     let rewritten = rewritten(pattern, options.dialect)?;
-    let Found { mut groups, .. } = read(exprs, rewritten, pattern, options, alphabet, Reading::default())?;
+    let budget = Budget::default();
+    let reading = Reading::whole(&budget);
+    let Found { mut groups, .. } = read(exprs, rewritten, pattern, options, alphabet, reading)?;
     Ok(groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts))
 }
 
@@ -95,7 +100,9 @@ pub fn parse_part(
 ) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
     let options = PatternOptions { dialect, anchoring: Anchoring::Whole };
     let rewritten = rewritten(pattern, dialect)?;
-    Ok(read(exprs, rewritten, pattern, &options, alphabet, Reading { open: true, ..Reading::default() })?.groups)
+    let budget = Budget::default();
+    let reading = Reading { open: true, ..Reading::whole(&budget) };
+    Ok(read(exprs, rewritten, pattern, &options, alphabet, reading)?.groups)
 }
 
 /// A pattern in the spelling of `regex-syntax`, if it is not too long.
@@ -115,8 +122,10 @@ fn rewritten(pattern: &str, dialect: Dialect) -> Result<rewritten::Rewritten, Pa
 }
 
 /// How a pattern is read: where it stands.
-#[derive(Clone, Copy, Default)]
-struct Reading {
+#[derive(Clone, Copy)]
+struct Reading<'b> {
+    /// What its look-around may still cost.
+    budget: &'b Budget,
     /// Whether its texts go on behind it.
     open: bool,
     /// How many look-arounds it stands in.
@@ -126,6 +135,13 @@ struct Reading {
     /// What stands before its texts and after them.
     before: Edge,
     after: Edge,
+}
+
+impl Reading<'_> {
+    /// A pattern that is all of a text.
+    fn whole(budget: &Budget) -> Reading<'_> {
+        Reading { budget, open: false, depth: 0, ahead: None, before: Edge::default(), after: Edge::default() }
+    }
 }
 
 /// What a pattern matches, as it was read.
@@ -147,7 +163,7 @@ fn around_of(
     pattern: &str,
     options: &PatternOptions,
     alphabet: &mut dyn Alphabet,
-    reading: Reading,
+    reading: Reading<'_>,
 ) -> Result<around::Around, PatternError> {
     let refuse = |kind, what: &str| PatternError::about(kind, pattern, cut.offset, cut.offset + 3, what);
     if reading.depth >= MAX_AROUND_DEPTH {
@@ -160,7 +176,7 @@ fn around_of(
     let whole = PatternOptions { anchoring: Anchoring::Whole, ..*options };
     let mut read_between = |edge: Edge| -> Result<(ExprId, Found), PatternError> {
         let (before, after) = if cut.ahead { (edge, Edge::Text) } else { (Edge::Text, edge) };
-        let inner = Reading { open: false, depth: reading.depth + 1, ahead: Some(cut.ahead), before, after };
+        let inner = Reading { open: false, depth: reading.depth + 1, ahead: Some(cut.ahead), before, after, ..reading };
         // Where the text goes on, a condition that is met is none any more: any bytes may follow, not only any text.
         let open = Reading { open: true, ..inner };
         let found = if reading.open && cut.ahead {
@@ -199,7 +215,7 @@ fn read(
     pattern: &str,
     options: &PatternOptions,
     alphabet: &mut dyn Alphabet,
-    reading: Reading,
+    reading: Reading<'_>,
 ) -> Result<Found, PatternError> {
     let (rewritten, cuts) = around::cut(rewritten, pattern)?;
     let mut arounds = Vec::with_capacity(cuts.len());
@@ -246,7 +262,7 @@ struct Place<'p> {
     pattern: &'p str,
     options: &'p PatternOptions,
     arounds: &'p [around::Around],
-    reading: Reading,
+    reading: Reading<'p>,
 }
 
 /// What a pattern, or a part of it, matches.

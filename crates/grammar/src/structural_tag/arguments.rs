@@ -350,9 +350,10 @@ impl<'a> Lowering<'a> {
             }
             Some(text) => FreeText::of(exprs, text, &[marked.close], &[]),
         };
-        let unended = free.unended(exprs);
-        let unended = self.builder.lexeme(unended);
-        let ways = markers::until(&mut self.builder, &free, unended, marked.close);
+        let whole = free.until(exprs, marked.close);
+        let before = free.before(exprs, marked.close, &[marked.close], &[]);
+        let before = self.builder.lexeme(before);
+        let ways = markers::until(&mut self.builder, whole, before, marked.close);
         let text = self.builder.choice(&ways);
         let blanks = self.blanks(options);
         let blanks = self.builder.lexeme(blanks);

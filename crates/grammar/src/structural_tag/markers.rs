@@ -8,7 +8,6 @@ use std::ops::Range;
 use stencilm_regex::ExprId;
 
 use crate::builder::GrammarBuilder;
-use crate::free_text::FreeText;
 use crate::grammar::NodeId;
 use crate::word_trie::{self, Part};
 
@@ -97,15 +96,17 @@ fn plain(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The ways from free text over a string that stops it: all of it as text, or some marker in it as a token.
-pub(super) fn until(builder: &mut GrammarBuilder, free: &FreeText, unended: NodeId, stop: &str) -> Vec<NodeId> {
-    let expr = free.until(&mut builder.exprs, stop);
+/// The ways over a string that ends free text: `whole` is all of it as text; or some marker in it is a token, behind the text
+/// `before` the string.
+///
+/// A token counts as the text of its name, so that the text before it is the same in all ways.
+pub(super) fn until(builder: &mut GrammarBuilder, whole: ExprId, before: NodeId, stop: &str) -> Vec<NodeId> {
     let mut ways = Vec::new();
-    if expr != ExprId::NOTHING {
-        ways.push(builder.lexeme(expr));
+    if whole != ExprId::NOTHING {
+        ways.push(builder.lexeme(whole));
     }
     for marker in markers(stop) {
-        let mut parts = vec![unended];
+        let mut parts = vec![before];
         with_token(builder, stop, marker, &mut parts);
         ways.push(builder.sequence(&parts));
     }

@@ -83,14 +83,22 @@ impl<'a> Lowering<'a> {
         let triggers = ways.iter().map(|(trigger, _)| *trigger).collect();
         let (stops, excludes) = self.stops_and_excludes(slot, triggers, excludes)?;
         let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
-        let unended = free.unended(&mut self.builder.exprs);
-        let unended = self.builder.lexeme(unended);
+        let text = free.unended(&mut self.builder.exprs);
+        let unended = self.builder.lexeme(text);
         let ends: Rc<Vec<Marker<'a>>> = if slot.is_last { slot.ends.clone() } else { Rc::default() };
+        let until = |lowering: &mut Self, stop: &'a str| {
+            let builder = &mut lowering.builder;
+            let whole = free.until(&mut builder.exprs, stop);
+            let before = free.before(&mut builder.exprs, stop, &stops, &excludes);
+            // Nearly always the same text, which is one node then.
+            let before = if before == text { unended } else { builder.lexeme(before) };
+            markers::until(builder, whole, before, stop)
+        };
         let mut tails = Vec::new();
         for end in ends.iter() {
             match end {
                 Marker::Text("") => tails.push(unended),
-                Marker::Text(end) => tails.extend(markers::until(&mut self.builder, &free, unended, end)),
+                Marker::Text(end) => tails.extend(until(self, end)),
                 Marker::Token(token) => {
                     let token = self.token(token);
                     tails.push(self.builder.sequence(&[unended, token]));
@@ -106,17 +114,14 @@ impl<'a> Lowering<'a> {
             for (before, positions) in free.groups(&mut self.builder.exprs, &triggers, &stops, &excludes) {
                 let before = self.builder.lexeme(before);
                 let group: Vec<(&str, NodeId)> = positions.into_iter().map(|position| ways[position]).collect();
-                let way = markers::spelled(&mut self.builder, &group);
+                let mut group_ways = vec![markers::spelled(&mut self.builder, &group)];
+                group_ways.extend(markers::by_tokens(&mut self.builder, &group));
+                let way = self.builder.choice(&group_ways);
                 rounds.push(self.builder.sequence(&[before, way]));
-            }
-            let tokens = markers::by_tokens(&mut self.builder, &ways);
-            if !tokens.is_empty() {
-                let tokens = self.builder.choice(&tokens);
-                rounds.push(self.builder.sequence(&[unended, tokens]));
             }
         } else {
             for (trigger, way) in ways {
-                for before in markers::until(&mut self.builder, &free, unended, trigger) {
+                for before in until(self, trigger) {
                     rounds.push(self.builder.sequence(&[before, way]));
                 }
             }

@@ -10,14 +10,14 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::kinds::{Edge, Kinds, KindsOfPattern, Ranges};
-use super::loops::{IN_A_REPETITION, Loop};
+use super::loops::Loop;
 use super::rewritten::Rewritten;
+use super::rounds::step_of;
+use super::steps::{Step, conditions_at_the_end, run, try_out};
 use super::tree::{Node, NodeId, Tree};
-use super::{PatternError, PatternErrorKind, Place, edges};
-use crate::derivative::Deriver;
+use super::{PatternError, PatternErrorKind, Place, Reading, edges};
 use crate::expr::ExprId;
-use crate::limits::{LimitExceeded, Limits};
-use crate::split::{Group, split};
+use crate::limits::LimitExceeded;
 
 /// What the names of the groups begin with that stand for look-around.
 const NAME: &str = "stencilm_around_";
@@ -183,7 +183,8 @@ enum Piece {
     /// Parts without look-around, side by side.
     Plain(Vec<NodeId>),
     Around(usize),
-    Loop(Loop),
+    /// A repetition with look-around inside.
+    Loop(NodeId),
 }
 
 /// The alternatives of a tree as sequences of plain parts and look-arounds.
@@ -235,17 +236,34 @@ fn sequences(
                 todo.push(body);
                 work.push((pieces, todo));
             }
-            &Node::Repeat { body, min, max } => {
-                let Some(found) = Loop::of(tree, body, (min, max), arounds) else {
-                    return Err(refuse(PatternErrorKind::Unsupported, IN_A_REPETITION));
-                };
-                pieces.push(Piece::Loop(found));
+            Node::Repeat { .. } => {
+                pieces.push(Piece::Loop(node));
                 work.push((pieces, todo));
             }
-            _ => return Err(refuse(PatternErrorKind::Unsupported, IN_A_REPETITION)),
+            other => unreachable!("{other:?} has no look-around"),
         }
     }
     Ok(done)
+}
+
+/// Whether the text ends before these pieces.
+fn ends(tree: &mut Tree<'_>, pieces: &[Piece], place: &Place<'_>) -> Result<bool, PatternError> {
+    for piece in pieces {
+        let is_empty = match piece {
+            Piece::Around(_) => true,
+            Piece::Loop(_) => false,
+            Piece::Plain(parts) => {
+                let part = tree.concat(parts);
+                let Reading { before, after, .. } = place.reading;
+                !tree.facts(part).before
+                    && edges::resolve(tree, part, place.options.dialect, before, after)? == ExprId::EMPTY
+            }
+        };
+        if !is_empty {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The texts of a pattern with look-around: for each group of them, what the text behind the pattern must match.
@@ -263,12 +281,12 @@ pub(super) fn resolve(
     let mut found: FxHashMap<ExprId, Vec<ExprId>> = FxHashMap::default();
     let mut order = Vec::new();
     let mut ways: Vec<Vec<Step>> = Vec::new();
+    let mut has_rounds = false;
     for way in sequences(tree, root, pattern, arounds)? {
         // One for each combination of kinds that look-arounds ask for.
         let mut layouts: Vec<Vec<Step>> = vec![Vec::new()];
         let is_last = |at: usize| way[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
         let mut first = true;
-        let mut looped = None;
         for (at, piece) in way.iter().enumerate() {
             match piece {
                 Piece::Around(number) => {
@@ -287,27 +305,27 @@ pub(super) fn resolve(
                     let part = tree.concat(parts);
                     let facts = tree.facts(part);
                     if facts.before && !first || facts.after && (open || !is_last(at)) {
-                        let offset = arounds.first().map_or(0, |around| around.offset);
-                        let what = "an anchor or a word boundary beside look-around asks what stands on its other side; \
-                                    put it in the look-around, or leave one of the two out";
-                        return refuse(PatternErrorKind::Unsupported, offset, what);
+                        let step = step_of(tree, part, place, 0)?;
+                        (first, has_rounds) = (false, true);
+                        layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
+                        continue;
                     }
                     let texts = edges::resolve(tree, part, place.options.dialect, reading.before, reading.after)?;
-                    if let (Some(offset), true) = (looped, texts != ExprId::EMPTY) {
-                        return refuse(PatternErrorKind::Unsupported, offset, IN_A_REPETITION);
-                    }
                     first &= texts == ExprId::EMPTY;
                     layouts.iter_mut().for_each(|steps| steps.push(Step::Texts(texts)));
                 }
-                Piece::Loop(found) => {
-                    let offset = arounds.first().map_or(0, |around| around.offset);
-                    if open || looped.is_some() {
-                        return refuse(PatternErrorKind::Unsupported, offset, IN_A_REPETITION);
-                    }
-                    looped = Some(offset);
+                &Piece::Loop(node) => {
                     first = false;
-                    let texts = found.texts(tree, arounds);
-                    layouts.iter_mut().for_each(|steps| steps.push(Step::Texts(texts)));
+                    let is_last = !open && ends(tree, &way[at + 1..], place)?;
+                    let rests = if is_last { Loop::of(tree, node, arounds) } else { None };
+                    let step = match rests {
+                        Some(rests) => Step::Texts(rests.texts(tree, arounds)),
+                        None => {
+                            has_rounds = true;
+                            step_of(tree, node, place, 0)?
+                        }
+                    };
+                    layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
                 }
             }
             if ways.len() + layouts.len() > MAX_SEQUENCES {
@@ -318,16 +336,23 @@ pub(super) fn resolve(
         }
         ways.extend(layouts);
     }
+    let any_text = if open {
+        // What follows is another part of a grammar, which may read more than texts.
+        ExprId::ANYTHING
+    } else {
+        let any = tree.class(ranges_of_any());
+        tree.exprs.repeat(any, 0, None)
+    };
+    let too_costly = |limit: LimitExceeded| {
+        let offset = arounds.first().map_or(0, |around| around.offset);
+        let what = format!("this look-around is too costly: {limit}");
+        PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 3, what)
+    };
+    let budget = reading.budget;
     for mut steps in ways {
         let conditions = if open { Vec::new() } else { conditions_at_the_end(&mut steps) };
-        let mut deriver = Deriver::over(std::mem::take(tree.exprs), Limits::default());
-        let groups = run(&mut deriver, &steps, open);
-        *tree.exprs = std::mem::take(&mut deriver.exprs);
-        let groups = groups.map_err(|limit| {
-            let offset = arounds.first().map_or(0, |around| around.offset);
-            let what = format!("this look-around is too costly: {limit}");
-            PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 3, what)
-        })?;
+        let groups = budget.over(tree.exprs, |deriver, most| run(deriver, &steps, open, any_text, most));
+        let groups = groups.map_err(too_costly)?;
         for (texts, behind) in groups {
             let texts = conditions.iter().fold(texts, |texts, &(expr, negative)| {
                 let expr = if negative { tree.exprs.not(expr) } else { expr };
@@ -340,30 +365,18 @@ pub(super) fn resolve(
             found.get_mut(&behind).expect("just put there").push(texts);
         }
     }
-    Ok(order.into_iter().map(|behind| (tree.exprs.or(&found[&behind]), behind)).collect())
-}
-
-/// Takes the look-behinds away behind which nothing stands but other look-arounds: with the text they ask about all of it,
-/// so what they ask, and whether it must not hold, is a condition on the whole and nothing need be split.
-fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)> {
-    let is_text = |step: &Step| matches!(*step, Step::Texts(texts) if texts != ExprId::EMPTY);
-    let end = steps.iter().rposition(is_text).map_or(0, |last| last + 1);
-    let mut conditions = Vec::new();
-    let mut at = end;
-    while let Some(&step) = steps.get(at) {
-        match step {
-            Step::Around { ahead: false, negative, expr } => {
-                conditions.push((expr, negative));
-                steps.remove(at);
-            }
-            _ => at += 1,
+    let groups: Vec<(ExprId, ExprId)> =
+        order.into_iter().map(|behind| (tree.exprs.or(&found[&behind]), behind)).collect();
+    if has_rounds {
+        for &(texts, _) in &groups {
+            budget.over(tree.exprs, |deriver, most| try_out(deriver, texts, most)).map_err(too_costly)?;
         }
     }
-    conditions
+    Ok(groups)
 }
 
 /// A look-around as steps, in a way for each of the kinds on its other side that it tells apart.
-fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Place<'_>) -> Vec<Vec<Step>> {
+pub(super) fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Place<'_>) -> Vec<Vec<Step>> {
     let &Around { ahead, negative, by_edge, .. } = around;
     let edge = if ahead { place.reading.before } else { place.reading.after };
     if is_outermost || !around.asks() {
@@ -395,93 +408,4 @@ fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Pl
 
 pub(super) fn ranges_of_any() -> Ranges {
     Rc::new([('\0', char::MAX)])
-}
-
-/// A step through a pattern: texts, or a condition on what comes before this place, or from it on.
-#[derive(Clone, Copy)]
-enum Step {
-    Texts(ExprId),
-    Around { ahead: bool, negative: bool, expr: ExprId },
-}
-
-/// The texts of the steps from one on, for what is left of the look-behinds and, where the end is open, of the look-aheads.
-type Memo = FxHashMap<State, Vec<(ExprId, ExprId)>>;
-
-/// A step, and what is left before it.
-type State = (usize, Vec<ExprId>);
-
-fn run(deriver: &mut Deriver, steps: &[Step], open: bool) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
-    // The look-behinds, all of which are run from the start on; behind them, if open, what the rest must match.
-    let behinds: Vec<(usize, ExprId)> = steps
-        .iter()
-        .enumerate()
-        .filter_map(|(at, step)| match *step {
-            Step::Around { ahead: false, expr, .. } => Some((at, expr)),
-            _ => None,
-        })
-        .collect();
-    let mut start: Vec<ExprId> = behinds.iter().map(|&(_, expr)| expr).collect();
-    start.push(ExprId::ANYTHING);
-    // Forward: every state that is reached before every step.
-    let mut layers: Vec<Vec<Vec<ExprId>>> = vec![vec![start.clone()]];
-    let mut moves: FxHashMap<State, Vec<Group>> = FxHashMap::default();
-    for (at, step) in steps.iter().enumerate() {
-        let mut next: Vec<Vec<ExprId>> = Vec::new();
-        for state in layers[at].clone() {
-            let groups = match *step {
-                Step::Around { ahead: true, negative, expr } => {
-                    let mut state = state.clone();
-                    if open {
-                        let expr = if negative { deriver.exprs.not(expr) } else { expr };
-                        let last = state.last_mut().expect("the rest is always there");
-                        *last = deriver.exprs.and(&[*last, expr]);
-                    }
-                    vec![(ExprId::EMPTY, state)]
-                }
-                Step::Around { negative, .. } => {
-                    let number = behinds.iter().position(|&(place, _)| place == at).expect("it is listed");
-                    let holds = deriver.exprs.is_nullable(state[number]) != negative;
-                    // It has been asked, and is of no interest any more.
-                    let mut state = state.clone();
-                    state[number] = ExprId::NOTHING;
-                    if holds { vec![(ExprId::EMPTY, state)] } else { Vec::new() }
-                }
-                Step::Texts(texts) => split(deriver, texts, &state)?,
-            };
-            for (_, state) in &groups {
-                if !next.contains(state) {
-                    next.push(state.clone());
-                }
-            }
-            moves.insert((at, state), groups);
-        }
-        layers.push(next);
-    }
-    // Backward: the texts from each state on.
-    let mut memo: Memo = FxHashMap::default();
-    for state in &layers[steps.len()] {
-        let rest = *state.last().expect("the rest is always there");
-        let end = if deriver.is_live(rest)? { vec![(ExprId::EMPTY, rest)] } else { Vec::new() };
-        memo.insert((steps.len(), state.clone()), end);
-    }
-    for at in (0..steps.len()).rev() {
-        for state in &layers[at] {
-            let mut found: Vec<(ExprId, ExprId)> = Vec::new();
-            for (texts, next) in &moves[&(at, state.clone())] {
-                for (rest, behind) in memo[&(at + 1, next.clone())].clone() {
-                    let mut whole = deriver.exprs.concat(*texts, rest);
-                    if let (Step::Around { ahead: true, negative, expr }, false) = (steps[at], open) {
-                        let expr = if negative { deriver.exprs.not(expr) } else { expr };
-                        whole = deriver.exprs.and(&[whole, expr]);
-                    }
-                    match found.iter_mut().find(|(_, known)| *known == behind) {
-                        Some((known, _)) => *known = deriver.exprs.or(&[*known, whole]),
-                        None => found.push((whole, behind)),
-                    }
-                }
-            }
-            memo.insert((at, state.clone()), found);
-        }
-    }
-    Ok(memo.remove(&(0, start)).unwrap_or_default())
 }

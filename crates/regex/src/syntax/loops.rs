@@ -1,7 +1,8 @@
 //! Look-ahead beside a character that is repeated up to the end of the text: `((?!foo).)*`.
 //!
 //! There, what is asked in every round is asked of every rest of the text, which is one condition: no rest may be one that
-//! the look-ahead forbids. Where something follows the repetition, the rounds end somewhere within the text, and it is refused.
+//! the look-ahead forbids. Where something follows the repetition, the rounds end somewhere within the text,
+//! and it is read as [`rounds`](super::rounds) are.
 
 use super::around::{Around, ranges_of_any};
 use super::tree::{Node, NodeId, Tree};
@@ -20,8 +21,9 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// The repetition of a body, if it is one character beside look-aheads that do not ask what stands before them.
-    pub fn of(tree: &Tree<'_>, body: NodeId, count: (u32, Option<u32>), arounds: &[Around]) -> Option<Loop> {
+    /// A repetition, if its body is one character beside look-aheads that do not ask what stands before them.
+    pub fn of(tree: &Tree<'_>, repeat: NodeId, arounds: &[Around]) -> Option<Loop> {
+        let &Node::Repeat { body, min, max } = tree.node(repeat) else { return None };
         let (mut before, mut behind, mut character) = (Vec::new(), Vec::new(), None);
         let mut rest = vec![body];
         while let Some(part) = rest.pop() {
@@ -34,7 +36,7 @@ impl Loop {
                 _ => return None,
             }
         }
-        Some(Loop { body: character?, count, before, behind })
+        Some(Loop { body: character?, count: (min, max), before, behind })
     }
 
     /// Its texts where the text ends with it: no rest that begins where a look-ahead stands may be one that it forbids.
@@ -61,6 +63,3 @@ impl Loop {
         exprs.and(&all)
     }
 }
-
-/// What is said of look-around in a repetition of which more is asked than a [`Loop`] tells.
-pub(super) const IN_A_REPETITION: &str = "look-around in a repetition, which would have to be looked at in every round; move it out, or say the same with a class";

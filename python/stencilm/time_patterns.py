@@ -1,0 +1,195 @@
+"""Patterns of the texts that pydantic reads as dates, times and durations, within bounds.
+
+Texts of one width compare like what they say, so a bound on a date or a time is one on its text.
+Where a bound falls within a second, or a text may have an offset, less is allowed than pydantic
+reads; nothing that it does not read is.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic.errors import PydanticInvalidForJsonSchema
+
+YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
+_DATE = (
+    f"(?:{YEAR}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    f"|{_LEAP_YEAR}-02-29)"
+)
+_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+_ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+
+# The counts of digits keep every sum within the 999,999,999 days of a timedelta.
+_DAYS = (
+    "(?:1?[0-9]{1,6}Y(?:[0-9]{1,6}M)?(?:[0-9]{1,6}W)?(?:[0-9]{1,8}D)?"
+    "|[0-9]{1,6}M(?:[0-9]{1,6}W)?(?:[0-9]{1,8}D)?"
+    "|[0-9]{1,6}W(?:[0-9]{1,8}D)?|[0-9]{1,8}D)"
+)
+_SECONDS = r"[0-9]{1,8}(?:\.[0-9]{1,6})?S"
+_HOURS = (
+    f"(?:[0-9]{{1,6}}H(?:[0-9]{{1,7}}M)?(?:{_SECONDS})?|[0-9]{{1,7}}M(?:{_SECONDS})?|{_SECONDS})"
+)
+_DURATION = f"P(?:{_DAYS}(?:T{_HOURS})?|T{_HOURS})"
+
+_BELOW_60 = "(?:[0-9]|[1-5][0-9])"
+_BELOW_24 = "(?:1?[0-9]|2[0-3])"
+_FRACTION = r"(?:\.[0-9]{1,6})"
+_BELOW_MINUTE = f"(?:{_BELOW_60}{_FRACTION}?S)"
+_BELOW_HOUR = f"(?:{_BELOW_60}M{_BELOW_MINUTE}?|{_BELOW_MINUTE})"
+_BELOW_DAY = f"(?:T(?:{_BELOW_24}H{_BELOW_HOUR}?|{_BELOW_HOUR}))"
+# How a number of each unit is written, what may follow that is less than one, and the digits of
+# the greatest number.
+_UNITS = (
+    ("P{}D{}", 86_400, _BELOW_DAY, 8),
+    ("PT{}H{}", 3_600, _BELOW_HOUR, 6),
+    ("PT{}M{}", 60, _BELOW_MINUTE, 7),
+    ("PT{}{}S", 1, _FRACTION, 8),
+)
+
+_DAY = datetime.timedelta(days=1)
+_BOUNDS = ("ge", "gt", "le", "lt")
+
+
+def date_patterns(schema: Mapping[str, Any]) -> list[str]:
+    """What a date must match beside its format."""
+    patterns = [f"^{YEAR}"]
+    today = datetime.datetime.now(datetime.UTC).date()
+    ops = {name: schema[name] for name in _BOUNDS if name in schema}
+    if schema.get("now_op") == "past":
+        ops["lt"] = min(ops.get("lt", today), today)
+    elif schema.get("now_op") == "future":
+        ops["gt"] = max(ops.get("gt", today), today)
+    return patterns + [_bounded(name, f"{value}", ".*") for name, value in ops.items()]
+
+
+def datetime_patterns(schema: Mapping[str, Any]) -> list[str]:
+    """What a date with a time must match, in bounds with an offset in UTC."""
+    zone = _zone(schema)
+    bounds = {name: schema[name] for name in _BOUNDS if name in schema}
+    patterns = []
+    for name, value in bounds.items():
+        aware = value.tzinfo is not None
+        if {"naive": aware, "aware": not aware}.get(schema.get("tz_constraint", ""), False):
+            raise PydanticInvalidForJsonSchema(
+                f"only one of {name}={value} and the values of the type has an offset: give both"
+            )
+        zone = "Z" if aware else ""
+        text = (value.astimezone(datetime.UTC) if aware else value).isoformat()[:19]
+        patterns.append(_bounded(name, text, zone, value.microsecond))
+    if "now_op" in schema:
+        patterns.append(_of_now(schema["now_op"]))
+    return [f"^{_DATE}T{_TIME}{zone}$", *patterns]
+
+
+def _of_now(op: str) -> str:
+    """Before or behind this moment, whatever the offset is."""
+    now = datetime.datetime.now(datetime.UTC)
+    if op == "future":
+        return _bounded("ge", (now + 2 * _DAY).date().isoformat(), ".*")
+    days = _bounded("le", (now - 2 * _DAY).date().isoformat(), ".*")
+    earlier = _stepped(now.isoformat()[:19], lambda digit: range(int(digit)))
+    return f"{days}|^(?:{'|'.join(earlier)}).*Z$"
+
+
+def time_patterns(schema: Mapping[str, Any]) -> list[str]:
+    """What a time must match; within bounds it has no offset."""
+    zone = _zone(schema)
+    patterns = []
+    for name in _BOUNDS:
+        if name not in schema:
+            continue
+        value = schema[name]
+        if value.tzinfo is not None or schema.get("tz_constraint") == "aware":
+            raise PydanticInvalidForJsonSchema(
+                f"{name}={value} of a time with an offset is not one on its text: leave it out"
+            )
+        zone = ""
+        patterns.append(_bounded(name, value.isoformat()[:8], "", value.microsecond))
+    return [f"^{_TIME}{zone}$", *patterns]
+
+
+def duration_patterns(schema: Mapping[str, Any]) -> list[str]:
+    """What a duration must match; within bounds it is not negative."""
+    bounds = {name: schema[name].total_seconds() for name in _BOUNDS if name in schema}
+    least = max((bounds[name] for name in ("ge", "gt") if name in bounds), default=None)
+    most = min((bounds[name] for name in ("le", "lt") if name in bounds), default=None)
+    if least is None and most is None:
+        return [f"^-?{_DURATION}$"]
+    if most is None and least is not None and least <= 0:
+        return [f"^{_DURATION}$"] + (["[1-9]"] if bounds.get("gt") == 0 else [])
+    ways = []
+    for unit, seconds, rest, digits in _UNITS:
+        low = max(math.ceil((least or 0) / seconds), 0)
+        high = 10**digits - 1
+        if most is not None:
+            high = min(math.floor(most / seconds), high)
+        low += "gt" in bounds and low * seconds <= bounds["gt"]
+        if low < high:
+            ways.append(unit.format(_whole_numbers(low, high - 1), rest))
+        high -= "lt" in bounds and high * seconds >= bounds["lt"]
+        if low <= high:
+            ways.append(unit.format(_whole_numbers(low, high), ""))
+    if not ways:
+        raise PydanticInvalidForJsonSchema(
+            "no duration of whole seconds that is not negative is within the bounds: loosen them"
+        )
+    return [f"^(?:{'|'.join(ways)})$"]
+
+
+def _zone(schema: Mapping[str, Any]) -> str:
+    """The offset behind a time, as a type asks for it."""
+    of = {"naive": "", "aware": _ZONE}
+    return of.get(schema.get("tz_constraint", ""), f"{_ZONE}?")
+
+
+def _bounded(name: str, text: str, rest: str, microsecond: int = 0) -> str:
+    """Texts that begin with one of the width of a bound, which keeps it; `rest` may follow it."""
+    if name in ("ge", "gt"):
+        ways = [f"{way}.*" for way in _stepped(text, lambda digit: range(int(digit) + 1, 10))]
+        if name == "ge" and not microsecond:
+            ways.append(f"{text}.*")
+    else:
+        ways = [f"{way}.*" for way in _stepped(text, lambda digit: range(int(digit)))]
+        if name == "le" or microsecond:
+            ways.append(f"{text}{rest}")
+    return f"^(?:{'|'.join(ways)})$"
+
+
+def _stepped(text: str, others: Callable[[str], range]) -> list[str]:
+    """Beginnings of texts that have another digit at one place, and are the same before it."""
+    return [
+        text[:place] + "[" + "".join(map(str, others(digit))) + "]"
+        for place, digit in enumerate(text)
+        if digit.isdigit() and others(digit)
+    ]
+
+
+def _whole_numbers(low: int, high: int) -> str:
+    """The numbers of a range, without zeros before them."""
+    ways = []
+    for width in range(len(str(low)), len(str(high)) + 1):
+        first = max(low, 10 ** (width - 1) if width > 1 else 0)
+        last = min(high, 10**width - 1)
+        ways += _between(str(first), str(last))
+    return f"(?:{'|'.join(ways)})"
+
+
+def _between(low: str, high: str) -> list[str]:
+    """The numbers from one to another of the same width."""
+    width = len(low)
+    if low == high:
+        return [low]
+    if low == "0" * width and high == "9" * width:
+        return [f"[0-9]{{{width}}}"]
+    if low[0] == high[0]:
+        return [low[0] + way for way in _between(low[1:], high[1:])]
+    ways = [low[0] + way for way in _between(low[1:], "9" * (width - 1))]
+    inner = range(int(low[0]) + 1, int(high[0]))
+    if inner:
+        ways.append(f"[{inner[0]}-{inner[-1]}][0-9]{{{width - 1}}}")
+    return ways + [high[0] + way for way in _between("0" * (width - 1), high[1:])]
