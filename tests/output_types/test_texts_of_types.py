@@ -110,6 +110,7 @@ REGULAR: list[Any] = [
     UUID4,
     uuid.UUID,
     HttpUrl,
+    dict[HttpUrl, int],
     AnyHttpUrl,
     WebsocketUrl,
     FileUrl,

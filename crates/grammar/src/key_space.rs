@@ -14,6 +14,9 @@ use crate::json_schema::spelled;
 /// Most residuals looked at.
 const MAX_RESIDUALS: usize = 50_000;
 
+/// So many bytes are followed to see that there are many texts.
+const MAX_WAY: usize = 256;
+
 /// As many values as this are more than a text can hold.
 const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
 
@@ -42,6 +45,9 @@ pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<Key
         return Ok(Some(KeySpace::Uneven));
     }
     let canonical = canonical(deriver, key);
+    if has_many_along_a_way(deriver, canonical)? {
+        return Ok(Some(KeySpace::Uneven));
+    }
     Ok(match search(deriver, canonical, false)? {
         Searched::Texts(Some(count)) if count < BEYOND_ANY_TEXT => Some(KeySpace::Few(count as u32)),
         Searched::Texts(_) => Some(KeySpace::Uneven),
@@ -131,6 +137,30 @@ fn search(deriver: &mut Deriver, root: ExprId, stop_at_poor: bool) -> Result<Sea
     Ok(Searched::Texts(known[&root]))
 }
 
+/// Whether an expression certainly has more texts than a text can hold: along one way, each time with the bytes of which most may
+/// come. What begins differently is never the same, and everything on the way can be completed.
+fn has_many_along_a_way(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+    let (mut rest, mut count) = (root, 1u64);
+    for _ in 0..MAX_WAY {
+        let mut ways = deriver.derivatives(rest)?.to_vec();
+        ways.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.len()));
+        let mut next = None;
+        for (bytes, behind) in ways {
+            if deriver.is_live(behind)? {
+                next = Some((bytes.len() as u64, behind));
+                break;
+            }
+        }
+        let Some((choices, behind)) = next else { return Ok(false) };
+        count = count.saturating_mul(choices);
+        if count >= BEYOND_ANY_TEXT {
+            return Ok(true);
+        }
+        rest = behind;
+    }
+    Ok(false)
+}
+
 /// A number of values that an expression certainly has, read off its parts: of each part as many as it has texts of one
 /// length in plain characters.
 fn at_least(exprs: &ExprSet, key: ExprId) -> u64 {
@@ -213,6 +243,17 @@ mod tests {
             let key = deriver.exprs.and(&[key, others]);
             assert_eq!(key_space(&mut deriver, key).unwrap(), Some(expected), "{pattern}");
         }
+    }
+
+    #[test]
+    fn many_are_seen_along_one_way() {
+        let many = |pattern| {
+            let (mut deriver, key) = parsed(pattern);
+            has_many_along_a_way(&mut deriver, key).unwrap()
+        };
+        assert!(many("\"[a-z]{9}\"") && many("\"(http|ftp)://[a-z]+(/[a-z0-9]*)?\"") && many("\"([a-z]|b+c)*x\""));
+        // Nothing is counted where there is one way on, or the way ends soon.
+        assert!(!many("\"a*b\"") && !many("\"[a-z]{5}\"") && !many("\"(abc|[0-9])\""));
     }
 
     #[test]
