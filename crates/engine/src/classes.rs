@@ -5,6 +5,7 @@
 //! endless one without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the
 //! places where a run of eight characters has ended.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -15,7 +16,7 @@ use crate::exits::{Exits, Leaving, Suffixes};
 use crate::lengths::Lengths;
 use crate::row::Row;
 use crate::tokens::Tokens;
-use crate::tokenset::{self, TokenSet};
+use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
 /// An expression of the form `C{min,max}X`, where `C` is one character.
@@ -47,6 +48,8 @@ pub struct Stops {
     pub byte: u8,
     /// Nodes of the vocabulary's trie, each with the number of characters before it.
     pub nodes: Vec<(u32, u32)>,
+    /// How many nodes are there and below.
+    pub below: usize,
     /// The ways to these nodes; an entry is a position among them. Laid out when it is asked for.
     paths: Option<Trie>,
 }
@@ -58,10 +61,11 @@ impl Stops {
         for (node, rounds) in nodes {
             let byte = trie.byte(node as usize);
             let place = by_byte.iter().position(|stops| stops.byte == byte).unwrap_or_else(|| {
-                by_byte.push(Stops { byte, nodes: Vec::new(), paths: None });
+                by_byte.push(Stops { byte, nodes: Vec::new(), below: 0, paths: None });
                 by_byte.len() - 1
             });
             by_byte[place].nodes.push((node, rounds));
+            by_byte[place].below += trie.size(node as usize);
         }
         by_byte
     }
@@ -69,9 +73,34 @@ impl Stops {
 
 /// What is behind characters and one byte of a set, which ends the lexeme.
 struct Ending {
-    /// Nodes behind such a byte, ascending, each with the number of characters before it.
-    ends: Vec<(u32, u32)>,
+    /// By node, ascending.
+    ends: Vec<End>,
+    /// The most characters before one of them.
+    longest: u32,
     suffixes: Arc<Suffixes>,
+    /// What a run of any number of characters leaves with.
+    all: Option<Left>,
+}
+
+/// A place behind characters and the byte that ends the lexeme.
+struct End {
+    /// A node of the vocabulary's trie.
+    node: u32,
+    /// How many characters come before.
+    characters: u32,
+    /// The token that ends there.
+    token: Option<u32>,
+    /// The ways of tokens that go on.
+    ways: Range<u32>,
+}
+
+/// Where a run is left, and how.
+#[derive(Clone)]
+struct Left {
+    ends: Arc<[u32]>,
+    exits: Arc<Vec<Leaving>>,
+    /// The tokens that end with the lexeme.
+    tokens: Arc<[u32]>,
 }
 
 /// The tokens of a vocabulary by their characters of one class.
@@ -80,6 +109,7 @@ pub struct ClassRuns {
     pub character: Arc<ExprId>,
     /// Those that read characters only, the last perhaps not to its end.
     any: TokenSet,
+    num_any: usize,
     counts: Counts,
     /// By byte.
     stops: Vec<Stops>,
@@ -124,7 +154,8 @@ impl ClassRuns {
         }
         let (endings, known) = (FxHashMap::default(), stops);
         let stops = Stops::by_byte(vocabulary.trie(), found);
-        Ok(Some(ClassRuns { character, any, counts, stops, known, endings }))
+        let num_any = any.len();
+        Ok(Some(ClassRuns { character, any, num_any, counts, stops, known, endings }))
     }
 
     /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
@@ -144,37 +175,58 @@ impl ClassRuns {
 
     /// The tokens that read at most so many characters, and nothing else; all of them where they are not counted.
     pub fn within(&mut self, max: Option<u32>) -> TokenSet {
-        let Some(max) = max else { return self.any.clone() };
+        self.counted_within(max).0
+    }
+
+    /// [`ClassRuns::within`], and how many they are.
+    fn counted_within(&mut self, max: Option<u32>) -> (TokenSet, usize) {
+        let all = || (self.any.clone(), self.num_any);
+        let Some(max) = max else { return all() };
         let Counted { tokens, starts, few } = match &mut self.counts {
-            Counts::None => return self.any.clone(),
+            Counts::None => return all(),
             Counts::OfBytes(lengths) => {
                 let mut set = self.any.clone();
                 lengths.cut(&mut set, max);
-                return set;
+                let count = set.len();
+                return (set, count);
             }
             Counts::Listed(counted) => counted,
         };
         let (most, rounds) = (max as usize, starts.len() - 1);
         if most + 1 >= rounds {
-            return self.any.clone();
+            return all();
         }
+        let count = starts[most + 1] as usize;
         if let Some(Some(known)) = few.get(most) {
-            return known.clone();
+            return (known.clone(), count);
         }
-        let (shorter, longer) = tokens.split_at(starts[most + 1] as usize);
-        let set = if shorter.len() < longer.len() {
-            let mut set = TokenSet::empty(self.any.words().len() * 32);
-            shorter.iter().for_each(|&token| set.insert(token));
-            set
-        } else {
-            let mut set = self.any.clone();
-            longer.iter().for_each(|&token| set.remove(token));
-            set
+        // From the nearest set that is known: none of them, all, or one of those that are kept.
+        let kept = few.iter().enumerate().filter(|(_, set)| set.is_some()).map(|(most, _)| starts[most + 1] as usize);
+        let nearest =
+            kept.chain([0, tokens.len()]).min_by_key(|from| from.abs_diff(count)).expect("there are two at least");
+        let mut set = match few.iter().zip(&starts[1..]).find(|&(set, &from)| set.is_some() && from as usize == nearest)
+        {
+            Some((set, _)) => set.clone().expect("those without a set are passed over"),
+            None if nearest == 0 => TokenSet::empty(self.any.words().len() * 32),
+            None => self.any.clone(),
         };
+        match nearest < count {
+            true => tokens[nearest..count].iter().for_each(|&token| set.insert(token)),
+            false => tokens[count..nearest].iter().for_each(|&token| set.remove(token)),
+        }
         if let Some(place) = few.get_mut(most) {
             *place = Some(set.clone());
         }
-        set
+        (set, count)
+    }
+
+    /// Finds the sets of tokens of at most so many characters for all of the few characters for which they are kept.
+    pub fn lay_out(&mut self) {
+        if let Counts::Listed(Counted { few, .. }) = &self.counts {
+            for most in 0..few.len() as u32 {
+                self.counted_within(Some(most));
+            }
+        }
     }
 
     /// The most characters that a token begins; `None` where they are not told one by one.
@@ -228,17 +280,15 @@ impl ClassRuns {
         end: ByteSet,
         known: Option<Arc<Suffixes>>,
     ) -> Row {
-        let mut inside = self.within(max);
+        let (mut inside, mut count) = self.counted_within(max);
         let stops = &self.stops;
         let ending = self.endings.entry(end).or_insert_with(|| Ending::new(vocabulary, stops, end, known));
-        let counts = min..=max.unwrap_or(u32::MAX);
-        let ends = ending.ends.iter().filter(|(_, rounds)| counts.contains(rounds));
-        let ends: Vec<u32> = ends.map(|&(node, _)| node).collect();
-        for token in ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
-            tokenset::set(inside.words_mut(), token);
+        let Left { ends, exits, tokens } = ending.left(min, max);
+        for &token in tokens.iter() {
+            count += usize::from(!inside.contains(token));
+            inside.insert(token);
         }
-        let exits = Exits::through(&[0], ending.suffixes.clone(), ends.iter().copied());
-        Row::of_set(inside, Some(Arc::new(vec![Leaving::by_ways(exits)])), Box::default()).with_ends(ends)
+        Row::of_counted(inside, count, Some(exits), Box::default()).with_ends(ends)
     }
 
     /// Bytes of memory held, about.
@@ -261,14 +311,39 @@ impl ClassRuns {
 impl Ending {
     fn new(vocabulary: &Tokens, stops: &[Stops], end: ByteSet, known: Option<Arc<Suffixes>>) -> Ending {
         let here = stops.iter().filter(|stops| end.contains(stops.byte));
-        let mut ends: Vec<(u32, u32)> = here.flat_map(|stops| &stops.nodes).copied().collect();
-        ends.sort_unstable();
-        let own = || Arc::new(Suffixes::behind(vocabulary, ends.iter().map(|&(node, _)| node)));
+        let mut nodes: Vec<(u32, u32)> = here.flat_map(|stops| &stops.nodes).copied().collect();
+        nodes.sort_unstable();
+        let own = || Arc::new(Suffixes::behind(vocabulary, nodes.iter().map(|&(node, _)| node)));
         let suffixes = known.unwrap_or_else(own);
-        Ending { ends, suffixes }
+        let token = |node: u32| vocabulary.trie().entry_at(node as usize);
+        let end = |&(node, characters)| End { node, characters, token: token(node), ways: suffixes.of_node(node) };
+        let ends: Vec<End> = nodes.iter().map(end).collect();
+        let longest = ends.iter().map(|end| end.characters).max().unwrap_or(0);
+        Ending { ends, longest, suffixes, all: None }
+    }
+
+    /// Where runs of so many characters are left.
+    fn left(&mut self, min: u32, max: Option<u32>) -> Left {
+        // Most bounds are far away: all rows of those share this.
+        let has_all = min == 0 && max.is_none_or(|max| max >= self.longest);
+        if let Some(all) = self.all.as_ref().filter(|_| has_all) {
+            return all.clone();
+        }
+        let counts = min..=max.unwrap_or(u32::MAX);
+        let here = || self.ends.iter().filter(|end| counts.contains(&end.characters));
+        let exits = Exits::of_ways(&[0], self.suffixes.clone(), here().map(|end| end.ways.clone()));
+        let left = Left {
+            ends: here().map(|end| end.node).collect(),
+            exits: Arc::new(vec![Leaving::by_ways(exits)]),
+            tokens: here().filter_map(|end| end.token).collect(),
+        };
+        if has_all {
+            self.all = Some(left.clone());
+        }
+        left
     }
 
     fn memory_bytes(&self) -> usize {
-        self.ends.len() * 8 + self.suffixes.memory_bytes()
+        self.ends.len() * size_of::<End>() + self.suffixes.memory_bytes()
     }
 }

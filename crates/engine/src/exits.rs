@@ -17,6 +17,9 @@ use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
+/// The bytes that may come behind a value of JSON. Numbers end at a thousand places, and few tokens go on there with one of these.
+const BEHIND_VALUES: &[u8] = b",:]} \t\r\n";
+
 /// The ways from some nodes of a vocabulary's trie, by suffix.
 pub struct Suffixes {
     /// The distinct suffixes; an entry is the number of one.
@@ -82,7 +85,7 @@ impl Suffixes {
     }
 
     /// The ways from a node.
-    fn of_node(&self, node: u32) -> Range<u32> {
+    pub fn of_node(&self, node: u32) -> Range<u32> {
         let Ok(place) = self.nodes.binary_search_by_key(&node, |&(node, _)| node) else { return 0..0 };
         let end = self.nodes.get(place + 1).map_or(self.ways.len() as u32, |&(_, way)| way);
         self.nodes[place].1..end
@@ -113,6 +116,8 @@ pub struct Leaving {
     nodes: Box<[u32]>,
     /// The bytes with which tokens go on behind those nodes.
     first: ByteSet,
+    /// The nodes with which they go on where the byte is one of [`BEHIND_VALUES`].
+    behind_values: Box<[u32]>,
     exits: OnceLock<Exits>,
 }
 
@@ -121,11 +126,15 @@ impl Leaving {
     pub fn through(vocabulary: &Tokens, residuals: &[u32], nodes: impl Iterator<Item = u32>) -> Leaving {
         let trie = vocabulary.trie();
         let nodes: Box<[u32]> = nodes.collect();
-        let mut first = ByteSet::EMPTY;
-        for &node in &nodes {
-            trie.child_nodes(node as usize).for_each(|child| first.insert(trie.byte(child)));
+        let (mut first, mut behind_values) = (ByteSet::EMPTY, Vec::new());
+        for child in nodes.iter().flat_map(|&node| trie.child_nodes(node as usize)) {
+            first.insert(trie.byte(child));
+            if BEHIND_VALUES.contains(&trie.byte(child)) {
+                behind_values.push(child as u32);
+            }
         }
-        Leaving { residuals: residuals.into(), nodes, first, exits: OnceLock::new() }
+        let (behind_values, exits) = (behind_values.into(), OnceLock::new());
+        Leaving { residuals: residuals.into(), nodes, first, behind_values, exits }
     }
 
     /// Those whose ways are known.
@@ -134,18 +143,19 @@ impl Leaving {
             residuals: exits.residuals.clone(),
             nodes: Box::default(),
             first: ByteSet::ALL,
+            behind_values: Box::default(),
             exits: OnceLock::from(exits),
         }
     }
 
     /// The exits but for those through some nodes, which are sorted.
-    pub fn without(&self, nodes: &[u32]) -> Leaving {
+    pub fn without(&self, vocabulary: &Tokens, nodes: &[u32]) -> Leaving {
         match self.exits.get() {
             Some(exits) => Leaving::by_ways(exits.without(nodes)),
-            None => Leaving {
-                nodes: self.nodes.iter().copied().filter(|node| nodes.binary_search(node).is_err()).collect(),
-                ..self.clone()
-            },
+            None => {
+                let kept = self.nodes.iter().copied().filter(|node| nodes.binary_search(node).is_err());
+                Leaving::through(vocabulary, &self.residuals, kept)
+            }
         }
     }
 
@@ -160,8 +170,10 @@ impl Leaving {
         if self.exits.get().is_some() {
             return None;
         }
-        if self.first.intersect(&bytes).is_empty() {
-            return Some(Vec::new());
+        let bytes = bytes.intersect(&self.first);
+        if bytes.iter().all(|byte| BEHIND_VALUES.contains(&byte)) {
+            let next = self.behind_values.iter().filter(|&&child| bytes.contains(trie.byte(child as usize)));
+            return Some(next.copied().collect()).filter(|next: &Vec<u32>| next.len() <= most);
         }
         let next = self.nodes.iter().flat_map(|&node| trie.child_nodes(node as usize));
         let next = next.filter(|&child| bytes.contains(trie.byte(child))).map(|child| child as u32);
@@ -188,7 +200,9 @@ impl Leaving {
 
     /// Bytes of memory held, about, without what is shared.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Leaving>() + self.nodes.len() * 4 + self.exits.get().map_or(0, Exits::memory_bytes)
+        size_of::<Leaving>()
+            + (self.nodes.len() + self.behind_values.len()) * 4
+            + self.exits.get().map_or(0, Exits::memory_bytes)
     }
 }
 
@@ -216,10 +230,15 @@ impl Exits {
 
     /// The exits through some of the nodes of suffixes that are there already.
     pub fn through(residuals: &[u32], suffixes: Arc<Suffixes>, nodes: impl Iterator<Item = u32>) -> Exits {
+        let suffixes_of = suffixes.clone();
+        Exits::of_ways(residuals, suffixes, nodes.map(|node| suffixes_of.of_node(node)))
+    }
+
+    /// The exits by some of the ways of suffixes that are there already.
+    pub fn of_ways(residuals: &[u32], suffixes: Arc<Suffixes>, ranges: impl Iterator<Item = Range<u32>>) -> Exits {
         let mut ways = TokenSet::empty(suffixes.ways.len());
         let mut count = 0;
-        for node in nodes {
-            let through = suffixes.of_node(node);
+        for through in ranges {
             count += through.len();
             through.for_each(|way| ways.insert(way));
         }

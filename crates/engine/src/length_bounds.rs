@@ -76,7 +76,7 @@ impl Lexicon {
         self.drop_dead_ends(vocabulary, &run, sure, (characters, whole), &mut inside)?;
         let exits = match not_here.is_empty() {
             true => exits.clone(),
-            false => Arc::new(exits.iter().map(|exits| exits.without(&not_here)).collect()),
+            false => Arc::new(exits.iter().map(|exits| exits.without(vocabulary, &not_here)).collect()),
         };
         Ok(Some(Arc::new(Row::of_set(inside, Some(exits), Box::default()).with_ends(ends))))
     }

@@ -130,7 +130,9 @@ impl Lexicon {
     pub fn prepare(&mut self, vocabulary: &Tokens) -> Result<(), LimitExceeded> {
         let Expr::Concat { tail: body, .. } = *self.deriver.exprs.get(common_string()) else { return Ok(()) };
         if let Some(Run { character, .. }) = Run::of(&self.deriver.exprs, body) {
-            self.runs(vocabulary, character, ByteSet::of(b'"'), true)?;
+            if let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)? {
+                runs.lay_out();
+            }
         }
         let dfa = self.dfa(&[body])?;
         self.row(vocabulary, dfa, StateId::START)?;

@@ -108,10 +108,30 @@ impl Draft<'_> {
             self.row = Some(row.clone());
         } else if let Some(listed) = &row.listed {
             listed.iter().for_each(|&token| self.allow(token));
+        } else if self.has_few() {
+            // Such a mask differs in few tokens from the greater row.
+            let before = self.row.replace(row.clone());
+            let listed = before.as_ref().and_then(|row| row.listed.as_deref()).unwrap_or_default();
+            let mut others = Vec::with_capacity(listed.len() + self.flipped.len());
+            for &token in listed.iter().chain(&self.flipped) {
+                if tokenset::get(self.mask, token) {
+                    tokenset::clear(self.mask, token);
+                    others.push(token);
+                }
+            }
+            self.flipped.clear();
+            row.write(self.mask);
+            others.into_iter().for_each(|token| self.allow(token));
+            self.cleared.clear();
         } else {
             row.add_inside(self.mask);
             self.joined = true;
         }
+    }
+
+    /// Whether the tokens so far are few, each of which is known.
+    fn has_few(&self) -> bool {
+        !self.joined && self.row.as_ref().is_none_or(|row| row.listed.is_some())
     }
 }
 
@@ -366,7 +386,7 @@ impl Run<'_> {
             let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
             let Some(body) = body else {
                 // With escapes so far, every way to end the key is looked at.
-                for &node in &row.ends {
+                for &node in row.ends.iter() {
                     let below = trie.entries_below(node as usize);
                     let example = below.clone().next().expect("every node leads to a token");
                     let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");

@@ -46,7 +46,7 @@ pub struct Row {
     pub unkept: Box<[Box<[u32]>]>,
     /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
     /// exits are not kept.
-    pub ends: Vec<u32>,
+    pub ends: Arc<[u32]>,
     /// See [`Row::escaped_ends`].
     escaped: OnceLock<Box<[EscapedEnd]>>,
     /// See [`Row::escaped_tokens`].
@@ -84,6 +84,17 @@ impl Row {
     /// A row of a set of tokens, without its ends.
     pub fn of_set(inside: TokenSet, exits: Option<Arc<Vec<Leaving>>>, unkept: Box<[Box<[u32]>]>) -> Row {
         let count = inside.len();
+        Row::of_counted(inside, count, exits, unkept)
+    }
+
+    /// A row of a set of so many tokens, without its ends.
+    pub fn of_counted(
+        inside: TokenSet,
+        count: usize,
+        exits: Option<Arc<Vec<Leaving>>>,
+        unkept: Box<[Box<[u32]>]>,
+    ) -> Row {
+        debug_assert_eq!(count, inside.len(), "the tokens of a row are counted");
         let listed = (count <= MAX_LISTED).then(|| inside.iter().collect());
         let inside = Some(inside);
         Row {
@@ -92,7 +103,7 @@ impl Row {
             listed,
             exits,
             unkept,
-            ends: Vec::new(),
+            ends: Arc::default(),
             escaped: OnceLock::new(),
             escaped_tokens: OnceLock::new(),
             runs: None,
@@ -120,7 +131,7 @@ impl Row {
             listed,
             exits,
             unkept,
-            ends: Vec::new(),
+            ends: Arc::default(),
             escaped: OnceLock::new(),
             escaped_tokens: OnceLock::new(),
             runs: None,
@@ -134,8 +145,8 @@ impl Row {
     }
 
     /// The row with these ends, which are sorted.
-    pub fn with_ends(self, ends: Vec<u32>) -> Row {
-        Row { ends, ..self }
+    pub fn with_ends(self, ends: impl Into<Arc<[u32]>>) -> Row {
+        Row { ends: ends.into(), ..self }
     }
 
     /// The ends before which a backslash is.

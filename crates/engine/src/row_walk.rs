@@ -51,12 +51,14 @@ impl Lexicon {
         &mut self,
         vocabulary: &Tokens,
         from: Start,
-        parts: Vec<Part>,
+        mut parts: Vec<Part>,
         mut tokens: Vec<u32>,
     ) -> Result<Row, LimitExceeded> {
         let trie = vocabulary.trie();
         let mut states = vec![0; trie.max_depth() + 1];
         let mut walk = Walk::new(vocabulary, &mut self.dfas[from.dfa.0 as usize], &mut self.deriver, usize::MAX);
+        // What is found in order need not be sorted.
+        parts.sort_unstable();
         for (nodes, depth) in parts {
             let step = |state, byte, node, _| Ok(walk.byte(StateId(state), byte, Some(node))?.map(|state| state.0));
             let walked = trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token));

@@ -83,20 +83,20 @@ impl Lexicon {
         let known = known.and_then(|byte| self.ways_behind(vocabulary, byte));
         let (most, max) = (max, max.filter(|&max| (max as usize) < trie.max_depth()));
         let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };
-        let counts = (min, max.unwrap_or(u32::MAX));
-        let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte)).flat_map(|stops| &stops.nodes);
-        let mut stops: Vec<u32> =
-            stops.filter(|(_, rounds)| (counts.0..=counts.1).contains(rounds)).map(|&(node, _)| node).collect();
-        let behind_stops: usize = stops.iter().map(|&node| trie.size(node as usize)).sum();
-        if !one_byte && behind_stops > vocabulary.shapes().len() / FEW_OF_SHAPES {
-            return Ok(None);
-        }
-        if one_byte && behind_stops <= MAX_BELOW_ENDS {
+        let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte));
+        if one_byte && stops.clone().map(|stops| stops.below).sum::<usize>() <= MAX_BELOW_ENDS {
             let before = runs.memory_bytes();
             let row = runs.row(vocabulary, min, max, first, known).with_runs(runs.character.clone(), most);
             let grown = runs.memory_bytes() - before;
             self.rows_bytes += grown;
             return Ok(Some(row));
+        }
+        let counts = min..=max.unwrap_or(u32::MAX);
+        let stops = stops.flat_map(|stops| &stops.nodes).filter(|(_, rounds)| counts.contains(rounds));
+        let mut stops: Vec<u32> = stops.map(|&(node, _)| node).collect();
+        let behind_stops: usize = stops.iter().map(|&node| trie.size(node as usize)).sum();
+        if !one_byte && behind_stops > vocabulary.shapes().len() / FEW_OF_SHAPES {
+            return Ok(None);
         }
         stops.sort_unstable();
         let mut inside = runs.within(max);
@@ -243,12 +243,14 @@ impl Lexicon {
         for token in dead {
             tokenset::clear(inside.words_mut(), token);
         }
-        let mut ends = larger.ends.clone();
-        ends.retain(|node| not_here.binary_search(node).is_err());
+        let ends = match not_here.is_empty() {
+            true => larger.ends.clone(),
+            false => larger.ends.iter().copied().filter(|node| not_here.binary_search(node).is_err()).collect(),
+        };
         // Without exits a row is used only where nothing follows.
         let exits = larger.exits.as_ref().map(|exits| match not_here.is_empty() {
             true => exits.clone(),
-            false => Arc::new(exits.iter().map(|exits| exits.without(&not_here)).collect()),
+            false => Arc::new(exits.iter().map(|exits| exits.without(vocabulary, &not_here)).collect()),
         });
         Ok(Some(Row::of_set(inside, exits, larger.unkept.clone()).with_ends(ends)))
     }

@@ -201,7 +201,7 @@ impl Lexicon {
             Inside::Set(inside) => Row::of_set(inside, exits, unkept.into()),
             Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, exits, unkept.into()),
         };
-        if all { row.with_ends(ends.into_iter().map(|(node, _)| node).collect()) } else { row }
+        if all { row.with_ends(ends.into_iter().map(|(node, _)| node).collect::<Vec<_>>()) } else { row }
     }
 }
 

@@ -347,33 +347,46 @@ impl Deriver {
         Ok(derivatives.iter().find(|(set, _)| set.contains(byte)).map_or(ExprId::NOTHING, |&(_, rest)| rest))
     }
 
-    /// What is left after one byte that only a repetition with a greatest count can read, which comes first; `None` where
-    /// that is not plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes
-    /// takes long, and a text reads one.
+    /// What is left of a repetition with a greatest count, and perhaps more behind it, after one byte; `None` where that is not
+    /// plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes takes long, and
+    /// a text reads one.
     ///
     /// # Errors
     /// As [`Deriver::after`].
     pub fn after_a_count(&mut self, id: ExprId, byte: u8) -> Result<Option<ExprId>, LimitExceeded> {
+        let Some(Counted { body, min, max, tail }) = self.counted(id) else { return Ok(None) };
+        let ended = if min == 0 { self.after(tail, byte)? } else { ExprId::NOTHING };
+        let begun = self.after(body, byte)?;
+        if begun == ExprId::NOTHING || ended != ExprId::NOTHING {
+            return Ok((begun == ExprId::NOTHING).then_some(ended));
+        }
+        let rounds = self.exprs.repeat(body, min.saturating_sub(1), Some(max - 1));
+        let below = self.exprs.concat(rounds, tail);
+        let after = self.exprs.concat(begun, below);
+        self.limits.check_exprs(self.exprs.len() - self.before)?;
+        Ok(Some(after))
+    }
+
+    /// The bytes with which such a repetition goes on: hardly any count changes them. `None` as in [`Deriver::after_a_count`].
+    ///
+    /// # Errors
+    /// As [`Deriver::after`].
+    pub fn first_of_a_count(&mut self, id: ExprId) -> Result<Option<ByteSet>, LimitExceeded> {
+        let Some(Counted { body, min, tail, .. }) = self.counted(id) else { return Ok(None) };
+        let first = |derivatives: Derivatives| derivatives.iter().fold(ByteSet::EMPTY, |all, (set, _)| all.union(set));
+        let begun = first(self.derivatives(body)?);
+        Ok(Some(if min == 0 { begun.union(&first(self.derivatives(tail)?)) } else { begun }))
+    }
+
+    /// The parts of a repetition with a greatest count, and of what comes behind it, where no part can contradict another.
+    fn counted(&self, id: ExprId) -> Option<Counted> {
         let (head, tail) = match *self.exprs.get(id) {
             Expr::Concat { head, tail } => (head, tail),
             _ => (id, ExprId::EMPTY),
         };
-        let Expr::Repeat { body, min, max: Some(max) } = *self.exprs.get(head) else { return Ok(None) };
-        if self.exprs.has_boolean(id) || self.exprs.is_nullable(body) {
-            return Ok(None);
-        }
-        if min == 0 && self.after(tail, byte)? != ExprId::NOTHING {
-            return Ok(None);
-        }
-        let rest = self.after(body, byte)?;
-        if rest == ExprId::NOTHING {
-            return Ok(None);
-        }
-        let rounds = self.exprs.repeat(body, min.saturating_sub(1), Some(max - 1));
-        let below = self.exprs.concat(rounds, tail);
-        let after = self.exprs.concat(rest, below);
-        self.limits.check_exprs(self.exprs.len() - self.before)?;
-        Ok(Some(after))
+        let Expr::Repeat { body, min, max: Some(max) } = *self.exprs.get(head) else { return None };
+        let is_plain = !self.exprs.has_boolean(id) && !self.exprs.is_nullable(body);
+        is_plain.then_some(Counted { body, min, max, tail })
     }
 
     /// Whether the expression matches the whole string: the slow twin of every automaton.
@@ -387,6 +400,14 @@ impl Deriver {
         }
         Ok(self.exprs.is_nullable(state))
     }
+}
+
+/// See [`Deriver::counted`].
+struct Counted {
+    body: ExprId,
+    min: u32,
+    max: u32,
+    tail: ExprId,
 }
 
 /// A partition of the bytes that is refined by one set after the other, with the residuals that hold in each part.

@@ -55,8 +55,8 @@ struct State {
     accepts: Box<[Tag]>,
     /// Whether all transitions are known; before, some may be.
     filled: bool,
-    /// The bytes that lead on, once the transitions are known.
-    live: ByteSet,
+    /// The bytes that lead on, once they are known.
+    live: Option<ByteSet>,
     /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
     saturated: u32,
 }
@@ -187,10 +187,17 @@ impl Dfa {
     /// # Errors
     /// As [`Dfa::next`].
     pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<&ByteSet, LimitExceeded> {
-        if !self.states[state.0 as usize].filled {
-            self.fill_row(deriver, state)?;
+        if self.states[state.0 as usize].live.is_none() {
+            let live = match *self.states[state.0 as usize].residuals {
+                [(_, residual)] => deriver.first_of_a_count(residual)?,
+                _ => None,
+            };
+            match live {
+                Some(live) => self.states[state.0 as usize].live = Some(live),
+                None => self.fill_row(deriver, state)?,
+            }
         }
-        Ok(&self.states[state.0 as usize].live)
+        Ok(self.states[state.0 as usize].live.as_ref().expect("the bytes were just found"))
     }
 
     /// Disjoint byte sets with the state each leads to; bytes that lead nowhere are left out.
@@ -202,7 +209,9 @@ impl Dfa {
         deriver: &mut Deriver,
         state: StateId,
     ) -> Result<Vec<(ByteSet, StateId)>, LimitExceeded> {
-        self.live_bytes(deriver, state)?;
+        if !self.states[state.0 as usize].filled {
+            self.fill_row(deriver, state)?;
+        }
         let width = self.representatives.len();
         let row = &self.table[state.0 as usize * width..][..width];
         let mut result: Vec<(ByteSet, StateId)> = Vec::new();
@@ -244,14 +253,17 @@ impl Dfa {
         Ok(saturated)
     }
 
-    /// Finds at least the transition by a byte: only that one where a repetition with a greatest count is read.
+    /// Finds at least the transition by a byte: only that one of a repetition with a greatest count.
     #[cold]
     fn fill(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(), LimitExceeded> {
         let &[(tag, residual)] = &*self.states[state.0 as usize].residuals else {
             return self.fill_row(deriver, state);
         };
         let Some(rest) = deriver.after_a_count(residual, byte)? else { return self.fill_row(deriver, state) };
-        let next = self.state_of(&deriver.exprs, &[(tag, rest)])?;
+        let next = match rest {
+            ExprId::NOTHING => StateId::DEAD,
+            rest => self.state_of(&deriver.exprs, &[(tag, rest)])?,
+        };
         let cell = state.0 as usize * self.representatives.len() + usize::from(self.columns[usize::from(byte)]);
         self.table[cell] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         Ok(())
@@ -291,7 +303,7 @@ impl Dfa {
             self.table[row + column] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         }
         let filled = &mut self.states[state.0 as usize];
-        (filled.live, filled.filled) = (live, true);
+        (filled.live, filled.filled) = (Some(live), true);
         Ok(())
     }
 
@@ -312,7 +324,7 @@ impl Dfa {
         self.residuals += residuals.len();
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
         let filled = residuals.is_empty();
-        let (live, saturated) = (ByteSet::EMPTY, UNKNOWN);
+        let (live, saturated) = (filled.then_some(ByteSet::EMPTY), UNKNOWN);
         self.states.push(State { residuals: residuals.into(), accepts, filled, live, saturated });
         let states = &self.states;
         if self.index.find(hash, |&known| states[known as usize].residuals == states[id as usize].residuals).is_none() {
@@ -369,6 +381,15 @@ impl Classes {
     /// Splits every class into its part inside and its part outside of a set.
     fn split(&mut self, set: &ByteSet) {
         if self.sets.len() == 256 || !self.seen.insert(*set) {
+            return;
+        }
+        if let Some(byte) = set.single() {
+            // Most sets are a letter of some text.
+            let class = self.sets.iter().position(|class| class.contains(byte)).expect("every byte is in a class");
+            if self.sets[class] != *set {
+                self.sets[class] = self.sets[class].intersect(&set.complement());
+                self.sets.push(*set);
+            }
             return;
         }
         for class in 0..self.sets.len() {
@@ -485,7 +506,7 @@ mod tests {
         let before = deriver.exprs.len();
         let mut states = (StateId::START, StateId::START);
         for byte in b"abcAAxyZZ".iter().cycle().take(90).copied() {
-            laid_out.live_bytes(&mut other, states.1).unwrap();
+            laid_out.transitions(&mut other, states.1).unwrap();
             states.0 = read.next(&mut deriver, states.0, byte).unwrap();
             states.1 = laid_out.next(&mut other, states.1, byte).unwrap();
         }
@@ -512,5 +533,39 @@ mod tests {
             vec![expr]
         });
         assert_ne!(dfa.run(&mut deriver, StateId::START, b"aab").unwrap(), StateId::DEAD);
+    }
+
+    proptest::proptest! {
+        /// What is found of a count without deriving it by all bytes is what that would find.
+        #[test]
+        fn counts_are_read_as_all_derivatives_tell(
+            pattern in proptest::sample::select(vec![
+                "a{0,3}b", "a{2,5}", "[a-c]{1,4}c", "(ab|c){0,2}b", "(ab|a){0,3}(b|d)", "(a{1,2}b){0,3}a{0,2}", "(é|a){0,3}b?",
+                "a{0,2}(b{0,2}a){1,2}", "[ab]{0,3}(ab)*",
+            ]),
+            text in "[abcd\u{e9}]{0,5}",
+        ) {
+            use crate::{PatternOptions, Utf8, parse_pattern};
+            let mut deriver = Deriver::new(Limits::default());
+            let root = parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap();
+            let mut read = Dfa::new(&mut deriver, &[root], Limits::default()).unwrap();
+            let mut state = StateId::START;
+            for byte in text.bytes() {
+                let next = read.next(&mut deriver, state, byte).unwrap();
+                if next == StateId::DEAD {
+                    break;
+                }
+                state = next;
+            }
+            let &[(_, residual)] = read.residuals(state) else { return Ok(()) };
+            let live = *read.live_bytes(&mut deriver, state).unwrap();
+            for byte in 0..=u8::MAX {
+                let rest = deriver.after(residual, byte).unwrap();
+                let next = read.next(&mut deriver, state, byte).unwrap();
+                let expected: &[(Tag, ExprId)] = if rest == ExprId::NOTHING { &[] } else { &[(0, rest)] };
+                proptest::prop_assert_eq!(read.residuals(next), expected, "{} behind {} {}", pattern, text, byte);
+                proptest::prop_assert_eq!(live.contains(byte), rest != ExprId::NOTHING);
+            }
+        }
     }
 }
