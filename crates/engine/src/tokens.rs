@@ -55,6 +55,8 @@ pub struct Tokens {
     fingerprint: u128,
     /// See [`Tokens::escaping`].
     escaping: OnceLock<Box<[u32]>>,
+    /// See [`Tokens::quoting`].
+    quoting: OnceLock<Box<[u32]>>,
     whole_keys: OnceLock<WholeKeys>,
     lengths: OnceLock<Arc<Lengths>>,
     shapes: OnceLock<Shapes>,
@@ -137,6 +139,7 @@ impl Tokens {
         Ok(Tokens {
             fingerprint: fingerprint.0,
             escaping: OnceLock::new(),
+            quoting: OnceLock::new(),
             whole_keys: OnceLock::new(),
             lengths: OnceLock::new(),
             shapes: OnceLock::new(),
@@ -198,6 +201,15 @@ impl Tokens {
             let tokens = (0..self.trie.len()).filter_map(|node| self.trie.entry_at(node));
             let escapes = |token: &u32| self.token_bytes(*token).is_some_and(|bytes| bytes.contains(&b'\\'));
             tokens.filter(escapes).collect()
+        })
+    }
+
+    /// The tokens that have a quote or a backslash, ascending: those that do more than go on with a JSON string.
+    pub(crate) fn quoting(&self) -> &[u32] {
+        self.quoting.get_or_init(|| {
+            let quotes = |bytes: &[u8]| bytes.iter().any(|byte| b"\"\\".contains(byte));
+            let tokens = 0..self.vocab_size as u32;
+            tokens.filter(|&token| self.token_bytes(token).is_some_and(quotes)).collect()
         })
     }
 

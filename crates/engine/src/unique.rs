@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{ItemsId, canonical_json};
-use stencilm_regex::StateId;
+use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
 use crate::json_text::begun;
@@ -261,7 +261,7 @@ impl Run<'_> {
             }
         }
         let seen = self.seen_strings(&states);
-        Ok(Some(StringsSeen { open, seen }))
+        Ok(Some(StringsSeen::new(open, seen)))
     }
 
     /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real.
@@ -282,7 +282,6 @@ impl Run<'_> {
         if pending.is_empty() || self.is_new_string(text, &pending) {
             return Ok(());
         }
-        let allowed = || (0..vocabulary.vocab_size() as u32).filter(|&token| tokenset::get(mask, token));
         let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
         let mut lasting = Lasting::LONGEST;
         for &thread in &threads {
@@ -309,16 +308,13 @@ impl Run<'_> {
                     && !seen.have(bare);
                 !(lasting.outlasts(bytes) || is_new || (is_between && bare.is_empty()))
             };
-            tokens.extend(allowed().filter(readable).filter(matters).map(Doubtful::element));
+            tokens.extend(tokenset::iter(mask).filter(readable).filter(matters).map(Doubtful::element));
             return Ok(());
         };
         // Within a string: what ends it or has an escape, and what a value seen goes on with.
-        let ends = |token: &u32| {
-            vocabulary
-                .token_bytes(*token)
-                .is_some_and(|bytes| bytes.iter().any(|byte| b"\"\\".contains(byte)) && !lasting.outlasts(bytes))
-        };
-        tokens.extend(allowed().filter(ends).map(Doubtful::element));
+        let allowed = vocabulary.quoting().iter().filter(|&&token| tokenset::get(mask, token));
+        let ends = |token: &u32| !vocabulary.token_bytes(*token).is_some_and(|bytes| lasting.outlasts(bytes));
+        tokens.extend(allowed.copied().filter(ends).map(Doubtful::element));
         let trie = vocabulary.trie();
         let mut along: FxHashSet<u32> = FxHashSet::default();
         for rest in self.seen_strings(&pending).rests(&open) {
@@ -340,39 +336,75 @@ impl Run<'_> {
 pub(crate) struct StringsSeen {
     /// The open string, from its quote on.
     open: Vec<u8>,
+    /// The bytes with which strings that were seen go on behind it.
+    next: ByteSet,
     seen: Rc<SeenStrings>,
 }
 
 impl StringsSeen {
+    fn new(open: Vec<u8>, seen: Rc<SeenStrings>) -> StringsSeen {
+        let next = seen.rests(&open).filter_map(|rest| rest.first()).copied().collect();
+        StringsSeen { open, next, seen }
+    }
+
     /// Whether every element that goes on with these bytes, or begins in them, surely is a new one: it has a string that no
     /// element has that was seen, and no two of them have the same.
     pub fn are_not_in(&self, bytes: &[u8]) -> bool {
-        if bytes.contains(&b'\\') {
-            return false;
-        }
         let mut strings: Vec<Vec<u8>> = Vec::new();
-        let mut parts = bytes.split(|&byte| byte == b'"').enumerate().peekable();
-        while let Some((at, part)) = parts.next() {
-            if at % 2 == 1 {
+        let mut string = Some(self.open.clone());
+        let mut bytes = bytes.iter();
+        while let Some(&byte) = bytes.next() {
+            let Some(spelled) = &mut string else {
                 // Between strings an element may end that has one, and another may begin, but none lies there as a whole.
-                if !part.iter().all(|byte| b",:]} \t\r\n".contains(byte)) {
-                    return false;
+                match byte {
+                    b'"' => string = Some(vec![b'"']),
+                    b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n' => {}
+                    _ => return false,
                 }
                 continue;
+            };
+            match byte {
+                b'\\' => match bytes.next().and_then(|&letter| canonical_escape(letter)) {
+                    Some(escape) => spelled.extend_from_slice(escape),
+                    None => return false,
+                },
+                _ => spelled.push(byte),
             }
-            let mut string = if at == 0 { self.open.clone() } else { b"\"".to_vec() };
-            string.extend_from_slice(part);
-            if parts.peek().is_some() {
-                string.push(b'"');
+            if byte == b'"' {
+                if self.is_known(spelled, &strings) {
+                    return false;
+                }
+                strings.extend(string.take());
             }
-            let is_in = |text: &Vec<u8>| text.windows(string.len()).any(|window| window == string);
-            if self.seen.have(&string) || strings.iter().any(is_in) {
-                return false;
-            }
-            strings.push(string);
         }
-        true
+        !string.is_some_and(|spelled| self.is_known(&spelled, &strings))
     }
+
+    /// Whether a string, or what begins one, is in an element seen or in one of these.
+    fn is_known(&self, spelled: &[u8], strings: &[Vec<u8>]) -> bool {
+        if strings.is_empty() {
+            // The string that is open goes on.
+            let goes_on = spelled.get(self.open.len()).is_none_or(|&byte| self.next.contains(byte));
+            return goes_on && self.seen.have(spelled);
+        }
+        let is_in = |text: &Vec<u8>| text.windows(spelled.len()).any(|window| window == spelled);
+        self.seen.have(spelled) || strings.iter().any(is_in)
+    }
+}
+
+/// How canonical text spells what a backslash and a letter stand for; `None` where more than a letter belongs to it.
+fn canonical_escape(letter: u8) -> Option<&'static [u8]> {
+    Some(match letter {
+        b'"' => b"\\\"",
+        b'\\' => b"\\\\",
+        b'/' => b"/",
+        b'b' => b"\\u0008",
+        b't' => b"\\u0009",
+        b'n' => b"\\u000a",
+        b'f' => b"\\u000c",
+        b'r' => b"\\u000d",
+        _ => return None,
+    })
 }
 
 /// A string that is not closed yet in its canonical spelling; `None` within an escape.
@@ -393,4 +425,54 @@ pub(crate) fn text_since(stacks: &Stacks, text: u32, start: u32) -> Vec<u8> {
     let mut bytes = stacks.since(text, start);
     bytes.reverse();
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_spelled_as_in_canonical_text() {
+        for letter in 0..=u8::MAX {
+            if let Some(spelled) = canonical_escape(letter) {
+                let text = [b"\"\\", &[letter][..], b"\""].concat();
+                assert_eq!(canonical_json(&text), [b"\"", spelled, b"\""].concat(), "{}", char::from(letter));
+            }
+        }
+    }
+
+    #[test]
+    fn strings_are_new_that_no_element_has() {
+        let values = [&b"\"ab\""[..], b"[\"ab\\u000ac\",1]", b"\"/\""].map(<[u8]>::to_vec);
+        let seen = Rc::new(SeenStrings::new(values.into_iter()));
+        let from = |open: &[u8]| StringsSeen::new(open.to_vec(), seen.clone());
+        let new: [(&[u8], &[u8]); 9] = [
+            (b"\"a", b"c"),
+            (b"\"a", b"bc"),
+            (b"\"a", b"\""),
+            (b"\"a", b"\\n"),
+            (b"\"ab", b"\\nd"),
+            (b"\"ab", b"\\\\"),
+            (b"\"", b"x\",\"y\""),
+            (b"\"", b"\\\""),
+            (b"\"ab", b"\\t\"]"),
+        ];
+        for (open, bytes) in new {
+            assert!(from(open).are_not_in(bytes), "{:?} {:?}", open.escape_ascii(), bytes.escape_ascii());
+        }
+        let known: [(&[u8], &[u8]); 9] = [
+            (b"\"a", b"b"),
+            (b"\"a", b"b\""),
+            (b"\"ab", b"\\n"),
+            (b"\"ab", b"\\nc\""),
+            (b"\"ab", b"\\u000a"),
+            (b"\"", b"\\/"),
+            (b"\"", b"x\",\"x\""),
+            (b"\"", b"x\",1"),
+            (b"\"", b"x\",\""),
+        ];
+        for (open, bytes) in known {
+            assert!(!from(open).are_not_in(bytes), "{:?} {:?}", open.escape_ascii(), bytes.escape_ascii());
+        }
+    }
 }
