@@ -10,8 +10,8 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::atoms::Atom;
-use super::canonical::canonical;
 use super::document::{Json, JsonId};
+use super::equal::ValueId;
 use super::merge::type_of;
 use super::normal::Normal;
 use super::schema::{Keyword, SchemaId, Types};
@@ -120,11 +120,11 @@ impl<'a> Normal<'a> {
         is_object: bool,
     ) -> Option<Vec<Case<'a>>> {
         let document = self.schemas.document;
-        // Which schemas list a value, by its canonical text.
-        let mut listed: IndexMap<Vec<u8>, (JsonId, Vec<u32>)> = IndexMap::new();
+        // Which schemas list a value.
+        let mut listed: IndexMap<ValueId, (JsonId, Vec<u32>)> = IndexMap::new();
         for (place, &property) in (0..).zip(properties) {
             for value in self.mentioned(property, 0)? {
-                let (_, by) = listed.entry(canonical(document, value)).or_insert_with(|| (value, Vec::new()));
+                let (_, by) = listed.entry(document.value_id(value)).or_insert_with(|| (value, Vec::new()));
                 if by.last() != Some(&place) {
                     by.push(place);
                 }
@@ -179,9 +179,9 @@ impl<'a> Normal<'a> {
     /// The values of one list that are not in another one.
     fn without(&self, from: ListId, taken: ListId) -> Vec<JsonId> {
         let document = self.schemas.document;
-        let taken: Vec<Vec<u8>> = self.lists[taken as usize].iter().map(|&value| canonical(document, value)).collect();
+        let taken: Vec<ValueId> = self.lists[taken as usize].iter().map(|&value| document.value_id(value)).collect();
         let from = self.lists[from as usize].iter().copied();
-        from.filter(|&value| !taken.contains(&canonical(document, value))).collect()
+        from.filter(|&value| !taken.contains(&document.value_id(value))).collect()
     }
 
     /// Whether all values of a member in some case are instances of a schema, or none is; `None` where that is not clear.
@@ -226,8 +226,8 @@ impl<'a> Normal<'a> {
             }
             Keyword::Type(types) => Some(types.meets(of_type)),
             Keyword::Values(values) => {
-                let wanted = canonical(document, value);
-                Some(values.iter().any(|&listed| canonical(document, listed) == wanted))
+                let wanted = document.value_id(value);
+                Some(values.iter().any(|&listed| document.value_id(listed) == wanted))
             }
             Keyword::Ref(part) => inner(*part),
             Keyword::Not(part) => inner(*part).map(|fits| !fits),
@@ -252,9 +252,9 @@ impl<'a> Normal<'a> {
         let inner = |part: SchemaId| self.others_fit(part, list, level + 1);
         let verdicts = schema.keywords.iter().map(|keyword| match keyword {
             Keyword::Values(values) => {
-                let known: Vec<Vec<u8>> =
-                    self.lists[list as usize].iter().map(|&value| canonical(document, value)).collect();
-                values.iter().all(|&value| known.contains(&canonical(document, value))).then_some(false)
+                let known: Vec<ValueId> =
+                    self.lists[list as usize].iter().map(|&value| document.value_id(value)).collect();
+                values.iter().all(|&value| known.contains(&document.value_id(value))).then_some(false)
             }
             Keyword::Ref(part) => inner(*part),
             Keyword::Not(part) => inner(*part).map(|fits| !fits),

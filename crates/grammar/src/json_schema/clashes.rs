@@ -3,8 +3,8 @@
 use rustc_hash::FxHashSet;
 
 use super::atoms::Atom;
-use super::canonical::canonical;
 use super::document::JsonId;
+use super::equal::ValueId;
 use super::merge::{Clash, From, Merger, type_of};
 use super::schema::{SchemaId, Types};
 
@@ -64,9 +64,9 @@ impl Merger<'_, '_> {
         let (at, before) = (values.at, values.value.len());
         let document = &self.schemas.document;
         let types = self.merged.types;
-        let excluded: FxHashSet<Vec<u8>> =
-            self.merged.excluded.iter().map(|excluded| canonical(document, excluded.value)).collect();
-        let is_excluded = |value| !excluded.is_empty() && excluded.contains(&canonical(document, value));
+        let excluded: FxHashSet<ValueId> =
+            self.merged.excluded.iter().map(|excluded| document.value_id(excluded.value)).collect();
+        let is_excluded = |value| !excluded.is_empty() && excluded.contains(&document.value_id(value));
         let kept: Vec<JsonId> = (values.value.iter().copied())
             .filter(|&value| types.meets(type_of(document.get(value))) && !is_excluded(value))
             .collect();

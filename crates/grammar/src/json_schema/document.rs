@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use super::equal::Compared;
+
 /// JSON pointers in messages and reports are cut to about this many bytes.
 const LONGEST_POINTER: usize = 400;
 
@@ -128,6 +130,8 @@ pub(crate) struct Document<'t> {
     pub(crate) slots: Vec<Slot<'t>>,
     /// The outermost values with the URIs they were given under; that of the schema itself is the first, without one.
     pub(crate) roots: Vec<(JsonId, &'t str)>,
+    /// See [`Document::value_id`].
+    pub(crate) compared: Compared,
 }
 
 impl<'t> Document<'t> {

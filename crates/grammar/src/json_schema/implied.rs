@@ -4,8 +4,8 @@
 //! whose discriminator differs, the others fail by that alone, and their other ways need not be multiplied out.
 
 use super::atoms::{Atom, Term};
-use super::canonical::canonical;
 use super::document::JsonId;
+use super::equal::ValueId;
 use super::merge::Merged;
 use super::normal::{Mode, Normal};
 use super::overlap::MAX_PROOFS;
@@ -30,8 +30,8 @@ impl Normal<'_> {
                     if own.value.len() > MAX_VALUES || values.len() > MAX_VALUES {
                         return Ok(false);
                     }
-                    let others: Vec<Vec<u8>> = values.iter().map(|&value| canonical(document, value)).collect();
-                    Ok(own.value.iter().all(|&value| !others.contains(&canonical(document, value))))
+                    let others: Vec<ValueId> = values.iter().map(|&value| document.value_id(value)).collect();
+                    Ok(own.value.iter().all(|&value| !others.contains(&document.value_id(value))))
                 }
                 Keyword::Properties(_) if is_object => {
                     let value = JsonId(part);

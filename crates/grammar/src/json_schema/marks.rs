@@ -5,8 +5,8 @@
 use rustc_hash::FxHashMap;
 
 use super::atoms::Term;
-use super::canonical::canonical;
 use super::document::JsonId;
+use super::equal::ValueId;
 use super::merge::Merged;
 use super::normal::Normal;
 use super::schema::{Keyword, SchemaId, Types};
@@ -20,17 +20,16 @@ const MAX_HOPS: usize = 8;
 type Place<'a> = Option<&'a str>;
 
 /// The values of a branch at one place, sorted numbers; `None` where it lists none.
-type Values = Option<Vec<u32>>;
+type Values = Option<Vec<ValueId>>;
 
 /// How many alternatives of a branch list values at a place, and which.
-type Places<'a> = FxHashMap<Place<'a>, (usize, Vec<u32>)>;
+type Places<'a> = FxHashMap<Place<'a>, (usize, Vec<ValueId>)>;
 
 /// The values that branches list, by place.
 #[derive(Default)]
 pub(super) struct Marks<'a> {
     /// For every branch how many alternatives it has, and what they list.
     branches: Vec<(usize, Places<'a>)>,
-    numbers: FxHashMap<Vec<u8>, u32>,
 }
 
 impl<'a> Marks<'a> {
@@ -50,8 +49,7 @@ impl<'a> Marks<'a> {
             let (count, known) = places.entry(place).or_default();
             *count += 1;
             for &value in values {
-                let next = self.numbers.len() as u32;
-                known.push(*self.numbers.entry(canonical(document, value)).or_insert(next));
+                known.push(document.value_id(value));
             }
         };
         if let Some(values) = &merged.values {

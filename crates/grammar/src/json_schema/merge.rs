@@ -10,8 +10,8 @@ use rustc_hash::FxHashSet;
 use stencilm_regex::{Decimal, End, Map};
 
 use super::atoms::{Atom, Term};
-use super::canonical::canonical;
 use super::document::{Json, JsonId};
+use super::equal::ValueId;
 use super::normal::Normal;
 use super::schema::{Format, Keyword, SchemaId, Schemas, Types};
 use super::texts::place_of;
@@ -436,8 +436,8 @@ impl<'a> Merger<'a, '_> {
         let kept = match &self.merged.values {
             None => values.to_vec(),
             Some(old) => {
-                let new: FxHashSet<Vec<u8>> = values.iter().map(|&value| canonical(document, value)).collect();
-                old.value.iter().copied().filter(|&value| new.contains(&canonical(document, value))).collect()
+                let new: FxHashSet<ValueId> = values.iter().map(|&value| document.value_id(value)).collect();
+                old.value.iter().copied().filter(|&value| new.contains(&document.value_id(value))).collect()
             }
         };
         if kept.is_empty() {

@@ -19,6 +19,7 @@ mod clashes;
 mod common;
 pub(crate) mod document;
 mod elements;
+mod equal;
 mod explain;
 mod formats;
 mod implied;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::document::{Document, Entries, Json, JsonId, KeyTable, Slot, quoted};
+use super::equal::Compared;
 use crate::error::{ErrorKind, GrammarError};
 
 /// Longest schema text accepted unless another limit is given, in bytes.
@@ -65,7 +66,7 @@ pub(crate) fn parse<'t>(
         })?;
         roots.push((JsonId(parser.slots.len() as u32 - 1), uri));
     }
-    Ok(Document { slots: parser.slots, roots })
+    Ok(Document { slots: parser.slots, roots, compared: Compared::default() })
 }
 
 impl<'a> Parser<'a> {

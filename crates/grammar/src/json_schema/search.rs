@@ -8,9 +8,9 @@ use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::atoms::{Atom, Term};
-use super::canonical::canonical;
 use super::cases::{Case, MemberValues};
 use super::document::JsonId;
+use super::equal::ValueId;
 use super::merge::merge;
 use super::normal::{Alternatives, Conjunction, Mode, Normal};
 use super::products::{MANY, MAX_ALTERNATIVES};
@@ -318,10 +318,10 @@ impl<'a> Normal<'a> {
         }
         let MemberValues::Among(list) = case.values else { return case.values == MemberValues::Any };
         let document = self.schemas.document;
-        let listed: Vec<Vec<u8>> = self.lists[list as usize].iter().map(|&value| canonical(document, value)).collect();
+        let listed: Vec<ValueId> = self.lists[list as usize].iter().map(|&value| document.value_id(value)).collect();
         let is_within = |id: SchemaId| {
             self.schemas.get(id).keywords.iter().any(|keyword| match keyword {
-                Keyword::Values(values) => values.iter().all(|&value| listed.contains(&canonical(document, value))),
+                Keyword::Values(values) => values.iter().all(|&value| listed.contains(&document.value_id(value))),
                 _ => false,
             })
         };

@@ -4,7 +4,6 @@ use rustc_hash::FxHashSet;
 use stencilm_regex::{Decimal, End, NumberForm, NumberSet};
 
 use super::atoms::Term;
-use super::canonical::canonical;
 use super::document::{Entries, Json, JsonId, quoted};
 use super::lower::Lowering;
 use super::merge::{Merged, merge, type_of};
@@ -85,7 +84,7 @@ impl Lowering<'_> {
 
     fn is_excluded(&self, value: JsonId, merged: &Merged) -> bool {
         let document = self.schemas.document;
-        let same = |other: JsonId| canonical(document, other) == canonical(document, value);
+        let same = |other: JsonId| document.value_id(other) == document.value_id(value);
         !merged.excluded.is_empty() && merged.excluded.iter().any(|excluded| same(excluded.value))
     }
 
@@ -99,7 +98,7 @@ impl Lowering<'_> {
         let document = self.schemas.document;
         if merged.unique.is_some() {
             let mut seen = FxHashSet::default();
-            if items.iter().any(|&item| !seen.insert(canonical(document, item))) {
+            if items.iter().any(|&item| !seen.insert(document.value_id(item))) {
                 return Ok(Some("two of its elements are equal".into()));
             }
         }
@@ -155,8 +154,8 @@ impl Lowering<'_> {
             let merged = merge(&self.normal, alternative);
             let document = &schemas.document;
             let listed = merged.values.as_ref().is_none_or(|values| {
-                let wanted = canonical(document, value);
-                values.value.iter().any(|&known| canonical(document, known) == wanted)
+                let wanted = document.value_id(value);
+                values.value.iter().any(|&known| document.value_id(known) == wanted)
             });
             let why = if listed { self.misfit(value, &merged, level)? } else { Some("it is not listed".into()) };
             match why {
