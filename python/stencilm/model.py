@@ -17,7 +17,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, overload
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.generation.batches import beam_search, decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.generation.partial import MISSING, partial_value
+from stencilm.generation.partial import MISSING, is_same, partial_value
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
@@ -256,7 +256,7 @@ class Model:
         for _ in decoding:
             text = decoding.text.decode("utf-8", "ignore")
             value = partial_value(output_type, text) if is_json else text
-            if value is not MISSING and repr(value) != repr(shown):
+            if value is not MISSING and not is_same(value, shown):
                 shown = value
                 if decoding.finish_reason is None:
                     yield value
