@@ -252,6 +252,14 @@ class Grammar:
 
     def __str__(self) -> str:
         """The grammar as EBNF; `from_ebnf` reads it as the same set of texts."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from the source, for the core's part of it is no data."""
+        return Grammar.from_source, (self.source,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grammar:
+        """Itself, because it is immutable."""
+        return self
+
         return self.core.to_ebnf()
 
     def serialize_json(self) -> str:
