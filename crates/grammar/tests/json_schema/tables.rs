@@ -342,4 +342,9 @@ fn references() {
     let draft4 =
         r#"{"$schema":"http://json-schema.org/draft-04/schema#","type":"integer","minimum":1,"exclusiveMinimum":true}"#;
     check(draft4, &["2", "!1", "!2.0"]);
+    // OpenAPI 3.0 writes bounds as draft 4 does, and names no draft.
+    let unnamed = r#"{"type":"integer","minimum":1,"exclusiveMinimum":true,"maximum":4,"exclusiveMaximum":false}"#;
+    check(unnamed, &["2", "4", "!1", "!5"]);
+    check(r#"{"type":"integer","minimum":1,"maximum":4,"exclusiveMaximum":true}"#, &["1", "3", "!4", "!0"]);
+    check(r#"{"type":"integer","exclusiveMinimum":true,"maximum":2}"#, &["-5", "2", "!3"]);
 }
