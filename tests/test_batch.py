@@ -62,6 +62,15 @@ def test_a_batch_equals_single_calls(name: str, threads: Any) -> None:
     assert [matcher.num_accepted_tokens for matcher in matchers] == [0] * len(texts)
 
 
+def test_what_accepts_may_be_called_of_the_class() -> None:
+    matchers: list[Any] = [GrammarMatcher(compiled()) for _ in range(3)]
+    of_class: Any = BatchGrammarMatcher  # as engines call it that know static methods
+    assert of_class.batch_accept_string(matchers, ["{", "x", '{"a"']) == [True, False, True]
+    stop = matchers[0].stop_token_ids[0]
+    assert of_class.batch_accept_token(matchers=matchers, token_ids=[stop] * 3) == [False] * 3
+    assert [matcher.num_accepted_tokens for matcher in matchers] == [1, 0, 1]
+
+
 def allowed_bits(row: NDArray[np.int32]) -> NDArray[np.uint8]:
     return np.unpackbits(row.view(np.uint8), bitorder="little")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,23 @@ def test_joining(compiler: GrammarCompiler) -> None:
 def test_many_parts_are_one_flat_source() -> None:
     grammar = sum((Grammar.from_regex("a") for _ in range(2_000)), start=Grammar.concat())
     assert isinstance(hash(grammar), int)
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        Grammar.from_json_schema({"enum": [1, "é"]}, max_whitespace=None, spelling="any"),
+        Grammar.from_regex("[a-z]+") + Grammar.from_ebnf('root ::= "b"') | Grammar.from_regex("c"),
+        Grammar.from_lark("start: @n", grammars={"n": Grammar.from_regex("x{3}")}),
+        Grammar.from_structural_tag({"type": "any_text", "max_chars": 3}),
+        Grammar.deserialize_json(Grammar.from_regex("a").serialize_json()),
+        Grammar.from_type(list[int]),
+    ],
+)
+def test_grammars_travel_between_processes(grammar: Grammar) -> None:
+    again = pickle.loads(pickle.dumps(grammar))
+    assert again == grammar and hash(again) == hash(grammar) and str(again) == str(grammar)
+    assert copy.deepcopy([grammar])[0] is grammar
 
 
 def test_a_saved_schema_keeps_its_report(compiler: GrammarCompiler) -> None:

@@ -196,3 +196,29 @@ def test_what_is_no_limits_is_named(value: Any) -> None:
         GrammarCompiler(INFO, limits=value)
     with pytest.raises(TypeError, match=r"limits is a .*but must be Limits"):
         CompiledGrammar.deserialize_json("", INFO, limits=value)
+
+
+MANY = [f"w{number}" for number in range(200)]
+ANY_OF_MANY = '"' + '" | "'.join(MANY) + '"'
+TAG = {"type": "sequence", "elements": [{"type": "const_string", "value": name} for name in MANY]}
+SCHEMA = {"anyOf": [{"type": "object", "properties": {name: True}} for name in MANY]}
+NOTATIONS: dict[str, Callable[[GrammarCompiler], Any]] = {
+    "regex": lambda made: made.compile_regex("|".join(MANY)),
+    "EBNF": lambda made: made.compile_grammar(f"root ::= {ANY_OF_MANY}"),
+    "Lark": lambda made: made.compile_lark(f"start: {ANY_OF_MANY}"),
+    "a pattern in Lark": lambda made: made.compile_lark(f"start: /{'|'.join(MANY)}/"),
+    "a named grammar in Lark": lambda made: made.compile_lark(
+        "start: @name", grammars={"name": f"start: {ANY_OF_MANY}"}
+    ),
+    "a structural tag": lambda made: made.compile_structural_tag(TAG),
+    "a schema in a structural tag": lambda made: made.compile_structural_tag(
+        {"type": "json_schema", "json_schema": SCHEMA}
+    ),
+}
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_reading_any_notation_ends_in_time(notation: str) -> None:
+    with pytest.raises(LimitExceeded, match=r"more than 0 ms.*`milliseconds`"):
+        NOTATIONS[notation](compiler(milliseconds=0))
+    NOTATIONS[notation](compiler())

@@ -250,6 +250,9 @@ def test_wrong_bitmasks_are_refused_before_a_byte_is_written() -> None:
             matcher.fill_next_token_bitmask(bitmask, index)
         if hasattr(bitmask, "any"):
             assert not bitmask.any()
+    nowhere = torch.zeros(words, dtype=torch.int32, device="meta")
+    with pytest.raises(TypeError, match=r"cannot be shared .* give an int32 numpy array"):
+        matcher.fill_next_token_bitmask(nowhere)
 
 
 def test_a_text_that_asks_for_too_much_does_not_spoil_the_next() -> None:

@@ -210,7 +210,9 @@ class Grammar:
             for name, given in (grammars or {}).items()
         ]
         check_length("the text", source.text, DEFAULT_LIMITS)
-        return Grammar(source, _core.Grammar.from_lark(source.text, source.start, named))
+        return Grammar(
+            source, _core.Grammar.from_lark(source.text, source.start, named, DEFAULT_LIMITS.core)
+        )
 
     @staticmethod
     def from_structural_tag(
@@ -249,6 +251,14 @@ class Grammar:
     def __or__(self, other: Grammar) -> Grammar:
         """The texts of either grammar."""
         return Grammar.union(self, other) if isinstance(other, Grammar) else NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from the source, for the core's part of it is no data."""
+        return Grammar.from_source, (self.source,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grammar:
+        """Itself, because it is immutable."""
+        return self
 
     def __str__(self) -> str:
         """The grammar as EBNF; `from_ebnf` reads it as the same set of texts."""

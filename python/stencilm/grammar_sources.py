@@ -171,7 +171,7 @@ class RegexSource:
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the pattern."""
         check_length("the pattern", self.pattern, limits)
-        return _core.Grammar.from_regex(self.pattern)
+        return _core.Grammar.from_regex(self.pattern, limits.core)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class EbnfSource:
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the text."""
         check_length("the text", self.text, limits)
-        return _core.Grammar.from_ebnf(self.text, self.root_rule_name)
+        return _core.Grammar.from_ebnf(self.text, self.root_rule_name, limits.core)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class LarkSource:
             (name, given if isinstance(given, str) else given.build(limits))
             for name, given in self.grammars
         ]
-        return _core.Grammar.from_lark(self.text, self.start, named)
+        return _core.Grammar.from_lark(self.text, self.start, named, limits.core)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ class Limits(_Read):
             share. Where they hold more, grammars compiled from then on begin with new ones.
         mask_cache_bytes: What the masks may hold that are kept for one grammar. Where they hold
             more, all of them are dropped.
-        milliseconds: The longest time that one operation may take: the grammar of a schema,
-            compiling it, or one mask. Where Python's main thread compiles, Ctrl-C ends it, too.
+        milliseconds: The longest time that one operation may take: reading a notation, compiling
+            it, or one mask. Where Python's main thread compiles, Ctrl-C ends it, too.
     """
 
     schema_bytes: int = 1 << 20

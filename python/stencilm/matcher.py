@@ -219,12 +219,25 @@ def traverse_draft_tree(
     )
 
 
+class _OfClassToo:
+    """A method that may be called of the class, too, and then has a batch of its own."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, batch: _core.BatchMatcher | None, owner: type) -> Any:
+        used = _core.BatchMatcher() if batch is None else batch
+        return getattr(_core.BatchMatcher, self._name).__get__(used)
+
+
 class BatchGrammarMatcher(_core.BatchMatcher):
     """One call for the matchers of many sequences, on several threads and without Python's lock.
 
     Every matcher and every row may come once in a batch. Where sequences fail, the others have done
     what was asked, and one `BatchError` holds their results and the errors by index; the rows of
     those that failed are zeros. The threads start with the first batch that can use them.
+    `batch_accept_token` and `batch_accept_string` may be called of the class, too, for engines that
+    know them as static methods.
 
     Args:
         max_threads: "auto" takes one for each processor that this process may use, the quota of its
@@ -232,6 +245,10 @@ class BatchGrammarMatcher(_core.BatchMatcher):
     """
 
     __slots__ = ()
+
+    if not typing.TYPE_CHECKING:
+        batch_accept_token = _OfClassToo()
+        batch_accept_string = _OfClassToo()
 
     def __new__(cls, max_threads: int | typing.Literal["auto"] = "auto") -> Self:
         """Starts no thread yet."""

@@ -17,7 +17,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, overload
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.generation.batches import beam_search, decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.generation.partial import MISSING, partial_value
+from stencilm.generation.partial import MISSING, is_same, partial_value
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
@@ -26,7 +26,7 @@ from stencilm.grammar import Grammar
 from stencilm.grammar_sources import JsonSchemaSource
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import load_backend, wrap_transformers
-from stencilm.models.protocol import LanguageModel, Prompt
+from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
 from stencilm.output_types import Output, resolve
 from stencilm.tokenizers import TokenizerInfo
 
@@ -197,6 +197,8 @@ class Model:
         **options: Unpack[Drawing],
     ) -> list[Generation[Any]]:
         """`generate` for several prompts at once; the arguments are those of `batch`."""
+        if isinstance(prompts, str):
+            raise TypeError(f"prompts is the text {prompts!r:.60}, but must be a list of prompts")
         task = self._task(prompts, output_type, **options)
         decode_batch(self.backend, task.decodings)
         return [task.result(decoding) for decoding in task.decodings]
@@ -228,7 +230,7 @@ class Model:
         found = beam_search(
             self.backend,
             _new_matcher(compiled, self.tokenizer_info),
-            self.backend.encode(prompt),
+            self.backend.encode(checked_prompt(prompt)),
             beams=beams,
             max_tokens=max_tokens,
             length_penalty=length_penalty,
@@ -256,7 +258,7 @@ class Model:
         for _ in decoding:
             text = decoding.text.decode("utf-8", "ignore")
             value = partial_value(output_type, text) if is_json else text
-            if value is not MISSING and repr(value) != repr(shown):
+            if value is not MISSING and not is_same(value, shown):
                 shown = value
                 if decoding.finish_reason is None:
                     yield value
@@ -297,7 +299,7 @@ class Model:
             Decoding(
                 self.backend,
                 _new_matcher(compiled, self.tokenizer_info),
-                self.backend.encode(prompt),
+                self.backend.encode(checked_prompt(prompt)),
                 sampling=replace(sampling, seed=None if seed is None else seed + number),
                 max_tokens=max_tokens,
             )

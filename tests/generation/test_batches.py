@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pytest
@@ -127,15 +127,65 @@ def test_partial_values(text: str, shown: Any) -> None:
 
 
 def test_partial_values_of_other_types() -> None:
-    @dataclasses.dataclass
-    class Point:
-        x: int
-        y: int
-
     assert partial_value(list[int], "[1, 2, 3") == [1, 2]
-    assert vars(partial_value(Point, '{"x": 1, "y": 2')) == {"x": 1}
-    assert partial_value(Point, '{"x": 1, "y": 2}') == Point(1, 2)
+    assert vars(partial_value(Point, '{"x": 1, "name": 2')) == {"x": 1}
+    assert partial_value(Point, '{"x": 1, "name": "a"}') == Point(1, "a")
     assert partial_value(Any, '{"a": [1, {"b": "c') == {"a": [1, {"b": "c"}]}
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    name: str = "origin"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    ends: list[Point]
+    above: Line | None = None
+
+
+class Registered:
+    known: ClassVar[list[type]] = []
+
+    def __init_subclass__(cls) -> None:
+        Registered.known.append(cls)
+
+
+@dataclasses.dataclass
+class Named(Registered, Point):
+    at: Annotated[Point | int | None, "where"] = None
+
+
+@pytest.mark.parametrize(
+    ("tp", "text", "shown"),
+    [
+        (Point, '{"x": 1', "Point()"),
+        (Point, '{"x": 1, "name": "a', "Point(x=1, name='a')"),
+        (Line, '{"ends": [{"x": 1}, {"name": "b', "Line(ends=[Point(x=1), Point(name='b')])"),
+        (Line, '{"ends": [], "above": {"ends": [{"x"', "Line(ends=[], above=Line(ends=[Point()]))"),
+        (Named, '{"at": {"name": "c', "Named(at=Point(name='c'))"),
+        (Point | None, '{"x": 1, "name": "', "Point(x=1, name='')"),
+        (Point | Line, '{"name": "', "{'name': ''}"),
+        (list[Point | None], '[null, {"name": "a', "[None, Point(name='a')]"),
+        (dict[str, Point], '{"one": {"name": "a', "{'one': Point(name='a')}"),
+    ],
+)
+def test_unfinished_instances_can_be_shown_and_compared(tp: Any, text: str, shown: str) -> None:
+    value = partial_value(tp, text)
+    assert repr(value).replace(", name='origin'", "").replace(", above=None", "") == shown
+    assert value == partial_value(tp, text)
+    before = partial_value(tp, text[:1])
+    assert (value == before) == (repr(value) == repr(before))
+    assert Registered.known == [Named]
+
+
+@pytest.mark.parametrize("tp", [Point, Line, Named, list[Point], Point | None])
+def test_streams_of_dataclasses(tp: Any) -> None:
+    model = stencilm.load("tiny")
+    values = list(model.stream("One: ", tp, max_tokens=300, seed=3, temperature=1.0))
+    assert values[-1] == model("One: ", tp, max_tokens=300, seed=3, temperature=1.0)
+    assert [repr(value) for value in values]
 
 
 def test_a_stream_ends_with_the_value() -> None:

@@ -118,6 +118,33 @@ def test_what_is_no_type_is_refused_before_the_model_runs(
         model("x", output_type)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "error", "words"),
+    [
+        (None, TypeError, "the prompt is None"),
+        (b"text", TypeError, "the prompt is b'text'"),
+        (["text"], TypeError, r"the prompt is \['text'\], but must be a str, or chat messages"),
+        ("a\ud800", ValueError, r"lone surrogate '\\ud800' at character 1"),
+    ],
+)
+def test_what_is_no_prompt_is_named(
+    model: stencilm.Model, prompt: Any, error: type[Exception], words: str
+) -> None:
+    for call in (model, model.generate, model.beam_search):
+        with pytest.raises(error, match=words):
+            call(prompt, bool)
+    with pytest.raises(error, match=words):
+        next(model.stream(prompt, bool))
+    with pytest.raises(error, match=words):
+        model.batch(["text", prompt], bool)
+
+
+def test_a_text_is_no_list_of_prompts(model: stencilm.Model) -> None:
+    for call in (model.batch, model.generate_batch):
+        with pytest.raises(TypeError, match="prompts is the text 'ab', but must be a list"):
+            call("ab", bool)
+
+
 def test_sampling_options_are_checked(model: stencilm.Model) -> None:
     with pytest.raises(ValueError, match="temperature"):
         model("x", str, temperature=-1)

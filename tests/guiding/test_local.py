@@ -352,6 +352,9 @@ def test_rejections_tell_token_probability_and_reason() -> None:
         ({"max_grammar_corrections": -1}, ValueError, "max_grammar_corrections is -1"),
         ({"temperature": -1}, ValueError, "temperature is -1"),
         ({"stop_at": [""]}, ValueError, "stop_at holds ''"),
+        ({"stop_at": 3}, TypeError, "stop_at is 3, but must be a text"),
+        ({"seed_str": 3}, TypeError, "seed_str is 3, but must be a str"),
+        ({"budget": 3}, TypeError, "budget is 3, but must be a Budget"),
     ],
 )
 def test_options_out_of_range_are_named(
@@ -359,6 +362,8 @@ def test_options_out_of_range_are_named(
 ) -> None:
     with pytest.raises(error, match=message):
         stencilm.guide(wants("a"), Grammar.from_regex("a"), ">", **options)
+    with pytest.raises(TypeError, match=r"the prompt is \['>'\]"):
+        stencilm.guide(wants("a"), Grammar.from_regex("a"), [">"])
     for name in ("calls", "tokens", "seconds", "cost"):
         with pytest.raises(ValueError, match=f"the budget of {name} is 0"):
             Budget(**{name: 0})

@@ -187,12 +187,13 @@ impl Run<'_> {
             done += 1;
             self.stacks.spend(self.stacks.entries(set).len() + 1)?;
             if let Some(starts) = self.stacks.starts(set) {
-                let machine = &*self.machine;
+                let (machine, count) = (&*self.machine, starts.len());
                 threads.extend(starts.iter().copied().filter(|thread| {
                     *thread == Entry::BOTTOM
                         || !machine.fork(ForkId(thread.head)).nullable
                         || !is_led(&leaders, leader, ForkId(thread.head), thread.register)
                 }));
+                self.stacks.spend(count)?;
                 many = true;
                 continue;
             }
@@ -253,6 +254,13 @@ impl Run<'_> {
                     work[at].1 = leaders.len() as u32 - 1;
                 }
             }
+        }
+        if many {
+            // Sets on the way may have kept the same threads; kept with every set above, those would double at each.
+            let mut found = threads.split_off(before);
+            found.sort();
+            found.dedup();
+            threads.append(&mut found);
         }
         let below = work.get(1).map(|&(below, _)| below);
         (self.lexicon.room.work, self.lexicon.room.leaders) = (work, leaders);

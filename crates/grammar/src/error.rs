@@ -38,7 +38,7 @@ impl GrammarError {
     /// A limit reached at this place.
     #[cold]
     pub fn limit(place: impl Into<String>, limit: LimitExceeded) -> GrammarError {
-        GrammarError::new(ErrorKind::Limit, place, limit.to_string())
+        GrammarError::new(ErrorKind::Limit, place, limit.while_reading())
     }
 }
 

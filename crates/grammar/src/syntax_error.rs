@@ -1,5 +1,7 @@
 //! Errors in a text of several lines: an offset while it is read, line and column for who wrote it.
 
+use stencilm_regex::check_time;
+
 use crate::error::{ErrorKind, GrammarError};
 
 /// An error of a text, at an offset that becomes line and column once the text is at hand.
@@ -24,6 +26,11 @@ impl SyntaxError {
     /// A bound on size, depth or work.
     pub fn limit(offset: usize, message: impl Into<String>) -> SyntaxError {
         SyntaxError { kind: ErrorKind::Limit, offset, message: message.into() }
+    }
+
+    /// Ends what takes too long at this offset.
+    pub fn check_time(offset: usize) -> Result<(), SyntaxError> {
+        check_time().map_err(|limit| SyntaxError::limit(offset, limit.while_reading()))
     }
 
     /// An error with line and column of a text that is a part of another and starts there.

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyCapsule, PyCapsuleMethods};
 
@@ -200,9 +200,17 @@ fn export<'py>(bitmask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
     let py = bitmask.py();
     let versioned = [("max_version", (1, 0))].into_py_dict(py)?;
     let capsule = match bitmask.call_method("__dlpack__", (), Some(&versioned)) {
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => bitmask.call_method0("__dlpack__")?,
-        capsule => capsule?,
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => bitmask.call_method0("__dlpack__"),
+        capsule => capsule,
     };
+    // What a library refuses to share, such as a tensor without memory, is no array for us either.
+    let capsule = capsule.map_err(|error| match error.is_instance_of::<PyBufferError>(py) {
+        true => PyTypeError::new_err(format!(
+            "the bitmask cannot be shared ({}); give an int32 numpy array or a CPU tensor",
+            error.value(py)
+        )),
+        false => error,
+    })?;
     Ok(capsule.cast_into::<PyCapsule>()?)
 }
 

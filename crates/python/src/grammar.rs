@@ -94,8 +94,8 @@ impl Grammar {
     }
 
     #[staticmethod]
-    fn from_regex(py: Python<'_>, pattern: &str) -> PyResult<Grammar> {
-        match py.detach(|| grammar::from_regex(pattern)) {
+    fn from_regex(py: Python<'_>, pattern: &str, limits: &Limits) -> PyResult<Grammar> {
+        match watch::over(py, limits.compiling.milliseconds, || grammar::from_regex(pattern))? {
             Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),
             Err(grammar::RegexError::Pattern(error)) => Err(errors::pattern(py, &error)),
             Err(grammar::RegexError::Grammar(error)) => Err(errors::grammar(py, &error)),
@@ -103,12 +103,20 @@ impl Grammar {
     }
 
     #[staticmethod]
-    fn from_ebnf(py: Python<'_>, text: &str, root_rule_name: &str) -> PyResult<Grammar> {
-        Grammar::wrap(py, py.detach(|| grammar::Grammar::from_ebnf(text, root_rule_name)))
+    fn from_ebnf(py: Python<'_>, text: &str, root_rule_name: &str, limits: &Limits) -> PyResult<Grammar> {
+        let read = || grammar::Grammar::from_ebnf(text, root_rule_name);
+        let result = watch::over(py, limits.compiling.milliseconds, read)?;
+        Grammar::wrap(py, result)
     }
 
     #[staticmethod]
-    fn from_lark(py: Python<'_>, text: &str, start: &str, grammars: Vec<(String, Named<'_>)>) -> PyResult<Grammar> {
+    fn from_lark(
+        py: Python<'_>,
+        text: &str,
+        start: &str,
+        grammars: Vec<(String, Named<'_>)>,
+        limits: &Limits,
+    ) -> PyResult<Grammar> {
         let grammars: Vec<(String, Result<Arc<grammar::Grammar>, String>)> = grammars
             .into_iter()
             .map(|(name, grammar)| match grammar {
@@ -116,14 +124,14 @@ impl Grammar {
                 Named::Lark(text) => (name, Err(text)),
             })
             .collect();
-        let result = py.detach(|| {
+        let result = watch::over(py, limits.compiling.milliseconds, || {
             let named = grammars.iter().map(|(name, grammar)| match grammar {
                 Ok(grammar) => (name.as_str(), NamedGrammar::Grammar(grammar)),
                 Err(text) => (name.as_str(), NamedGrammar::Lark(text)),
             });
             let named: Vec<(&str, NamedGrammar<'_>)> = named.collect();
             grammar::Grammar::from_lark(text, &LarkOptions { start, grammars: &named })
-        });
+        })?;
         Grammar::wrap(py, result)
     }
 
@@ -131,7 +139,9 @@ impl Grammar {
     fn from_structural_tag(py: Python<'_>, text: &str, limits: &Limits) -> PyResult<Grammar> {
         let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
         let options = StructuralTagOptions { max_bytes, max_exprs };
-        Grammar::wrap(py, py.detach(|| grammar::Grammar::from_structural_tag(text, &options)))
+        let read = || grammar::Grammar::from_structural_tag(text, &options);
+        let result = watch::over(py, limits.compiling.milliseconds, read)?;
+        Grammar::wrap(py, result)
     }
 
     fn to_ebnf(&self, py: Python<'_>) -> String {

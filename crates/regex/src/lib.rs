@@ -37,4 +37,4 @@ pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
 pub use table::{Map, Set, Table, hash_of};
-pub use watch::{Watch, check as check_time};
+pub use watch::{Watch, check as check_time, check_now as check_time_now};

@@ -22,6 +22,16 @@ pub enum LimitExceeded {
     Interrupted,
 }
 
+impl LimitExceeded {
+    /// The sentence for who has a notation read: of these bounds only the time is his to raise.
+    pub fn while_reading(&self) -> String {
+        match self {
+            LimitExceeded::Time(_) => format!("{self}, or raise `milliseconds` of the limits"),
+            _ => self.to_string(),
+        }
+    }
+}
+
 /// Bounds on derived expressions, on the search for emptiness, and on automaton states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -10,6 +10,8 @@ use regex_syntax::hir::Hir;
 use regex_syntax::hir::translate::TranslatorBuilder;
 
 use crate::expr::{ExprId, ExprSet};
+use crate::limits::LimitExceeded;
+use crate::watch::check_now;
 use kinds::Edge;
 use steps::Budget;
 
@@ -223,18 +225,21 @@ fn read(
         arounds.push(around_of(exprs, cut, pattern, options, alphabet, reading)?);
     }
     let rewritten = &rewritten;
+    in_time(pattern)?;
     let mut ast = ParserBuilder::new()
         .nest_limit(MAX_NESTING)
         .empty_min_range(options.dialect == Dialect::Standard)
         .build()
         .parse(&rewritten.text)
         .map_err(|error| PatternError::from_ast(&error, pattern, rewritten))?;
+    in_time(pattern)?;
     checks::check(&mut ast, pattern, rewritten, options.dialect)?;
     let hir = TranslatorBuilder::new()
         .build()
         .translate(&rewritten.text, &ast)
         .map_err(|error| PatternError::from_hir(&error, pattern, rewritten))?;
     drop(ast);
+    in_time(pattern)?;
     let place = Place { pattern, options, arounds: &arounds, reading };
     if !(reading.open && reading.depth == 0) {
         return groups_of(exprs, &hir, alphabet, &place);
@@ -257,6 +262,15 @@ fn read(
     Ok(whole)
 }
 
+/// Between two steps of reading a pattern: ends what takes too long.
+fn in_time(pattern: &str) -> Result<(), PatternError> {
+    check_now().map_err(|limit| too_long(pattern, limit))
+}
+
+fn too_long(pattern: &str, limit: LimitExceeded) -> PatternError {
+    PatternError::about(PatternErrorKind::Limit, pattern, 0, pattern.len(), limit.while_reading())
+}
+
 /// A part of a pattern, and where it stands.
 struct Place<'p> {
     pattern: &'p str,
@@ -275,11 +289,12 @@ fn groups_of(
     let &Place { pattern, options, arounds, reading } = place;
     let mut tree = tree::Tree::new(exprs, alphabet);
     tree.arounds = arounds.iter().map(|around| around.asks().then_some(around.ahead)).collect();
-    let root = build::add(&mut tree, hir);
+    let root = build::add(&mut tree, hir).map_err(|limit| too_long(pattern, limit))?;
     let root = match options.anchoring {
         Anchoring::Whole => root,
         Anchoring::Search => tree.search(root),
     };
+    in_time(pattern)?;
     let facts = tree.facts(root);
     let groups = if facts.arounds {
         around::resolve(&mut tree, root, place)?

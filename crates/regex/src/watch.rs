@@ -85,6 +85,14 @@ pub fn check() -> Result<(), LimitExceeded> {
     look()
 }
 
+/// The same between two steps of which each may take long: the clock is read at once.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_now() -> Result<(), LimitExceeded> {
+    look()
+}
+
 /// Apart from where it is checked, which is in many places.
 #[cold]
 #[inline(never)]
@@ -116,6 +124,20 @@ mod tests {
         assert_eq!(ended, Err(LimitExceeded::Time(5)));
         // Nothing is left of it.
         assert_eq!(checks(10 * CHECKS), Ok(()));
+    }
+
+    #[test]
+    fn between_long_steps_the_clock_is_read_at_once() {
+        let steps = || {
+            check_now()?;
+            std::thread::sleep(Duration::from_millis(20));
+            check()?;
+            check_now()
+        };
+        assert_eq!(steps(), Ok(()));
+        assert_eq!(Watch::new(60_000, Some(|| false)).over(steps), Ok(()));
+        assert_eq!(Watch::new(5, None).over(steps), Err(LimitExceeded::Time(5)));
+        assert_eq!(Watch::new(60_000, Some(|| true)).over(steps), Err(LimitExceeded::Interrupted));
     }
 
     #[test]

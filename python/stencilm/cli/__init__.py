@@ -1,4 +1,4 @@
-"""The command line: `stencilm generate`, `stencilm check`.
+"""The command line: `stencilm generate`, `stencilm check` and others.
 
 Each command has a file of its own; `app.py` lists them. Nothing heavy is imported before a
 command needs it.

@@ -14,16 +14,27 @@ from typing import Annotated, Any
 import typer
 
 import stencilm
+from stencilm.cli.bench import bench
 from stencilm.cli.check import check
 from stencilm.cli.convert import convert
 from stencilm.cli.explain import explain
 from stencilm.cli.failure import Failure
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
+from stencilm.cli.mask import mask
 from stencilm.cli.trace import trace
 from stencilm.errors import StencilError
 
-_COMMANDS: tuple[Callable[..., Any], ...] = (generate, check, convert, explain, index, trace)
+_COMMANDS: tuple[Callable[..., Any], ...] = (
+    generate,
+    check,
+    convert,
+    explain,
+    mask,
+    trace,
+    index,
+    bench,
+)
 
 app = typer.Typer(
     name="stencilm",

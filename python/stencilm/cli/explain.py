@@ -11,7 +11,7 @@ from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, read_tokenizer
 from stencilm.cli.inputs import read_prompt
 from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, Notation, Pattern, TypeName
+from stencilm.cli.options import GrammarFile, Notation, Pattern, Tokenizer, TypeName, WrittenText
 
 _MOST_SHOWN = 60
 
@@ -21,12 +21,8 @@ def explain(
     source: Notation = None,
     type_name: TypeName = None,
     regex: Pattern = None,
-    tokenizer: Annotated[
-        str, typer.Option("--tokenizer", "-t", help="tiny, or a tokenizer's file or folder.")
-    ] = EMBEDDED,
-    text: Annotated[
-        str, typer.Option("--text", help="The text so far; - reads standard input.")
-    ] = "",
+    tokenizer: Tokenizer = EMBEDDED,
+    text: WrittenText = "",
     token: Annotated[
         list[str] | None,
         typer.Option("--token", help="A token by id or by its text; may be given again."),

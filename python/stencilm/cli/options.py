@@ -32,3 +32,9 @@ Pattern: TypeAlias = Annotated[
 EbnfFile: TypeAlias = Annotated[
     str | None, typer.Option(metavar="FILE", help="An EBNF grammar, or - for standard input.")
 ]
+Tokenizer: TypeAlias = Annotated[
+    str, typer.Option("--tokenizer", "-t", help="tiny, or a tokenizer's file or folder.")
+]
+WrittenText: TypeAlias = Annotated[
+    str, typer.Option("--text", help="The text so far; - reads standard input.")
+]

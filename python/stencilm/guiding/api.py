@@ -22,7 +22,7 @@ from stencilm.guiding.text import Means, TextGuide
 from stencilm.guiding.texts import byte_vocabulary, compiler_of
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import wrap_transformers
-from stencilm.models.protocol import LanguageModel
+from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.output_types import alternatives
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def local_guide(
 ) -> LocalGuide:
     """A local text ready to be guided: the prompt encoded together with the seed, and healed."""
     info = model.tokenizer_info
-    prompt_ids = model.encode(prompt)
+    prompt_ids = model.encode(checked_prompt(prompt))
     seed = options.seed_str.encode()
     if seed:
         both = model.encode(prompt + options.seed_str) if isinstance(prompt, str) else []
@@ -323,7 +323,11 @@ def _options(
     **same: Any,
 ) -> Options:
     """The options of `guide` in the form that the loops take."""
-    stops = (stop_at,) if isinstance(stop_at, str) else tuple(stop_at or ())
+    if isinstance(stop_at, str):
+        stop_at = (stop_at,)
+    if stop_at is not None and not isinstance(stop_at, Collection):
+        raise TypeError(f"stop_at is {stop_at!r:.60}, but must be a text, or a list of texts")
+    stops = tuple(stop_at or ())
     return Options(
         stop_at=stops,
         sampling=Sampling(temperature=temperature, top_p=top_p, seed=seed),

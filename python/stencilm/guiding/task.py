@@ -119,6 +119,12 @@ class Options:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} is {value!r}, but must be an int from {least} up")
+        if not isinstance(self.seed_str, str):
+            raise TypeError(f"seed_str is {self.seed_str!r:.60}, but must be a str")
+        if not isinstance(self.budget, Budget):
+            raise TypeError(
+                f"budget is {self.budget!r:.60}, but must be a Budget, such as Budget(calls=20)"
+            )
         for text in self.stop_at:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")

@@ -7,7 +7,7 @@ One idea: a sequence is a list of tokens that can grow and be cut; what the back
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,31 @@ from stencilm.tokenizers import TokenizerInfo
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, object]]
 """Plain text, or chat messages such as `[{"role": "user", "content": "Hello"}]`."""
+
+
+def checked_prompt(prompt: Any) -> Prompt:
+    """The prompt, if it is one.
+
+    Raises TypeError for what is neither text nor chat messages, and ValueError for half of a
+    surrogate pair, which no tokenizer can read.
+    """
+    if isinstance(prompt, str):
+        try:
+            prompt.encode()
+        except UnicodeEncodeError as error:
+            half = prompt[error.start]
+            raise ValueError(
+                f"the prompt holds the lone surrogate {half!r} at character {error.start}, which "
+                "no tokenizer can read: remove it, or write both halves of the pair"
+            ) from None
+        return prompt
+    is_list = isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray))
+    if not is_list or not all(isinstance(message, Mapping) for message in prompt):
+        raise TypeError(
+            f"the prompt is {prompt!r:.60}, but must be a str, or chat messages such as "
+            "[{'role': 'user', 'content': 'Hello'}]"
+        )
+    return cast("Prompt", prompt)
 
 
 @runtime_checkable

@@ -196,6 +196,19 @@ fn every_kind_of_recursion_is_read_exactly() {
 }
 
 #[test]
+fn long_texts_of_ambiguous_recursions_are_read() {
+    let vocabulary = Arc::new(Vocabulary::new(&[Some("a"), Some("aa"), None], 3, &[2], &[]).unwrap());
+    for (kind, length) in [("S -> S S S | a | _", 200), ("S -> S S S S | a | _", 80), ("S -> S a S | S S | _", 60)] {
+        let compiled = Arc::new(CompiledGrammar::new(Arc::new(rules(kind).0), vocabulary.clone()).unwrap());
+        let mut matcher = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
+        assert!(matcher.accept_bytes("a".repeat(length).as_bytes()).unwrap(), "{kind}");
+        let mut mask = TokenSet::empty(vocabulary.vocab_size());
+        matcher.fill_mask(mask.words_mut()).unwrap();
+        assert_eq!(mask.iter().collect::<Vec<_>>(), [0, 1, 2], "{kind}");
+    }
+}
+
+#[test]
 fn masks_of_every_kind_of_recursion_are_exact() {
     let tokens = ["a", "b", "c", "aa", "ab", "ba", "bc", "cb", "abab", "aab", "bbb", "cac", "caca"];
     let vocabulary = Arc::new(Vocabulary::new(&tokens.map(Some), tokens.len() + 1, &[13], &[]).unwrap());

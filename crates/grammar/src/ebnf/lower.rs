@@ -34,6 +34,7 @@ pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text, root: usize) -> R
     let mut conditions = Conditions::default();
     let mut nodes: Vec<NodeId> = Vec::with_capacity(text.parts.len());
     for (index, part) in text.parts.iter().enumerate() {
+        SyntaxError::check_time(text.places[index])?;
         let id = PartId(index as u32);
         let all = |parts: &[PartId]| parts.iter().map(|part| nodes[part.index()]).collect::<Vec<_>>();
         let node = match part {
@@ -122,6 +123,7 @@ impl Terminals<'_> {
     pub(crate) fn expr(&mut self, builder: &mut GrammarBuilder, root: PartId) -> Result<ExprId, SyntaxError> {
         let mut work = vec![root];
         while let Some(&id) = work.last() {
+            SyntaxError::check_time(self.text.places[id.index()])?;
             if matches!(self.known[id.index()], Known::Expr(_)) {
                 work.pop();
                 continue;

@@ -53,8 +53,8 @@ impl Grammar {
         };
         let (_, start) = parsed.names[root];
         let root = lower::lower(&mut builder, &parsed, root).map_err(|error| error.placed(text))?;
-        let grammar = builder.finish(root, Report::default());
-        Ok(passes::normalised(&grammar.map_err(|error| SyntaxError::of_whole(error, text, start))?))
+        let grammar = builder.finish(root, Report::default()).and_then(|grammar| passes::normalised_in_time(&grammar));
+        grammar.map_err(|error| SyntaxError::of_whole(error, text, start))
     }
 
     /// The grammar as EBNF, normalised, with `root` as the rule that texts start from. [`Grammar::from_ebnf`] reads it

@@ -97,6 +97,7 @@ impl Parser<'_> {
 
     fn run(mut self) -> Result<Text, SyntaxError> {
         loop {
+            SyntaxError::check_time(self.scanner.offset)?;
             if self.exprs.own_len() > MAX_EXPRS {
                 let message = format!("up to here the text has {MAX_EXPRS} parts of lexemes; shorten or split it");
                 return Err(SyntaxError { kind: ErrorKind::Limit, ..SyntaxError::at(self.scanner.offset, message) });

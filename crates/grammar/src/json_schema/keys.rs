@@ -4,7 +4,8 @@
 //! all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the same
 //! values are joined. A class of finitely many keys becomes known members.
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use stencilm_regex::ExprId;
 
 use super::atoms::Term;
@@ -22,6 +23,8 @@ use crate::key_space::{canonical_keys, is_key, key_space};
 const MAX_CLASSES: usize = 64;
 /// Most keys of a class that become known members.
 const MAX_NAMED: u32 = 2_000;
+/// Most keys that become known members where they are given one by one.
+const MAX_LISTED: usize = 20_000;
 
 /// Keys that no `properties` name.
 pub(super) struct KeyClass {
@@ -69,8 +72,16 @@ pub(super) struct KeyRules<'a, 'm> {
     all: Vec<(Applies, &'m KeyRule)>,
     /// What is asked of at least one.
     pub(super) some: Vec<(Applies, &'m KeyRule)>,
-    /// All keys that may be there, as they are written.
-    names: Option<ExprId>,
+    /// All keys that may be there, where something is asked of keys as such.
+    names: Option<Names>,
+}
+
+/// The strings that some keys may be.
+struct Names {
+    /// As they are written.
+    written: ExprId,
+    /// Their values, where they are given one by one.
+    listed: Option<IndexSet<Box<str>, FxBuildHasher>>,
 }
 
 /// When a rule applies.
@@ -89,8 +100,19 @@ impl<'a> Lowering<'a> {
         for (&name, member) in merged.known.iter() {
             known.push(self.known_key(&rules, merged, name, Some(member), at)?);
         }
+        let some = || rules.some.iter().map(|(_, rule)| (*rule).clone()).collect();
+        if let Some(listed) = rules.names.as_ref().and_then(|names| names.listed.as_ref()) {
+            // All keys there are: no others need be told apart.
+            for name in listed.iter().filter(|name| !merged.known.contains_key(&***name)) {
+                let member = self.known_key(&rules, merged, name, None, at)?;
+                if !(merged.closed && member.known.value.is_empty()) {
+                    known.push(member);
+                }
+            }
+            return Ok(KeyPlan { known, classes: Vec::new(), some: some() });
+        }
         let mut classes: Vec<KeyClass> = Vec::new();
-        for (key, matched) in self.split(rules.names, &rules.tests, at)? {
+        for (key, matched) in self.split(rules.names.as_ref().map(|names| names.written), &rules.tests, at)? {
             let mut value = merged.free.clone();
             let mut is_spoken_of = !value.is_empty();
             for (applies, rule) in &rules.all {
@@ -113,7 +135,7 @@ impl<'a> Lowering<'a> {
         if rules.names.is_some() || !rules.tests.list.is_empty() {
             self.name_few_keys(&mut classes, &mut known, at)?;
         }
-        Ok(KeyPlan { known, classes, some: rules.some.into_iter().map(|(_, rule)| rule.clone()).collect() })
+        Ok(KeyPlan { known, classes, some: some() })
     }
 
     /// What is asked of members by their keys, ready to be asked.
@@ -136,7 +158,7 @@ impl<'a> Lowering<'a> {
         }
         let names = match merged.names.is_empty() {
             true => None,
-            false => Some(self.key_strings(&merged.names)?),
+            false => Some(self.names(&merged.names)?),
         };
         Ok(KeyRules { tests, all, some, names })
     }
@@ -152,10 +174,14 @@ impl<'a> Lowering<'a> {
     ) -> Result<KnownKey, GrammarError> {
         let unnamed = || Known { value: Terms::Several(merged.free.clone()), ..Known::default() };
         let mut known = known.cloned().unwrap_or_else(unnamed);
-        if let Some(names) = rules.names
-            && !self.is_spelled(names, name)?
-        {
-            known.forbidden.get_or_insert(at);
+        if let Some(names) = &rules.names {
+            let is_allowed = match &names.listed {
+                Some(listed) => listed.contains(name),
+                None => self.is_spelled(names.written, name)?,
+            };
+            if !is_allowed {
+                known.forbidden.get_or_insert(at);
+            }
         }
         let mut matched = Vec::with_capacity(rules.tests.list.len());
         for &test in &rules.tests.list {
@@ -232,10 +258,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// The strings for which all these terms hold, as they are written.
-    pub(super) fn key_strings(&mut self, all: &[Term]) -> Result<ExprId, GrammarError> {
+    fn key_strings(&mut self, all: &[Term]) -> Result<ExprId, GrammarError> {
+        Ok(self.names(all)?.written)
+    }
+
+    fn names(&mut self, all: &[Term]) -> Result<Names, GrammarError> {
         let alternatives = self.alternatives_or_more(all)?;
         self.admit()?;
         let mut ways = Vec::with_capacity(alternatives.len());
+        let mut listed = Some(IndexSet::default());
         for alternative in alternatives.iter() {
             let merged = merge(&self.normal, alternative);
             if merged.is_impossible() || !merged.types.meets(Types::STRING) {
@@ -251,12 +282,19 @@ impl<'a> Lowering<'a> {
                             texts.push(&**text);
                         }
                     }
+                    if let Some(listed) = &mut listed {
+                        listed.extend(texts.iter().map(|&text| Box::from(text)));
+                    }
                     ways.push(self.strings.literals(&mut self.builder.exprs, &texts));
                 }
-                None => ways.push(self.string(&merged)?),
+                None => {
+                    listed = None;
+                    ways.push(self.string(&merged)?);
+                }
             }
         }
-        Ok(self.builder.exprs.or(&ways))
+        let listed = listed.filter(|listed| listed.len() <= MAX_LISTED);
+        Ok(Names { written: self.builder.exprs.or(&ways), listed })
     }
 
     /// Whether a key is a text of an expression, however it is written there.

@@ -278,14 +278,14 @@ impl<'t> Reader<'t, '_> {
 
     /// A bound on numbers; `None` for a draft-4 flag, which is read together with the bound it belongs to.
     fn bound(&self, name: &str, value: JsonId) -> Result<Option<Keyword>, GrammarError> {
-        if let (Draft::D4, Json::Bool(_), true) = (self.draft, self.document.get(value), name.starts_with("exclusive"))
-        {
+        let has_flags = matches!(self.draft, Draft::D4 | Draft::Unnamed);
+        if has_flags && matches!(self.document.get(value), Json::Bool(_)) && name.starts_with("exclusive") {
             return Ok(None);
         }
         let bound = self.number(name, value)?;
         let flag = |flag: &str| {
             let flag = self.document.entries(self.at).and_then(|entries| entries.get(flag));
-            self.draft == Draft::D4 && flag.is_some_and(|&flag| matches!(self.document.get(flag), Json::Bool(true)))
+            has_flags && flag.is_some_and(|&flag| matches!(self.document.get(flag), Json::Bool(true)))
         };
         Ok(Some(match name {
             "minimum" => Keyword::Minimum { bound, exclusive: flag("exclusiveMinimum") },

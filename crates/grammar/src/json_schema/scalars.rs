@@ -1,7 +1,7 @@
 //! Constraints on null, booleans, numbers and strings to expressions.
 
-use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, parse_pattern};
+use stencilm_regex::{Expr, ExprId};
 
 use super::common::common;
 use super::document::Json;
@@ -60,7 +60,7 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let (mut min, mut max) = (merged.min_length, merged.max_length);
-        let bodies = self.text_bodies(merged)?;
+        let mut bodies = self.text_bodies(merged)?;
         let document = self.schemas.document;
         let excluded: Vec<&str> = (merged.excluded.iter())
             .filter_map(
@@ -88,6 +88,10 @@ impl<'a> Lowering<'a> {
                 min = 0;
             }
             max = max.filter(|max| lengths.max.is_none_or(|longest| longest > u64::from(*max)));
+            if let Some((body, counted)) = self.counted_class(merged, &bodies, lengths, (min, max)) {
+                bodies.iter_mut().filter(|(other, _)| *other == body).for_each(|(body, _)| *body = counted);
+                (min, max) = (0, None);
+            }
         }
         let exprs = &mut self.builder.exprs;
         let mut parts = texts;
@@ -138,6 +142,28 @@ impl<'a> Lowering<'a> {
         let holding = merged.formats.iter().filter(|format| !format.fails);
         let formats = holding.map(|format| lengths::of_format(format.value));
         patterns.chain(formats).fold(Lengths::ANY, Lengths::and)
+    }
+
+    /// A body that is a counted class, `^[a-z]{1,100}$`, and what it is within bounds on the length: the same class in as
+    /// many rounds, and no product of two counters.
+    fn counted_class(
+        &mut self,
+        merged: &Merged,
+        bodies: &[(ExprId, bool)],
+        lengths: Lengths,
+        (min, max): (u32, Option<u32>),
+    ) -> Option<(ExprId, ExprId)> {
+        let mut holding = bodies.iter().filter(|(_, fails)| !fails).map(|(body, _)| *body);
+        let (Some(body), None) = (holding.next(), holding.next()) else { return None };
+        let exprs = &mut self.builder.exprs;
+        let Expr::Repeat { body: round, min: least, max: Some(most) } = *exprs.get(body) else { return None };
+        // With as many characters as rounds at most, and none empty, each round is one character.
+        let rounds = Lengths { min: least.into(), max: Some(most.into()) };
+        if rounds != lengths || exprs.is_nullable(round) || merged.formats.iter().any(|format| !format.fails) {
+            return None;
+        }
+        let (least, most) = (least.max(min), max.map_or(most, |max| most.min(max)));
+        (least <= most).then(|| (body, exprs.repeat(round, least, Some(most))))
     }
 
     /// What stands between the quotes, once for each pattern and format, and whether it must not.

@@ -128,6 +128,6 @@ fn read(text: &str, start: &str, names: &mut Names<'_>) -> Result<Grammar, Gramm
     let (tree, root, report) = expand::expand(&mut builder, &unit, start, text, names)?;
     let (_, start) = tree.names[root as usize];
     let root = crate::ebnf::lower::lower(&mut builder, &tree, root as usize).map_err(|error| error.placed(text))?;
-    let grammar = builder.finish(root, report);
-    Ok(passes::normalised(&grammar.map_err(|error| SyntaxError::of_whole(error, text, start))?))
+    let grammar = builder.finish(root, report).and_then(|grammar| passes::normalised_in_time(&grammar));
+    grammar.map_err(|error| SyntaxError::of_whole(error, text, start))
 }

@@ -145,6 +145,7 @@ impl Parser<'_> {
         self.levels.push(Level::new(Opener::Definition, place));
         loop {
             let (place, word) = self.next()?;
+            SyntaxError::check_time(place)?;
             let part = match word {
                 Word::Line | Word::End => {
                     if word == Word::Line {

@@ -54,6 +54,7 @@ impl Expansion<'_, '_> {
             let within = needs[id.index() - first];
             let of = |child: &PartId| made[child.index() - first];
             let place = unit.place(id);
+            SyntaxError::check_time(place)?;
             if has_arguments {
                 let argument = match unit.part(id) {
                     Part::Name { name, .. } => definition.parameters.iter().position(|known| known == name),

@@ -13,6 +13,9 @@ pub use name_shared::name_shared;
 pub(crate) use rebuild::expressions;
 pub use rebuild::{children, drop_unreachable, share_equal};
 
+use stencilm_regex::{LimitExceeded, check_time_now};
+
+use crate::error::GrammarError;
 use crate::grammar::Grammar;
 
 /// One round makes nearly every grammar normal; the bound is for those made to need more.
@@ -21,10 +24,26 @@ const MAX_ROUNDS: usize = 8;
 /// The normal form that EBNF is read to and printed from: nothing unreachable, no rule that only renames, equal nodes
 /// shared, regular parts joined to lexemes, and a rule for every larger part that is used more than once.
 pub fn normalised(grammar: &Grammar) -> Grammar {
+    normalised_while(grammar, || Ok(())).expect("nothing ends it before it is done")
+}
+
+/// The same, ended between two passes where it takes too long.
+pub(crate) fn normalised_in_time(grammar: &Grammar) -> Result<Grammar, GrammarError> {
+    normalised_while(grammar, check_time_now).map_err(|limit| GrammarError::limit("", limit))
+}
+
+fn normalised_while(
+    grammar: &Grammar,
+    may_go_on: impl Fn() -> Result<(), LimitExceeded>,
+) -> Result<Grammar, LimitExceeded> {
     let mut grammar = inline_renames(grammar);
     for _ in 0..MAX_ROUNDS {
-        let next = name_shared(&share_equal(&join_lexemes(&grammar)));
-        let next = inline_renames(&next);
+        let mut next = join_lexemes(&grammar);
+        for pass in [share_equal, name_shared, inline_renames] {
+            may_go_on()?;
+            next = pass(&next);
+        }
+        may_go_on()?;
         let is_same = next.nodes == grammar.nodes
             && next.rules == grammar.rules
             && next.members == grammar.members
@@ -35,5 +54,5 @@ pub fn normalised(grammar: &Grammar) -> Grammar {
             break;
         }
     }
-    grammar
+    Ok(grammar)
 }

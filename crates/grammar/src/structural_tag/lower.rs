@@ -1,6 +1,7 @@
 //! A [`Tree`] to nodes, by a loop over its formats from the last to the first: what a format is made of comes behind it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::check_time;
 
 use super::arguments::Ways;
 use super::fields::error;
@@ -56,6 +57,7 @@ impl<'a> Lowering<'a> {
         self.plain_schemas(tree, max_exprs);
         for index in (0..tree.slots.len()).rev() {
             let slot = &tree.slots[index];
+            check_time().map_err(|limit| GrammarError::limit("#", limit))?;
             let node = self.format(tree, slot)?;
             self.nodes[index] = Some(node);
         }

@@ -111,6 +111,28 @@ fn keys_and_counts() {
     );
     check(r#"{"type":"object","propertyNames":{"enum":["a","b"]}}"#, &["{\"b\":1}", "!{\"c\":1}"]);
     check(
+        r#"{"properties":{"z":{"type":"null"},"a":{"type":"null"}},"propertyNames":{"enum":["b","a",3]},"additionalProperties":{"type":"integer"}}"#,
+        &["{\"a\":null,\"b\":1}", "{\"b\":1}", "!{\"z\":null}", "!{\"b\":null}", "!{\"b\":1,\"b\":1}"],
+    );
+    check(
+        r#"{"propertyNames":{"enum":["xa","b"]},"patternProperties":{"^x":{"type":"null"}},"additionalProperties":false}"#,
+        &["{\"xa\":null}", "{}", "!{\"xa\":1}", "!{\"b\":null}", "!{\"xb\":null}"],
+    );
+    check(
+        r#"{"allOf":[{"propertyNames":{"enum":["a","b","ab"]}},{"propertyNames":{"enum":["ab","c"]}}],"propertyNames":{"anyOf":[{"minLength":2},{"const":"c"}]},"minProperties":1}"#,
+        &["{\"ab\":1}", "!{}", "!{\"a\":1}", "!{\"c\":1}"],
+    );
+    check(
+        r#"{"propertyNames":{"enum":["a","b"]},"not":{"additionalProperties":{"type":"null"}}}"#,
+        &["{\"b\":1}", "{\"a\":null,\"b\":1}", "!{}", "!{\"a\":null}"],
+    );
+    let names: Vec<String> = (0..15_000).map(|number| format!("\"k{number}\"")).collect();
+    let schema =
+        format!(r#"{{"type":"object","propertyNames":{{"enum":[{}]}},"minProperties":15000}}"#, names.join(","));
+    grammar(&schema, "");
+    let error = from_json_schema(&schema.replace("15000}", "15001}"), &JsonSchemaOptions::default()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsatisfiable, "{error}");
+    check(
         r#"{"minProperties":1,"maxProperties":2,"properties":{"a":true}}"#,
         &["{\"a\":1}", "{\"b\":1,\"c\":2}", "!{}", "!{\"a\":1,\"b\":2,\"c\":3}"],
     );

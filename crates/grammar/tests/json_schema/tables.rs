@@ -2,7 +2,7 @@
 
 use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 
-use crate::{check, check_with};
+use crate::{check, check_with, grammar};
 
 #[test]
 fn any_value() {
@@ -86,6 +86,17 @@ fn strings() {
         &["\"xabcx\"", "\"aéc\"", r#""a\u00e9c""#, r#""a\"c""#, r#"!"a\nc""#, "!\"ac\""],
     );
     check(r#"{"type":"string","pattern":"b","maxLength":2}"#, &["\"b\"", "\"ab\"", "!\"abc\"", "!\"a\""]);
+    let class = r#"{"type":"string","pattern":"^[é-ü'a-z😀]{1,100}$","minLength":2,"maxLength":3}"#;
+    check(class, &["\"aé\"", "\"😀'ü\"", "\"\\u00e9\\ud83d\\ude00a\"", "!\"é\"", "!\"aéaé\"", "!\"A'\"", "!\"\""]);
+    assert!(!grammar(class, "").to_ebnf().contains('&'), "one counter, and no product of two");
+    check(
+        r#"{"type":"string","pattern":"^(?:éé|c){1,9}$","minLength":2,"maxLength":3}"#,
+        &["\"éé\"", "\"céé\"", "\"ccc\"", "!\"éééé\"", "!\"cccc\"", "!\"c\""],
+    );
+    check(
+        r#"{"type":"string","pattern":"^(?:é?b){2,9}$","maxLength":3,"not":{"const":"bb"}}"#,
+        &["\"ébb\"", "\"bbb\"", "!\"bb\"", "!\"ébéb\"", "!\"b\""],
+    );
     check(r#"{"type":"string","pattern":"^[\"\\\\/]+$"}"#, &[r#""\"""#, r#""\\/""#, r#"!"\/""#, r#"!"\u0022""#]);
     check(r#"{"type":"string","pattern":"^\\n$"}"#, &[r#""\n""#, r#""\u000a""#, r#""\u000A""#, r#"!"n""#]);
     check(
@@ -342,4 +353,9 @@ fn references() {
     let draft4 =
         r#"{"$schema":"http://json-schema.org/draft-04/schema#","type":"integer","minimum":1,"exclusiveMinimum":true}"#;
     check(draft4, &["2", "!1", "!2.0"]);
+    // OpenAPI 3.0 writes bounds as draft 4 does, and names no draft.
+    let unnamed = r#"{"type":"integer","minimum":1,"exclusiveMinimum":true,"maximum":4,"exclusiveMaximum":false}"#;
+    check(unnamed, &["2", "4", "!1", "!5"]);
+    check(r#"{"type":"integer","minimum":1,"maximum":4,"exclusiveMaximum":true}"#, &["1", "3", "!4", "!0"]);
+    check(r#"{"type":"integer","exclusiveMinimum":true,"maximum":2}"#, &["-5", "2", "!3"]);
 }

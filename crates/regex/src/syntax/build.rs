@@ -4,13 +4,12 @@ use regex_syntax::hir::{self, Class, Hir, HirKind};
 
 use super::kinds::ranges_of;
 use super::tree::{Node, NodeId, Tree};
+use crate::limits::LimitExceeded;
+use crate::watch::check;
 
-/// Adds the whole of `hir` to the tree.
-pub(super) fn add(tree: &mut Tree<'_>, hir: &Hir) -> NodeId {
-    match hir::visit(hir, Builder { tree, done: Vec::new() }) {
-        Ok(root) => root,
-        Err(never) => match never {},
-    }
+/// Adds the whole of `hir` to the tree, unless it takes too long.
+pub(super) fn add(tree: &mut Tree<'_>, hir: &Hir) -> Result<NodeId, LimitExceeded> {
+    hir::visit(hir, Builder { tree, done: Vec::new() })
 }
 
 /// Collects the nodes of finished children, in order.
@@ -21,13 +20,14 @@ struct Builder<'t, 'a> {
 
 impl hir::Visitor for Builder<'_, '_> {
     type Output = NodeId;
-    type Err = std::convert::Infallible;
+    type Err = LimitExceeded;
 
     fn finish(mut self) -> Result<NodeId, Self::Err> {
         Ok(self.done.pop().expect("the root is visited last and leaves its node"))
     }
 
     fn visit_post(&mut self, hir: &Hir) -> Result<(), Self::Err> {
+        check()?;
         let tree = &mut *self.tree;
         let node = match hir.kind() {
             HirKind::Empty => tree.push(Node::Empty),

@@ -68,7 +68,7 @@ impl PatternError {
             // The parser points before what it stumbles over.
             end += pattern[offset..].chars().next().map_or(0, char::len_utf8);
         }
-        if matches!(error.kind(), EscapeHexEmpty | EscapeHexInvalid | EscapeHexInvalidDigit) {
+        if matches!(error.kind(), EscapeHexEmpty | EscapeHexInvalid | EscapeHexInvalidDigit | EscapeUnexpectedEof) {
             offset = pattern[..offset].rfind('\\').unwrap_or(offset);
         }
         let rest = &pattern[offset..];
@@ -108,7 +108,13 @@ impl PatternError {
             GroupUnclosed => (Syntax, "the group is never closed; add ) or escape the parenthesis as \\("),
             GroupUnopened => (Syntax, "no group is open; remove it or escape it as \\)"),
             EscapeHexInvalid => (Syntax, "not a Unicode scalar value; lone surrogates cannot be matched"),
+            EscapeUnrecognized if rest.starts_with("\\k") => {
+                (Unsupported, "back-references are not supported; repeat the group, or list the alternatives")
+            }
             EscapeUnrecognized => (Syntax, "this escape is not known; drop the backslash or write \\x.."),
+            EscapeUnexpectedEof if rest.len() > 1 => {
+                (Syntax, "too few hexadecimal digits follow; write \\x41, \\u0041 or \\u{41}")
+            }
             EscapeUnexpectedEof => (Syntax, "nothing follows the backslash; write \\\\ for the backslash itself"),
             kind => return PatternError::about(Syntax, pattern, offset, end, format_args!("{kind}; correct it")),
         };

@@ -1,0 +1,61 @@
+"""`stencilm mask`: the tokens that may come next in a text."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from stencilm.cli.failure import Failure
+from stencilm.cli.grammars import EMBEDDED, read_tokenizer
+from stencilm.cli.inputs import read_prompt
+from stencilm.cli.notations import grammar_of, read_notation
+from stencilm.cli.options import GrammarFile, Notation, Pattern, Tokenizer, TypeName, WrittenText
+
+_MOST_SHOWN = 40
+
+
+def mask(
+    file: GrammarFile = None,
+    source: Notation = None,
+    type_name: TypeName = None,
+    regex: Pattern = None,
+    tokenizer: Tokenizer = EMBEDDED,
+    text: WrittenText = "",
+    limit: Annotated[
+        int, typer.Option(min=0, help="The most tokens that are listed; all of them with --json.")
+    ] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """List the tokens that may come next in a text, by their ids.
+
+    Exits with 1 when the text does not fit.
+    """
+    import numpy as np
+
+    from stencilm.compiler import GrammarCompiler
+    from stencilm.matcher import GrammarMatcher
+
+    notation, given = read_notation(file, source, type_name, regex)
+    info = read_tokenizer(tokenizer)
+    matcher = GrammarMatcher(GrammarCompiler(info).compile(grammar_of(notation, given)))
+    written = read_prompt(text).encode()
+    verdict = matcher.longest_valid_prefix(written)
+    if verdict.status == "dead":
+        rest = written[verdict.valid_bytes :][:_MOST_SHOWN].decode(errors="replace")
+        raise Failure(f"the text fits up to byte {verdict.valid_bytes}; {rest!r} cannot follow")
+    matcher.accept_string(written)
+    words = np.zeros((1, -(-info.vocab_size // 32)), dtype=np.int32)
+    matcher.fill_next_token_bitmask(words)
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")[: info.vocab_size]
+    token_ids = np.flatnonzero(bits).tolist()
+    if as_json:
+        print(json.dumps({"vocab_size": info.vocab_size, "token_ids": token_ids}))
+        return 0
+    print(f"{len(token_ids):,} of {info.vocab_size:,} tokens may come next")
+    for token_id in token_ids[:limit]:
+        print(f"{token_id:>8}  {info.dbg_tokens([token_id])!r}")
+    if len(token_ids) > limit > 0:
+        print(f"and {len(token_ids) - limit:,} more")
+    return 0
