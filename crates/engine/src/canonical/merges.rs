@@ -47,18 +47,13 @@ struct Beginning {
     gone: u32,
 }
 
-/// What is asked first of a token and its neighbours: in one place, because tokens are asked for in any order.
+/// What is asked first of a token and what follows it.
 #[derive(Clone, Copy, Default)]
-struct Ends {
-    /// One bit for each of a few kinds of symbols: those that something at its right end merges with, and those that lie at its
-    /// left end. Where no bit is in both, two tokens stay apart, which is nearly always told so. Tokens that merges never make
-    /// have none at their left ends.
+struct End {
+    /// One bit for each of a few kinds of symbols: those that something at its right end merges with.
     joins: u64,
-    begins: u64,
     /// The number of the first bytes of what it merges with.
     merging: u32,
-    /// Its first byte.
-    first: u8,
     /// Whether merges make it of its text.
     is_made: bool,
 }
@@ -85,7 +80,13 @@ pub(crate) struct Merges {
     /// Tokens whose merges do not come in the order of their ranks, by what merges with a symbol at their left ends.
     unordered: FxHashMap<u32, Vec<Beginning>>,
     /// By token.
-    ends: Vec<Ends>,
+    ends: Vec<End>,
+    /// By token the kinds of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
+    /// in what the token before joins, two tokens stay apart, which is nearly always told so. It is apart from the rest because
+    /// many tokens are asked for in any order, so that each is another line of the cache.
+    begins: Vec<u64>,
+    /// By token its first byte.
+    firsts: Vec<u8>,
     /// The first bytes of what tokens merge with: of all that some part of the right spine does.
     merging: Vec<ByteSet>,
 }
@@ -122,12 +123,9 @@ impl Merges {
                 made[token as usize] = last;
             }
         }
-        let ends_of = |token: u32| Ends {
-            first: *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0),
-            is_made: made[token as usize].rank != NONE,
-            ..Ends::default()
-        };
-        let ends = (0..size as u32).map(ends_of).collect();
+        let ends = made.iter().map(|made| End { is_made: made.rank != NONE, ..End::default() }).collect();
+        let first_of = |token: u32| *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0);
+        let firsts = (0..size as u32).map(first_of).collect();
         let mut merges = Merges {
             unordered: FxHashMap::default(),
             pairs,
@@ -140,6 +138,8 @@ impl Merges {
             child_starts: Vec::new(),
             children: Vec::new(),
             ends,
+            begins: vec![0; size],
+            firsts,
             merging: Vec::new(),
         };
         merges.lay_out_order();
@@ -150,10 +150,8 @@ impl Merges {
 
     fn lay_out_pairs(&mut self, tokens: &Tokens) {
         let size = self.made.len();
-        let mut all: Vec<(u32, u32, u32)> = Vec::with_capacity(self.pairs.len());
-        all.extend(self.pairs.iter());
-        all.retain(|&(left, right, _)| (left as usize) < size && (right as usize) < size);
-        all.sort_unstable();
+        let in_range = |&(left, right, _): &(u32, u32, u32)| (left as usize) < size && (right as usize) < size;
+        let all: Vec<(u32, u32, u32)> = self.pairs.iter().filter(in_range).collect();
         let mut merging = vec![ByteSet::EMPTY; size];
         for &(left, right, _) in &all {
             self.ends[left as usize].joins |= kind_of(right);
@@ -161,7 +159,7 @@ impl Merges {
         for token in 0..size as u32 {
             if self.makes(token) {
                 let symbols = self.spine(token, |made| made.left);
-                self.ends[token as usize].begins = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
+                self.begins[token as usize] = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
             }
         }
         self.starts = vec![0; size + 1];
@@ -311,13 +309,11 @@ impl Merges {
 
     /// Whether two tokens stay apart in one piece of text: whether the encoder makes just these two of their text.
     pub fn stay_apart(&self, left: u32, right: u32) -> bool {
-        let Some(&Ends { begins, first, .. }) = self.ends.get(right as usize).filter(|ends| ends.begins != 0) else {
-            return false;
-        };
+        let Some(&begins) = self.begins.get(right as usize).filter(|&&begins| begins != 0) else { return false };
         if !self.makes(left) {
             return false;
         }
-        if self.ends[left as usize].joins & begins == 0 || !self.merging(left).contains(first) {
+        if self.ends[left as usize].joins & begins == 0 || !self.merging(left).contains(self.firsts[right as usize]) {
             return true;
         }
         if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
@@ -383,16 +379,12 @@ impl Merges {
         }
     }
 
-    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one.
+    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one, which are
+    /// all in the set.
     pub fn clear_merging(&self, left: u32, set: &mut [u32], but: &[u32]) {
         if !self.makes(left) {
             return set.copy_from_slice(but);
         }
-        let clear = |set: &mut [u32], token: u32| {
-            if !tokenset::get(but, token) {
-                tokenset::clear(set, token);
-            }
-        };
         let ordered = self.made[left as usize].ordered;
         let (mut part, mut gone) = (left, NONE);
         loop {
@@ -402,12 +394,12 @@ impl Merges {
                 if !ordered {
                     for &token in &self.order[right.start as usize..right.end as usize] {
                         if tokenset::get(set, token) && !self.stay_apart_slowly(left, token) {
-                            clear(set, token);
+                            tokenset::clear(set, token);
                         }
                     }
                 } else if right.from < gone {
                     for &token in &self.order[right.start as usize..right.disturbed as usize] {
-                        clear(set, token);
+                        tokenset::clear(set, token);
                     }
                 } else {
                     break;
@@ -429,18 +421,19 @@ impl Merges {
                     && (is_open || when < till)
                     && (!is_open || !self.stay_apart_slowly(left, begins.token))
                 {
-                    clear(set, begins.token);
+                    tokenset::clear(set, begins.token);
                 }
             }
             gone = here;
         }
+        set.iter_mut().zip(but).for_each(|(word, but)| *word |= but);
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.pairs.len() * 20
+        self.pairs.memory_bytes()
             + self.rights.len() * size_of::<Right>()
-            + self.made.len() * (size_of::<Made>() + size_of::<Ends>() + 24)
+            + self.made.len() * (size_of::<Made>() + size_of::<End>() + 33)
             + self.merging.len() * size_of::<ByteSet>()
     }
 }
