@@ -65,8 +65,8 @@ impl BlanksAt {
         let mut numbers: FxHashMap<(Place, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
         let mut kinds = |&token: &u32| {
-            [true, false].map(|apart| {
-                let behind = places.advance(encoding, place, token, apart)?;
+            places.advance_both(encoding, place, token).map(|behind| {
+                let behind = behind?;
                 Some(*numbers.entry((behind, encoding.merging_number(token))).or_insert_with(|| {
                     examples.push((token, behind));
                     examples.len() as u32 - 1

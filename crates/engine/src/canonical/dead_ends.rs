@@ -167,10 +167,11 @@ impl Run<'_> {
                 continue;
             }
             let apart = encoding.stay_apart(before, token);
-            if questions.search.places.advance(encoding, place, token, !apart).is_some() {
+            let ways = questions.search.places.advance_both(encoding, place, token);
+            if ways[usize::from(apart)].is_some() {
                 found.leave_open(token, [!apart]);
             }
-            let Some(behind) = questions.search.places.advance(encoding, place, token, apart) else { continue };
+            let Some(behind) = ways[usize::from(!apart)] else { continue };
             match questions.known(token, behind, &rows, sure) {
                 Some(true) => {}
                 Some(false) => found.add(token, apart),

@@ -133,7 +133,34 @@ impl Places {
     /// The place behind one more token: see [`Cursor::advance`].
     pub fn advance(&mut self, encoding: &Encoding, place: Place, token: u32, apart: bool) -> Option<Place> {
         let bytes = encoding.tokens().token_bytes(token)?;
-        let mut at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
+        let at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
+        self.read_all(encoding, at, bytes)
+    }
+
+    /// The same where no merge joins the token with the one before, and where one does.
+    pub fn advance_both(&mut self, encoding: &Encoding, place: Place, token: u32) -> [Option<Place>; 2] {
+        let (Some(mut rest), Some(kind)) = (encoding.tokens().token_bytes(token), encoding.kind(token)) else {
+            return [None; 2];
+        };
+        let mut at = [true, false].map(|apart| self.begin(encoding, place, kind, apart));
+        // Nearly always both come to the same place with the first character, or one of them to none.
+        while at[0] != at[1]
+            && let Some((&first, behind)) = rest.split_first()
+            && first < 0x80
+        {
+            at = at.map(|at| self.read(encoding, at?, first));
+            rest = behind;
+        }
+        let [one, other] = at;
+        let end = one.and_then(|one| self.read_all(encoding, one, rest));
+        match one == other {
+            true => [end; 2],
+            false => [end, other.and_then(|other| self.read_all(encoding, other, rest))],
+        }
+    }
+
+    /// The place behind the bytes of a token.
+    fn read_all(&mut self, encoding: &Encoding, mut at: Place, bytes: &[u8]) -> Option<Place> {
         let mut rest = bytes;
         while let Some((&first, behind)) = rest.split_first() {
             if first < 0x80 {
@@ -350,6 +377,7 @@ pub(super) mod tests {
                     let found = places.advance(&encoding, place, token, apart);
                     prop_assert_eq!(found.map(|place| Cursor::clone(places.cursor(place))), next.clone());
                     let (Some(next), Some(found)) = (next, found) else { break };
+                    prop_assert_eq!(places.advance_both(&encoding, place, token)[usize::from(!apart)], found);
                     prop_assert_eq!(places.may_end(&encoding, found), next.may_end(&encoding));
                     (cursor, place) = (next, found);
                 }

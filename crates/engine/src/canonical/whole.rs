@@ -48,9 +48,7 @@ impl Encoding {
         let (vocabulary, trie) = (self.tokens(), self.tokens().trie());
         let bytes = self.whole_nexts(places.cursor(place));
         let is_telling = |places: &mut Places, token: u32| {
-            [true, false]
-                .iter()
-                .any(|&apart| places.advance(self, place, token, apart) != places.advance(self, without, token, apart))
+            places.advance_both(self, place, token) != places.advance_both(self, without, token)
         };
         let mut telling = FxHashSet::default();
         // What is only ever a whole piece begins otherwise.
@@ -143,10 +141,11 @@ impl Run<'_> {
                 continue;
             }
             let apart = encoding.stay_apart(before, token);
-            if search.places.advance(encoding, place, token, !apart).is_some() {
+            let ways = search.places.advance_both(encoding, place, token);
+            if ways[usize::from(apart)].is_some() {
                 found.leave_open(token, [!apart]);
             }
-            let Some(behind) = search.places.advance(encoding, place, token, apart) else { continue };
+            let Some(behind) = ways[usize::from(!apart)] else { continue };
             let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
             let reached = search.run(self, configuration, bytes)?;
             if search.looked_in_all <= MAX_STEPS_OF_MASK

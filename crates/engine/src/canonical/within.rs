@@ -73,10 +73,9 @@ impl<'a> Within<'a> {
         if state & IN_BLANKS != 0 {
             return Ok((Some(state), false));
         }
-        for apart in [true, false] {
-            if let Some(behind) = self.places.advance(self.encoding, place, token, apart)
-                && !self.goes_on(state, behind, token)?
-            {
+        let [apart, joined] = self.places.advance_both(self.encoding, place, token);
+        for behind in apart.into_iter().chain(joined.filter(|_| joined != apart)) {
+            if !self.goes_on(state, behind, token)? {
                 return Ok((Some(state), false));
             }
         }
