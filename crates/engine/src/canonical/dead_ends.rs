@@ -8,7 +8,7 @@ use super::probes::last_character;
 use super::questions::{Path, Questions};
 use super::search::Search;
 use super::sure::SureTokens;
-use super::{Cursor, Encoding, Known};
+use super::{CursorKey, Encoding, Known};
 use crate::cache::KeptMask;
 use crate::error::EngineError;
 use crate::run::Run;
@@ -102,7 +102,7 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&Cursor, Option<u32>),
+        (cursor, before): (&CursorKey, Option<u32>),
         (in_lexemes, behind): (&mut BlanksInLexemes, &mut SuffixesBehind),
         (fitting, mask, kept): (&[u32], &[u32], Option<&KeptMask>),
     ) -> Result<DeadEnds, EngineError> {

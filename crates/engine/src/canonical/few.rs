@@ -3,7 +3,7 @@
 use super::blanks::{BlankAnswers, BlanksInLexemes};
 use super::masks::listed;
 use super::search::{MAX_STEPS_OF_MASK, Search};
-use super::{Cursor, Encoding, Known};
+use super::{CursorKey, Encoding, Known};
 use crate::cache::KeptMask;
 use crate::error::EngineError;
 use crate::run::Run;
@@ -17,7 +17,7 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&Cursor, Option<u32>),
+        (cursor, before): (&CursorKey, Option<u32>),
         in_lexemes: &mut BlanksInLexemes,
         (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::blanks::BlanksInLexemes;
 use super::dead_ends::DeadEnds;
 use super::leaving::SuffixesBehind;
-use super::{Cursor, Encoding};
+use super::{CursorKey, Encoding};
 use crate::cache::{KeptMask, LookCache};
 use crate::compiled::{Layout, PlainMask};
 use crate::error::EngineError;
@@ -26,13 +26,13 @@ const MAX_CURSORS: usize = 4_000;
 const CURSOR_BYTES: usize = 1 << 18;
 
 /// A cursor and the token before it.
-type Before = (Arc<Cursor>, Option<u32>);
+type Before = (CursorKey, Option<u32>);
 
 /// What is known of the canonical masks of a grammar.
 #[derive(Default)]
 pub(crate) struct CanonicalMasks {
     few: FxHashMap<Before, LookCache<Box<[u32]>>>,
-    dead_ends: FxHashMap<Arc<Cursor>, LookCache<DeadEnds>>,
+    dead_ends: FxHashMap<CursorKey, LookCache<DeadEnds>>,
     /// Where others must be asked for than those that were.
     dead_ends_behind: FxHashMap<Before, LookCache<DeadEnds>>,
     in_lexemes: BlanksInLexemes,
@@ -243,7 +243,7 @@ impl Layout {
         let mut read_there = Some(Vec::new());
         let mut there = None;
         if let Some(without) = encoding.without_whole(cursor).filter(|_| keeps) {
-            let without = (Arc::new(without), token);
+            let without = (without, token);
             let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &without, told)?;
             read_there = cache.looks_for(run, saturated, &without, &known);
             there = Some((without.0, known));

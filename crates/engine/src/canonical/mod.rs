@@ -44,8 +44,8 @@ use stencilm_regex::ByteSet;
 
 use self::blanks::json_blanks;
 pub(crate) use self::common::lay_out as lay_out_common;
-pub(crate) use self::cursor::Cursor;
 use self::cursor::OFF;
+pub(crate) use self::cursor::{Cursor, CursorKey};
 use self::doubts::Doubts;
 pub(crate) use self::masks::{CanonicalMasks, CanonicalVerdict};
 use self::merges::Merges;
@@ -188,16 +188,16 @@ impl Encoding {
     fn lay_out_common(&self) {
         let mut known = self.known();
         let Known { places, rows, anywhere, .. } = &mut *known;
-        let start = places.of(&Cursor::start());
-        let mut counts: FxHashMap<Cursor, usize> = FxHashMap::default();
+        let start = places.of(&Cursor::start().into());
+        let mut counts: FxHashMap<CursorKey, usize> = FxHashMap::default();
         for token in (0..self.tokens.vocab_size() as u32).step_by(SAMPLED) {
             if let Some(behind) = places.advance(self, start, token, true) {
-                *counts.entry(places.cursor(behind).for_row()).or_default() += 1;
+                *counts.entry(places.cursor(behind).for_row().clone()).or_default() += 1;
             }
         }
-        let mut common: Vec<(usize, Cursor)> = counts.into_iter().map(|(cursor, count)| (count, cursor)).collect();
+        let mut common: Vec<(usize, CursorKey)> = counts.into_iter().map(|(cursor, count)| (count, cursor)).collect();
         common.retain(|&(count, _)| count * SAMPLED >= COMMON);
-        common.push((0, Cursor::start()));
+        common.push((0, Cursor::start().into()));
         common.iter().for_each(|(_, cursor)| rows.lay_out(self, places, cursor));
         anywhere.lay_out(self);
     }
