@@ -1,7 +1,8 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
-use super::blanks::{BlankAnswers, BlanksInLexemes, numbered};
+use super::blanks::{BlanksInLexemes, numbered};
 use super::doubts::Doubtful;
+use super::kept_blanks::BlankAnswers;
 use super::leaving::SuffixesBehind;
 use super::places::Place;
 use super::probes::last_character;
@@ -117,12 +118,12 @@ impl Run<'_> {
             }
         }
         let mut found = DeadEnds::default();
-        let Known { places, rows: row_cache, sure, search, doubts, .. } = &mut *known;
+        let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
         let mut search = Search::new(self, encoding, places, row_cache, search);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         let mut doubtful = Doubtful::new(encoding, mask, doubts, blanks.is_some());
         if let Some(blanks) = &blanks {
-            let told = sure.told_anyway(encoding, search.places, blanks, place);
+            let told = kept_blanks.told_anyway(encoding, search.places, blanks, place);
             found.ways.clone_from(&told.dead);
             told.open.iter().for_each(|&token| doubtful.add_blank(token));
         }
@@ -141,7 +142,7 @@ impl Run<'_> {
             for thread in questions.threads.clone() {
                 let Questions { run, search, .. } = &mut questions;
                 let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
-                let known = sure.known_blanks(encoding, search.places, blanks.next, place);
+                let known = kept_blanks.known(encoding, search.places, blanks.next, place);
                 for (token, blank) in numbered(encoding) {
                     let answers = known.leads_on_anyway(blank, &blanks);
                     if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
@@ -151,7 +152,7 @@ impl Run<'_> {
             }
         }
         for (thread, here) in &rows {
-            let leaving_told = questions.ask_alike(*thread, here, (sure, behind), &mut doubtful)?;
+            let leaving_told = questions.ask_alike(*thread, here, (sure, leaving, behind), &mut doubtful)?;
             if !leaving_told && doubtful.by_groups {
                 doubtful.add_outside(here, kept);
             }
@@ -185,7 +186,7 @@ impl Run<'_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
         for (token, apart, behind, _) in asked {
-            if !questions.ask(token, behind, &rows, sure)? {
+            if !questions.ask(token, behind, &rows, (sure, kept_blanks))? {
                 found.add(token, apart);
             }
         }

@@ -4,14 +4,13 @@
 //! crosses a boundary, both sides merge as if they were alone, and whether one crosses is decided by the symbols at the
 //! boundary, which are the right spine of the one token and the left spine of the other (Vieira et al. 2025, "Language
 //! Models over Canonical Byte-Pair Encodings"). Tokens that have a symbol on their left spine are its subtree in the tree of
-//! left parts; with children by falling rank those that a merge disturbs are a range of it, so a row of all tokens that may
-//! not follow is made of a few ranges.
-
-use std::cmp::Reverse;
+//! left parts ([`left_tree`](super::left_tree)), of which those that a merge disturbs are a range, so a row of all tokens that
+//! may not follow is made of a few ranges.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use super::left_tree::LeftTree;
 use super::pairs::{NONE, Pairs};
 use crate::tokens::Tokens;
 use crate::tokenset;
@@ -32,7 +31,7 @@ struct Made {
 struct Right {
     /// The token to its left must be there till after this rank.
     from: u32,
-    /// Those that begin with the right part, as a range of the order of tokens; those that the merge disturbs come first.
+    /// Those that begin with the right part, as a range of the order of the tree; those that the merge disturbs come first.
     start: u32,
     disturbed: u32,
     end: u32,
@@ -70,13 +69,8 @@ pub(crate) struct Merges {
     /// For every token the merges in which it is the left part, as a range of `rights`: the earliest to count first.
     starts: Vec<u32>,
     rights: Vec<Right>,
-    /// Tokens so that those with a common left part are together, and the end of the range of each.
-    order: Vec<u32>,
-    place: Vec<u32>,
-    end: Vec<u32>,
-    /// For every token its children in the tree of left parts, by falling rank, as a range of `children`.
-    child_starts: Vec<u32>,
-    children: Vec<u32>,
+    /// Of the tokens whose merges come in the order of their ranks.
+    tree: LeftTree,
     /// Tokens whose merges do not come in the order of their ranks, by what merges with a symbol at their left ends.
     unordered: FxHashMap<u32, Vec<Beginning>>,
     /// By token.
@@ -126,23 +120,24 @@ impl Merges {
         let ends = made.iter().map(|made| End { is_made: made.rank != NONE, ..End::default() }).collect();
         let first_of = |token: u32| *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0);
         let firsts = (0..size as u32).map(first_of).collect();
+        let in_tree = |token: &u32| made[*token as usize].ordered && made[*token as usize].rank != NONE;
+        let merged = (0..size as u32).filter(in_tree).map(|token| {
+            let Made { rank, left, .. } = made[token as usize];
+            (token, (rank != 0).then_some((left, rank)))
+        });
+        let tree = LeftTree::new(size, merged);
         let mut merges = Merges {
             unordered: FxHashMap::default(),
             pairs,
             made,
             starts: Vec::new(),
             rights: Vec::new(),
-            order: Vec::new(),
-            place: vec![0; size],
-            end: vec![0; size],
-            child_starts: Vec::new(),
-            children: Vec::new(),
+            tree,
             ends,
             begins: vec![0; size],
             firsts,
             merging: Vec::new(),
         };
-        merges.lay_out_order();
         merges.lay_out_pairs(tokens);
         merges.lay_out_unordered();
         merges
@@ -175,10 +170,8 @@ impl Merges {
                     continue;
                 }
                 let least = rank.max(self.made[left as usize].rank);
-                let (start, end) = (self.place[right as usize], self.end[right as usize]);
-                let children = self.children_of(right);
-                let above = children.partition_point(|&child| self.made[child as usize].rank >= least);
-                let disturbed = above.checked_sub(1).map_or(start + 1, |last| self.end[children[last] as usize]);
+                let (start, end) = self.tree.range(right);
+                let disturbed = self.tree.till(right, |child| self.made[child as usize].rank >= least);
                 self.rights.push(Right { from: rank.max(there.rank), start, disturbed, end });
             }
             self.rights[first..].sort_unstable_by_key(|right| right.from);
@@ -203,38 +196,6 @@ impl Merges {
                 self.merging.push(bytes);
                 next
             });
-        }
-    }
-
-    fn lay_out_order(&mut self) {
-        let size = self.made.len();
-        let in_tree = |made: &Made| made.ordered && made.rank != NONE;
-        let mut below: Vec<u32> = (0..size as u32)
-            .filter(|&token| in_tree(&self.made[token as usize]) && self.made[token as usize].rank != 0)
-            .collect();
-        below.sort_unstable_by_key(|&token| {
-            let made = &self.made[token as usize];
-            (made.left, Reverse(made.rank), token)
-        });
-        self.child_starts = vec![0; size + 1];
-        for &token in &below {
-            self.child_starts[self.made[token as usize].left as usize + 1] += 1;
-        }
-        for at in 0..size {
-            self.child_starts[at + 1] += self.child_starts[at];
-        }
-        self.children = below;
-        let roots = (0..size as u32).filter(|&token| self.made[token as usize].rank == 0);
-        let mut work: Vec<(u32, bool)> = roots.map(|token| (token, false)).collect();
-        while let Some((token, done)) = work.pop() {
-            if done {
-                self.end[token as usize] = self.order.len() as u32;
-                continue;
-            }
-            self.place[token as usize] = self.order.len() as u32;
-            self.order.push(token);
-            work.push((token, true));
-            work.extend(self.children_of(token).iter().rev().map(|&child| (child, false)));
         }
     }
 
@@ -280,11 +241,6 @@ impl Merges {
         std::iter::successors(Some(token), move |&part| {
             Some(&self.made[part as usize]).filter(|made| made.rank != 0).map(next)
         })
-    }
-
-    fn children_of(&self, token: u32) -> &[u32] {
-        let token = token as usize;
-        &self.children[self.child_starts[token] as usize..self.child_starts[token + 1] as usize]
     }
 
     /// Whether merges make this token of its text.
@@ -392,13 +348,13 @@ impl Merges {
             let rights = self.starts[part as usize] as usize..self.starts[part as usize + 1] as usize;
             for right in &self.rights[rights] {
                 if !ordered {
-                    for &token in &self.order[right.start as usize..right.end as usize] {
+                    for &token in self.tree.tokens(right.start, right.end) {
                         if tokenset::get(set, token) && !self.stay_apart_slowly(left, token) {
                             tokenset::clear(set, token);
                         }
                     }
                 } else if right.from < gone {
-                    for &token in &self.order[right.start as usize..right.disturbed as usize] {
+                    for &token in self.tree.tokens(right.start, right.disturbed) {
                         tokenset::clear(set, token);
                     }
                 } else {
