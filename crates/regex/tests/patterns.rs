@@ -274,6 +274,8 @@ fn common_shapes_stay_small() {
     let same: &[(&str, Anchoring, &str)] = &[
         ("^abc$", Search, "abc"),
         ("^abc", Search, "(?s)abc.*"),
+        (".*", Search, "(?s).*"),
+        ("a?|^b", Search, "(?s).*"),
         ("^a|b$", Search, "(?s)a.*|.*b"),
         ("^(ab|c)$", Search, "ab|c"),
         ("(^|x)y", Whole, "(?:|x)y"),

@@ -54,7 +54,7 @@ impl Alike {
         let mut alike = Alike { sure: ByteSet::ALL, groups: Vec::new() };
         let mut numbers: FxHashMap<([Option<Place>; 2], u32), usize> = FxHashMap::default();
         for (number, token) in tokens {
-            let behind = [true, false].map(|apart| places.advance(encoding, place, token, apart));
+            let behind = places.advance_both(encoding, place, token);
             let key = (behind, encoding.merging_number(token));
             let group = *numbers.entry(key).or_insert_with(|| {
                 let merging = encoding.merging(token);

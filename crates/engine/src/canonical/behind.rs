@@ -111,7 +111,7 @@ mod tests {
         let (mut places, mut behind) = (Places::default(), Behind::default());
         let mut ids = encoding.encode(before).expect("it is text");
         ids.push(token);
-        let (mut place, mut last) = (places.of(&Cursor::start()), None);
+        let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
         for &id in &ids {
             let Some(next) = encoding.follow(&mut places, place, last, id) else { return Ok(()) };
             (place, last) = (next, Some(id));

@@ -4,16 +4,11 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use super::places::{Place, Places};
-use super::search::Search;
-use super::sure::{MAX_KEPT, SureRows};
 use super::{Encoding, Kind};
-use crate::error::EngineError;
-use crate::row::Row;
-use crate::run::Run;
 use crate::stacks::SetId;
 
 /// What may stand between the tokens of JSON.
@@ -45,9 +40,6 @@ impl BeforeBlanks {
     }
 }
 
-/// By place behind a token of blanks, and by what merges with the token: those of which no search tells.
-pub(super) type Blanks = FxHashSet<(Place, u32)>;
-
 /// By the bytes that may follow, the place behind a token of blanks, and what merges with the token.
 pub(super) type KnownWays = FxHashMap<(ByteSet, Place, u32), KnownWay>;
 
@@ -65,8 +57,8 @@ impl BlanksAt {
         let mut numbers: FxHashMap<(Place, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
         let mut kinds = |&token: &u32| {
-            [true, false].map(|apart| {
-                let behind = places.advance(encoding, place, token, apart)?;
+            places.advance_both(encoding, place, token).map(|behind| {
+                let behind = behind?;
                 Some(*numbers.entry((behind, encoding.merging_number(token))).or_insert_with(|| {
                     examples.push((token, behind));
                     examples.len() as u32 - 1
@@ -148,7 +140,7 @@ pub(super) struct ToldAnyway {
 
 impl ToldAnyway {
     /// What is known of tokens.
-    fn of(encoding: &Encoding, known: &KnownBlanks, before: &BeforeBlanks) -> ToldAnyway {
+    pub fn of(encoding: &Encoding, known: &KnownBlanks, before: &BeforeBlanks) -> ToldAnyway {
         let mut told = ToldAnyway::default();
         // More blanks than may come are in no mask.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
@@ -197,7 +189,7 @@ pub(super) struct KnownWay {
 
 impl KnownBlanks {
     /// What is known of them where these bytes, blanks among them, may follow.
-    fn new(
+    pub fn new(
         encoding: &Encoding,
         places: &mut Places,
         known_ways: &mut KnownWays,
@@ -308,161 +300,6 @@ fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, pl
     true
 }
 
-impl SureRows {
-    /// What is known of blanks where these bytes, blanks among them, may follow.
-    pub fn blanks(&mut self, next: ByteSet) -> &mut Blanks {
-        if self.blanks.len() >= MAX_KEPT {
-            self.blanks.clear();
-        }
-        self.blanks.entry(next).or_default()
-    }
-
-    /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
-    pub fn known_blanks(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        next: ByteSet,
-        place: Place,
-    ) -> Arc<KnownBlanks> {
-        if let Some(known) = self.known_blanks.get(&(next, place)) {
-            return known.clone();
-        }
-        if self.known_blanks.len() >= MAX_KEPT {
-            self.known_blanks.clear();
-        }
-        let at = self.blanks_at(encoding, places, place);
-        let found = Arc::new(KnownBlanks::new(encoding, places, &mut self.known_ways, &next, at));
-        self.known_blanks.insert((next, place), found.clone());
-        found
-    }
-
-    /// The tokens of a row of few that are not blanks.
-    pub fn listed_but_blanks(&mut self, encoding: &Encoding, row: &Arc<Row>) -> &[u32] {
-        let name = Arc::as_ptr(row) as usize;
-        if self.but_blanks.len() >= MAX_KEPT && !self.but_blanks.contains_key(&name) {
-            self.but_blanks.clear();
-        }
-        let (_, others) = self.but_blanks.entry(name).or_insert_with(|| {
-            let listed = row.listed.iter().flatten().copied();
-            (row.clone(), listed.filter(|&token| !encoding.is_blank(token)).collect())
-        });
-        others
-    }
-
-    /// Where the tokens of blanks lead from a place.
-    fn blanks_at(&mut self, encoding: &Encoding, places: &mut Places, place: Place) -> Arc<BlanksAt> {
-        if self.blanks_at.len() >= MAX_KEPT && !self.blanks_at.contains_key(&place) {
-            self.blanks_at.clear();
-        }
-        let at = self.blanks_at.entry(place);
-        at.or_insert_with(|| Arc::new(BlanksAt::new(encoding, places, place))).clone()
-    }
-
-    /// The tokens of blanks that fit a place behind a token, if that may merge with them.
-    fn fitting_blanks(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        place: Place,
-        before: Option<u32>,
-    ) -> Arc<[FittingBlank]> {
-        let key = (place, before);
-        if let Some(known) = self.fitting_blanks.get(&key) {
-            return known.clone();
-        }
-        if self.fitting_blanks.len() >= MAX_KEPT {
-            self.fitting_blanks.clear();
-        }
-        let at = self.blanks_at(encoding, places, place);
-        let found = FittingBlank::all(encoding, &at, before);
-        self.fitting_blanks.insert(key, found.clone());
-        found
-    }
-
-    /// What is known of the tokens of blanks at a place, whatever token stands before it.
-    pub fn told_anyway(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        blanks: &BeforeBlanks,
-        place: Place,
-    ) -> Arc<ToldAnyway> {
-        let longest = encoding.tokens().trie().max_depth();
-        let key = (blanks.next, place, None, blanks.bounds(longest));
-        if let Some(known) = self.told_anyway.get(&key) {
-            return known.clone();
-        }
-        if self.told_anyway.len() >= MAX_KEPT {
-            self.told_anyway.clear();
-        }
-        let known = self.known_blanks(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldAnyway::of(encoding, &known, blanks));
-        self.told_anyway.insert(key, found.clone());
-        found
-    }
-
-    /// What is known of the tokens of blanks that fit a place behind a token.
-    pub fn told_blanks(
-        &mut self,
-        encoding: &Encoding,
-        places: &mut Places,
-        blanks: &BeforeBlanks,
-        (place, before): (Place, Option<u32>),
-    ) -> Arc<ToldBlanks> {
-        let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
-        let longest = encoding.tokens().trie().max_depth();
-        let key = (blanks.next, place, before, blanks.bounds(longest));
-        if let Some(known) = self.told_blanks.get(&key) {
-            return known.clone();
-        }
-        if self.told_blanks.len() >= MAX_KEPT {
-            self.told_blanks.clear();
-        }
-        let fitting = self.fitting_blanks(encoding, places, place, before);
-        let known = self.known_blanks(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldBlanks::of(&fitting, &known, blanks));
-        self.told_blanks.insert(key, found.clone());
-        found
-    }
-}
-
 pub(super) fn json_blanks() -> ByteSet {
     JSON_BLANKS.iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)))
-}
-
-/// Which tokens of blanks lead on, far from any bound of theirs.
-#[derive(Clone, Copy)]
-pub(super) struct BlankAnswers {
-    same: SetId,
-    next: ByteSet,
-}
-
-impl BlankAnswers {
-    pub fn new(before: &BeforeBlanks) -> BlankAnswers {
-        BlankAnswers { same: before.same, next: before.next }
-    }
-
-    /// Whether a token leads on from the place behind it.
-    pub fn leads_on(
-        self,
-        run: &mut Run<'_>,
-        encoding: &Encoding,
-        search: &mut Search<'_>,
-        sure: &mut SureRows,
-        token: u32,
-        behind: Place,
-    ) -> Result<bool, EngineError> {
-        let known = sure.blanks(self.next);
-        let key = (behind, encoding.merging_number(token));
-        if known.contains(&key) {
-            return Ok(true);
-        }
-        let found = search.leads_on(run, self.same, token, behind)?;
-        if found.is_none() {
-            // Nor would it be found the next time.
-            known.insert(key);
-        }
-        Ok(found != Some(false))
-    }
 }

@@ -6,6 +6,11 @@
 //! would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxBuildHasher;
 
 use super::splitter::{DEAD, START};
 use super::{Encoding, Kind};
@@ -46,6 +51,65 @@ pub(crate) struct Cursor {
     by_bytes: bool,
 }
 
+/// A cursor as a key of tables: its hash is worked out once, and the same one is known at a glance. Every mask looks up several
+/// tables by it.
+#[derive(Clone, Debug)]
+pub(crate) struct CursorKey(Arc<Keyed>);
+
+#[derive(Debug)]
+struct Keyed {
+    hash: u64,
+    cursor: Cursor,
+    /// See [`CursorKey::for_row`]; not itself, so that it is not kept for ever.
+    row: OnceLock<CursorKey>,
+}
+
+impl CursorKey {
+    /// The cursor without what has no influence on whether the very next token fits.
+    pub fn for_row(&self) -> &CursorKey {
+        if self.whole == OFF {
+            return self;
+        }
+        self.0.row.get_or_init(|| Cursor { whole: OFF, ..self.0.cursor.clone() }.into())
+    }
+
+    /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is open
+    /// where the piece ends.
+    pub fn without_whole(&self) -> Option<&CursorKey> {
+        let is_plain = self.has_end && self.open.is_empty() && !self.within_character();
+        (self.may_become_whole() && is_plain).then(|| self.for_row())
+    }
+}
+
+impl From<Cursor> for CursorKey {
+    fn from(cursor: Cursor) -> CursorKey {
+        use std::hash::BuildHasher;
+        CursorKey(Arc::new(Keyed { hash: FxBuildHasher.hash_one(&cursor), cursor, row: OnceLock::new() }))
+    }
+}
+
+impl Deref for CursorKey {
+    type Target = Cursor;
+
+    fn deref(&self) -> &Cursor {
+        &self.0.cursor
+    }
+}
+
+impl Hash for CursorKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl PartialEq for CursorKey {
+    fn eq(&self, other: &CursorKey) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.cursor == other.0.cursor)
+    }
+}
+
+impl Eq for CursorKey {}
+
 /// Not in the trie of whole pieces.
 pub(super) const OFF: u32 = u32::MAX;
 
@@ -75,20 +139,6 @@ impl Cursor {
             partial: ([0; 4], 0),
             by_bytes: false,
         }
-    }
-
-    /// The cursor without what has no influence on whether the very next token fits.
-    pub fn for_row(&self) -> Cursor {
-        let mut row = self.clone();
-        row.whole = OFF;
-        row
-    }
-
-    /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is open
-    /// where the piece ends.
-    pub fn without_whole(&self) -> Option<Cursor> {
-        let is_plain = self.has_end && self.open.is_empty() && !self.within_character();
-        (self.may_become_whole() && is_plain).then(|| self.for_row())
     }
 
     /// Where in the trie of pieces that merges never make this one is, if it has begun as one of them.
@@ -144,7 +194,8 @@ impl Cursor {
     }
 
     /// The cursor behind one more token, or `None` where the tokenizer would not have written it here, whatever follows.
-    /// `apart` says that no merge joins the token before and this one.
+    /// `apart` says that no merge joins the token before and this one. The slow twin of places.
+    #[cfg(test)]
     pub fn advance(&self, encoding: &Encoding, token: u32, apart: bool) -> Option<Cursor> {
         let bytes = encoding.tokens().token_bytes(token)?;
         let mut next = self.begin(encoding, encoding.kind(token)?, apart)?;

@@ -1,14 +1,15 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
-use super::blanks::{BlankAnswers, BlanksInLexemes, numbered};
+use super::blanks::{BlanksInLexemes, numbered};
 use super::doubts::Doubtful;
+use super::kept_blanks::BlankAnswers;
 use super::leaving::SuffixesBehind;
 use super::places::Place;
 use super::probes::last_character;
 use super::questions::{Path, Questions};
 use super::search::Search;
 use super::sure::SureTokens;
-use super::{Cursor, Encoding, Known};
+use super::{CursorKey, Encoding, Known};
 use crate::cache::KeptMask;
 use crate::error::EngineError;
 use crate::run::Run;
@@ -102,7 +103,7 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&Cursor, Option<u32>),
+        (cursor, before): (&CursorKey, Option<u32>),
         (in_lexemes, behind): (&mut BlanksInLexemes, &mut SuffixesBehind),
         (fitting, mask, kept): (&[u32], &[u32], Option<&KeptMask>),
     ) -> Result<DeadEnds, EngineError> {
@@ -117,12 +118,12 @@ impl Run<'_> {
             }
         }
         let mut found = DeadEnds::default();
-        let Known { places, rows: row_cache, sure, search, doubts, .. } = &mut *known;
+        let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
         let mut search = Search::new(self, encoding, places, row_cache, search);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         let mut doubtful = Doubtful::new(encoding, mask, doubts, blanks.is_some());
         if let Some(blanks) = &blanks {
-            let told = sure.told_anyway(encoding, search.places, blanks, place);
+            let told = kept_blanks.told_anyway(encoding, search.places, blanks, place);
             found.ways.clone_from(&told.dead);
             told.open.iter().for_each(|&token| doubtful.add_blank(token));
         }
@@ -141,7 +142,7 @@ impl Run<'_> {
             for thread in questions.threads.clone() {
                 let Questions { run, search, .. } = &mut questions;
                 let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
-                let known = sure.known_blanks(encoding, search.places, blanks.next, place);
+                let known = kept_blanks.known(encoding, search.places, blanks.next, place);
                 for (token, blank) in numbered(encoding) {
                     let answers = known.leads_on_anyway(blank, &blanks);
                     if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
@@ -151,7 +152,7 @@ impl Run<'_> {
             }
         }
         for (thread, here) in &rows {
-            let leaving_told = questions.ask_alike(*thread, here, (sure, behind), &mut doubtful)?;
+            let leaving_told = questions.ask_alike(*thread, here, (sure, leaving, behind), &mut doubtful)?;
             if !leaving_told && doubtful.by_groups {
                 doubtful.add_outside(here, kept);
             }
@@ -167,10 +168,11 @@ impl Run<'_> {
                 continue;
             }
             let apart = encoding.stay_apart(before, token);
-            if questions.search.places.advance(encoding, place, token, !apart).is_some() {
+            let ways = questions.search.places.advance_both(encoding, place, token);
+            if ways[usize::from(apart)].is_some() {
                 found.leave_open(token, [!apart]);
             }
-            let Some(behind) = questions.search.places.advance(encoding, place, token, apart) else { continue };
+            let Some(behind) = ways[usize::from(!apart)] else { continue };
             match questions.known(token, behind, &rows, sure) {
                 Some(true) => {}
                 Some(false) => found.add(token, apart),
@@ -184,7 +186,7 @@ impl Run<'_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
         for (token, apart, behind, _) in asked {
-            if !questions.ask(token, behind, &rows, sure)? {
+            if !questions.ask(token, behind, &rows, (sure, kept_blanks))? {
                 found.add(token, apart);
             }
         }

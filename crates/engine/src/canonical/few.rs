@@ -1,11 +1,14 @@
 //! Masks of few tokens: each is held against the tokenizer and against what may follow it.
 
-use super::blanks::{BlankAnswers, BlanksInLexemes};
-use super::masks::listed;
+use std::sync::Arc;
+
+use super::blanks::BlanksInLexemes;
+use super::kept_blanks::BlankAnswers;
 use super::search::{MAX_STEPS_OF_MASK, Search};
-use super::{Cursor, Encoding, Known};
+use super::{CursorKey, Encoding, Known};
 use crate::cache::KeptMask;
 use crate::error::EngineError;
+use crate::row::Row;
 use crate::run::Run;
 use crate::stacks::SetId;
 use crate::tokenset;
@@ -17,22 +20,22 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&Cursor, Option<u32>),
+        (cursor, before): (&CursorKey, Option<u32>),
         in_lexemes: &mut BlanksInLexemes,
         (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
-        let Known { places, rows, sure, search, .. } = &mut *known;
+        let Known { places, rows, blanks: kept_blanks, search, .. } = &mut *known;
         let place = places.of(cursor);
         let mut search = Search::new(self, encoding, places, rows, search);
         let (mut kept, mut told) = (Vec::new(), None);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         if let Some(blanks) = &blanks {
-            let told = told.insert(sure.told_blanks(encoding, search.places, blanks, (place, before)));
+            let told = told.insert(kept_blanks.told(encoding, search.places, blanks, (place, before)));
             let answers = BlankAnswers::new(blanks);
             for blank in told.open.iter().filter(|blank| tokenset::get(mask, blank.token)) {
                 let leads_on = if blanks.are_far(blank.len) {
-                    answers.leads_on(self, encoding, &mut search, sure, blank.token, blank.behind)?
+                    answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.behind)?
                 } else {
                     let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
                     let reached = search.run(self, configuration, bytes)?;
@@ -47,7 +50,7 @@ impl Run<'_> {
             Some((row, beside)) => {
                 let row = match row {
                     // Nearly always it is the row of blanks.
-                    Some(row) if blanks.is_some() => sure.listed_but_blanks(encoding, row),
+                    Some(row) if blanks.is_some() => kept_blanks.listed_others(encoding, row),
                     Some(row) => row.listed.as_deref().unwrap_or_default(),
                     None => &[],
                 };
@@ -79,6 +82,18 @@ impl Run<'_> {
             None => kept,
         })
     }
+}
+
+/// The tokens that a mask of few may have, in any order and perhaps some twice; `None` where they are not listed.
+pub(super) fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32> + '_> {
+    let (row, beside) = listed(kept)?;
+    let row = row.and_then(|row| row.listed.as_deref()).unwrap_or_default();
+    Some(row.iter().chain(beside).copied())
+}
+
+/// The same as the row that the mask begins with, if there is one, and what is told beside it.
+fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
+    kept.beside_row().filter(|(row, _)| row.is_none_or(|row| row.listed.is_some()))
 }
 
 /// The tokens of two ascending lists, of which the second one is short.

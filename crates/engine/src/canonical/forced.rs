@@ -190,7 +190,7 @@ mod tests {
             let (before, behind) = characters.split_at(1 + cut.index(characters.len() - 1));
             let tokens = encoding.encode(&before.iter().collect::<String>()).expect("it is text");
             let mut places = Places::default();
-            let (mut place, mut last) = (places.of(&Cursor::start()), None);
+            let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
             for &token in &tokens {
                 place = encoding.follow(&mut places, place, last, token).expect("it is what the tokenizer writes");
                 last = Some(token);

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use super::probes::Judged;
-use super::within::{Reader, loops_of};
+use super::reader::Reader;
 use crate::fork::IN_BLANKS;
 use crate::kinds::{BLANK, HIGH, Kinds, OTHER, Read};
 use crate::lexicon::Lexicon;
@@ -66,7 +66,7 @@ impl<'a> Steps<'a> {
             met.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
             if Some(live) == self.common {
                 met.is_common = true;
-                met.loops = loops_of(lexicon, self.reader, state, &live)?;
+                met.loops = self.reader.loops(lexicon, state, &live)?;
             }
         }
         let number = self.states.len() as u32;

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use super::Encoding;
 use super::alike::Alike;
 use super::places::{Place, Places};
-use super::sure::{MAX_KEPT, SureRows};
+use super::{Encoding, MAX_KEPT};
 use crate::cache::LookCache;
 use crate::error::EngineError;
 use crate::exits::Exits;
@@ -118,31 +117,36 @@ impl Run<'_> {
     }
 }
 
+/// What is known of tokens that leave rows, by the suffixes with which they do.
+#[derive(Default)]
+pub(super) struct Leaving {
+    known: FxHashMap<usize, LeavingAt>,
+}
+
 /// What is known of tokens by one list of suffixes, by place.
-pub(super) struct LeavingAt {
+struct LeavingAt {
     /// Kept, so that no other suffixes get their place in memory.
     _row: Arc<Row>,
     /// By number of the suffix, one more for tokens that end with the lexeme; as far as it was asked for.
     at: FxHashMap<Place, Box<[Option<Alike>]>>,
 }
 
-impl LeavingAt {
+impl Leaving {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let known = self.at.values().flat_map(|all| all.iter().flatten().map(Alike::memory_bytes));
-        known.sum::<usize>() + self.at.values().map(|all| all.len() * size_of::<Option<Alike>>()).sum::<usize>()
+        let bytes =
+            |all: &[Option<Alike>]| all.iter().flatten().map(Alike::memory_bytes).sum::<usize>() + size_of_val(all);
+        self.known.values().flat_map(|leaving| leaving.at.values()).map(|all| bytes(all)).sum()
     }
-}
 
-impl SureRows {
     /// What is known of tokens that leave a row through exits of it, at a place.
-    pub fn leaving<'s>(&'s mut self, row: &Arc<Row>, exits: &'s Exits, place: Place) -> LeavingHere<'s> {
+    pub fn here<'s>(&'s mut self, row: &Arc<Row>, exits: &'s Exits, place: Place) -> LeavingHere<'s> {
         let suffixes = exits.suffixes();
         let name = std::ptr::from_ref(suffixes) as usize;
-        if self.leaving.len() >= MAX_KEPT && !self.leaving.contains_key(&name) {
-            self.leaving.clear();
+        if self.known.len() >= MAX_KEPT && !self.known.contains_key(&name) {
+            self.known.clear();
         }
-        let kept = self.leaving.entry(name);
+        let kept = self.known.entry(name);
         let kept = kept.or_insert_with(|| LeavingAt { _row: row.clone(), at: FxHashMap::default() });
         if kept.at.len() >= MAX_KEPT && !kept.at.contains_key(&place) {
             kept.at.clear();

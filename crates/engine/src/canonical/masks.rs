@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::blanks::BlanksInLexemes;
 use super::dead_ends::DeadEnds;
+use super::few::listed_tokens;
 use super::leaving::SuffixesBehind;
-use super::{Cursor, Encoding};
+use super::{CursorKey, Encoding};
 use crate::cache::{KeptMask, LookCache};
 use crate::compiled::{Layout, PlainMask};
 use crate::error::EngineError;
-use crate::row::Row;
 use crate::run::Run;
 use crate::stacks::{SetId, Stacks};
 use crate::tokenset;
@@ -26,13 +26,13 @@ const MAX_CURSORS: usize = 4_000;
 const CURSOR_BYTES: usize = 1 << 18;
 
 /// A cursor and the token before it.
-type Before = (Arc<Cursor>, Option<u32>);
+type Before = (CursorKey, Option<u32>);
 
 /// What is known of the canonical masks of a grammar.
 #[derive(Default)]
 pub(crate) struct CanonicalMasks {
     few: FxHashMap<Before, LookCache<Box<[u32]>>>,
-    dead_ends: FxHashMap<Arc<Cursor>, LookCache<DeadEnds>>,
+    dead_ends: FxHashMap<CursorKey, LookCache<DeadEnds>>,
     /// Where others must be asked for than those that were.
     dead_ends_behind: FxHashMap<Before, LookCache<DeadEnds>>,
     in_lexemes: BlanksInLexemes,
@@ -85,18 +85,6 @@ impl CanonicalVerdict {
             CanonicalVerdict::Many(dead_ends) => !dead_ends.has(token, apart),
         }
     }
-}
-
-/// The tokens that a mask of few may have, in any order and perhaps some twice; `None` where they are not listed.
-fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32> + '_> {
-    let (row, beside) = listed(kept)?;
-    let row = row.and_then(|row| row.listed.as_deref()).unwrap_or_default();
-    Some(row.iter().chain(beside).copied())
-}
-
-/// The same as the row that the mask begins with, if there is one, and what is told beside it.
-pub(super) fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
-    kept.beside_row().filter(|(row, _)| row.is_none_or(|row| row.listed.is_some()))
 }
 
 /// The cache of a key, which is empty if there was none.
@@ -243,7 +231,7 @@ impl Layout {
         let mut read_there = Some(Vec::new());
         let mut there = None;
         if let Some(without) = encoding.without_whole(cursor).filter(|_| keeps) {
-            let without = (Arc::new(without), token);
+            let without = (without, token);
             let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &without, told)?;
             read_there = cache.looks_for(run, saturated, &without, &known);
             there = Some((without.0, known));

@@ -4,14 +4,13 @@
 //! crosses a boundary, both sides merge as if they were alone, and whether one crosses is decided by the symbols at the
 //! boundary, which are the right spine of the one token and the left spine of the other (Vieira et al. 2025, "Language
 //! Models over Canonical Byte-Pair Encodings"). Tokens that have a symbol on their left spine are its subtree in the tree of
-//! left parts; with children by falling rank those that a merge disturbs are a range of it, so a row of all tokens that may
-//! not follow is made of a few ranges.
-
-use std::cmp::Reverse;
+//! left parts ([`left_tree`](super::left_tree)), of which those that a merge disturbs are a range, so a row of all tokens that
+//! may not follow is made of a few ranges.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use super::left_tree::LeftTree;
 use super::pairs::{NONE, Pairs};
 use crate::tokens::Tokens;
 use crate::tokenset;
@@ -32,7 +31,7 @@ struct Made {
 struct Right {
     /// The token to its left must be there till after this rank.
     from: u32,
-    /// Those that begin with the right part, as a range of the order of tokens; those that the merge disturbs come first.
+    /// Those that begin with the right part, as a range of the order of the tree; those that the merge disturbs come first.
     start: u32,
     disturbed: u32,
     end: u32,
@@ -47,18 +46,13 @@ struct Beginning {
     gone: u32,
 }
 
-/// What is asked first of a token and its neighbours: in one place, because tokens are asked for in any order.
+/// What is asked first of a token and what follows it.
 #[derive(Clone, Copy, Default)]
-struct Ends {
-    /// One bit for each of a few kinds of symbols: those that something at its right end merges with, and those that lie at its
-    /// left end. Where no bit is in both, two tokens stay apart, which is nearly always told so. Tokens that merges never make
-    /// have none at their left ends.
+struct End {
+    /// One bit for each of a few kinds of symbols: those that something at its right end merges with.
     joins: u64,
-    begins: u64,
     /// The number of the first bytes of what it merges with.
     merging: u32,
-    /// Its first byte.
-    first: u8,
     /// Whether merges make it of its text.
     is_made: bool,
 }
@@ -75,17 +69,18 @@ pub(crate) struct Merges {
     /// For every token the merges in which it is the left part, as a range of `rights`: the earliest to count first.
     starts: Vec<u32>,
     rights: Vec<Right>,
-    /// Tokens so that those with a common left part are together, and the end of the range of each.
-    order: Vec<u32>,
-    place: Vec<u32>,
-    end: Vec<u32>,
-    /// For every token its children in the tree of left parts, by falling rank, as a range of `children`.
-    child_starts: Vec<u32>,
-    children: Vec<u32>,
+    /// Of the tokens whose merges come in the order of their ranks.
+    tree: LeftTree,
     /// Tokens whose merges do not come in the order of their ranks, by what merges with a symbol at their left ends.
     unordered: FxHashMap<u32, Vec<Beginning>>,
     /// By token.
-    ends: Vec<Ends>,
+    ends: Vec<End>,
+    /// By token the kinds of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
+    /// in what the token before joins, two tokens stay apart, which is nearly always told so. It is apart from the rest because
+    /// many tokens are asked for in any order, so that each is another line of the cache.
+    begins: Vec<u64>,
+    /// By token its first byte.
+    firsts: Vec<u8>,
     /// The first bytes of what tokens merge with: of all that some part of the right spine does.
     merging: Vec<ByteSet>,
 }
@@ -122,27 +117,27 @@ impl Merges {
                 made[token as usize] = last;
             }
         }
-        let ends_of = |token: u32| Ends {
-            first: *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0),
-            is_made: made[token as usize].rank != NONE,
-            ..Ends::default()
-        };
-        let ends = (0..size as u32).map(ends_of).collect();
+        let ends = made.iter().map(|made| End { is_made: made.rank != NONE, ..End::default() }).collect();
+        let first_of = |token: u32| *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0);
+        let firsts = (0..size as u32).map(first_of).collect();
+        let in_tree = |token: &u32| made[*token as usize].ordered && made[*token as usize].rank != NONE;
+        let merged = (0..size as u32).filter(in_tree).map(|token| {
+            let Made { rank, left, .. } = made[token as usize];
+            (token, (rank != 0).then_some((left, rank)))
+        });
+        let tree = LeftTree::new(size, merged);
         let mut merges = Merges {
             unordered: FxHashMap::default(),
             pairs,
             made,
             starts: Vec::new(),
             rights: Vec::new(),
-            order: Vec::new(),
-            place: vec![0; size],
-            end: vec![0; size],
-            child_starts: Vec::new(),
-            children: Vec::new(),
+            tree,
             ends,
+            begins: vec![0; size],
+            firsts,
             merging: Vec::new(),
         };
-        merges.lay_out_order();
         merges.lay_out_pairs(tokens);
         merges.lay_out_unordered();
         merges
@@ -150,10 +145,8 @@ impl Merges {
 
     fn lay_out_pairs(&mut self, tokens: &Tokens) {
         let size = self.made.len();
-        let mut all: Vec<(u32, u32, u32)> = Vec::with_capacity(self.pairs.len());
-        all.extend(self.pairs.iter());
-        all.retain(|&(left, right, _)| (left as usize) < size && (right as usize) < size);
-        all.sort_unstable();
+        let in_range = |&(left, right, _): &(u32, u32, u32)| (left as usize) < size && (right as usize) < size;
+        let all: Vec<(u32, u32, u32)> = self.pairs.iter().filter(in_range).collect();
         let mut merging = vec![ByteSet::EMPTY; size];
         for &(left, right, _) in &all {
             self.ends[left as usize].joins |= kind_of(right);
@@ -161,7 +154,7 @@ impl Merges {
         for token in 0..size as u32 {
             if self.makes(token) {
                 let symbols = self.spine(token, |made| made.left);
-                self.ends[token as usize].begins = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
+                self.begins[token as usize] = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
             }
         }
         self.starts = vec![0; size + 1];
@@ -177,10 +170,8 @@ impl Merges {
                     continue;
                 }
                 let least = rank.max(self.made[left as usize].rank);
-                let (start, end) = (self.place[right as usize], self.end[right as usize]);
-                let children = self.children_of(right);
-                let above = children.partition_point(|&child| self.made[child as usize].rank >= least);
-                let disturbed = above.checked_sub(1).map_or(start + 1, |last| self.end[children[last] as usize]);
+                let (start, end) = self.tree.range(right);
+                let disturbed = self.tree.till(right, |child| self.made[child as usize].rank >= least);
                 self.rights.push(Right { from: rank.max(there.rank), start, disturbed, end });
             }
             self.rights[first..].sort_unstable_by_key(|right| right.from);
@@ -205,38 +196,6 @@ impl Merges {
                 self.merging.push(bytes);
                 next
             });
-        }
-    }
-
-    fn lay_out_order(&mut self) {
-        let size = self.made.len();
-        let in_tree = |made: &Made| made.ordered && made.rank != NONE;
-        let mut below: Vec<u32> = (0..size as u32)
-            .filter(|&token| in_tree(&self.made[token as usize]) && self.made[token as usize].rank != 0)
-            .collect();
-        below.sort_unstable_by_key(|&token| {
-            let made = &self.made[token as usize];
-            (made.left, Reverse(made.rank), token)
-        });
-        self.child_starts = vec![0; size + 1];
-        for &token in &below {
-            self.child_starts[self.made[token as usize].left as usize + 1] += 1;
-        }
-        for at in 0..size {
-            self.child_starts[at + 1] += self.child_starts[at];
-        }
-        self.children = below;
-        let roots = (0..size as u32).filter(|&token| self.made[token as usize].rank == 0);
-        let mut work: Vec<(u32, bool)> = roots.map(|token| (token, false)).collect();
-        while let Some((token, done)) = work.pop() {
-            if done {
-                self.end[token as usize] = self.order.len() as u32;
-                continue;
-            }
-            self.place[token as usize] = self.order.len() as u32;
-            self.order.push(token);
-            work.push((token, true));
-            work.extend(self.children_of(token).iter().rev().map(|&child| (child, false)));
         }
     }
 
@@ -284,11 +243,6 @@ impl Merges {
         })
     }
 
-    fn children_of(&self, token: u32) -> &[u32] {
-        let token = token as usize;
-        &self.children[self.child_starts[token] as usize..self.child_starts[token + 1] as usize]
-    }
-
     /// Whether merges make this token of its text.
     pub fn makes(&self, token: u32) -> bool {
         self.ends.get(token as usize).is_some_and(|ends| ends.is_made)
@@ -311,13 +265,11 @@ impl Merges {
 
     /// Whether two tokens stay apart in one piece of text: whether the encoder makes just these two of their text.
     pub fn stay_apart(&self, left: u32, right: u32) -> bool {
-        let Some(&Ends { begins, first, .. }) = self.ends.get(right as usize).filter(|ends| ends.begins != 0) else {
-            return false;
-        };
+        let Some(&begins) = self.begins.get(right as usize).filter(|&&begins| begins != 0) else { return false };
         if !self.makes(left) {
             return false;
         }
-        if self.ends[left as usize].joins & begins == 0 || !self.merging(left).contains(first) {
+        if self.ends[left as usize].joins & begins == 0 || !self.merging(left).contains(self.firsts[right as usize]) {
             return true;
         }
         if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
@@ -383,16 +335,12 @@ impl Merges {
         }
     }
 
-    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one.
+    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one, which are
+    /// all in the set.
     pub fn clear_merging(&self, left: u32, set: &mut [u32], but: &[u32]) {
         if !self.makes(left) {
             return set.copy_from_slice(but);
         }
-        let clear = |set: &mut [u32], token: u32| {
-            if !tokenset::get(but, token) {
-                tokenset::clear(set, token);
-            }
-        };
         let ordered = self.made[left as usize].ordered;
         let (mut part, mut gone) = (left, NONE);
         loop {
@@ -400,14 +348,14 @@ impl Merges {
             let rights = self.starts[part as usize] as usize..self.starts[part as usize + 1] as usize;
             for right in &self.rights[rights] {
                 if !ordered {
-                    for &token in &self.order[right.start as usize..right.end as usize] {
+                    for &token in self.tree.tokens(right.start, right.end) {
                         if tokenset::get(set, token) && !self.stay_apart_slowly(left, token) {
-                            clear(set, token);
+                            tokenset::clear(set, token);
                         }
                     }
                 } else if right.from < gone {
-                    for &token in &self.order[right.start as usize..right.disturbed as usize] {
-                        clear(set, token);
+                    for &token in self.tree.tokens(right.start, right.disturbed) {
+                        tokenset::clear(set, token);
                     }
                 } else {
                     break;
@@ -429,18 +377,19 @@ impl Merges {
                     && (is_open || when < till)
                     && (!is_open || !self.stay_apart_slowly(left, begins.token))
                 {
-                    clear(set, begins.token);
+                    tokenset::clear(set, begins.token);
                 }
             }
             gone = here;
         }
+        set.iter_mut().zip(but).for_each(|(word, but)| *word |= but);
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.pairs.len() * 20
+        self.pairs.memory_bytes()
             + self.rights.len() * size_of::<Right>()
-            + self.made.len() * (size_of::<Made>() + size_of::<Ends>() + 24)
+            + self.made.len() * (size_of::<Made>() + size_of::<End>() + 33)
             + self.merging.len() * size_of::<ByteSet>()
     }
 }

@@ -20,13 +20,16 @@ mod few;
 mod followers;
 mod forced;
 mod judging;
+mod kept_blanks;
 mod leaving;
+mod left_tree;
 mod masks;
 mod merges;
 mod pairs;
 mod places;
 mod probes;
 mod questions;
+mod reader;
 mod rows;
 mod search;
 mod shapes;
@@ -44,13 +47,15 @@ use stencilm_regex::ByteSet;
 
 use self::blanks::json_blanks;
 pub(crate) use self::common::lay_out as lay_out_common;
-pub(crate) use self::cursor::Cursor;
 use self::cursor::OFF;
+pub(crate) use self::cursor::{Cursor, CursorKey};
 use self::doubts::Doubts;
+use self::kept_blanks::KeptBlanks;
+use self::leaving::Leaving;
 pub(crate) use self::masks::{CanonicalMasks, CanonicalVerdict};
 use self::merges::Merges;
 use self::pairs::Pairs;
-use self::places::Places;
+use self::places::{Place, Places};
 use self::probes::{Anywhere, Probes};
 use self::rows::Rows;
 use self::shapes::Shapes;
@@ -65,6 +70,9 @@ use crate::trie::Trie;
 /// One of so many tokens is looked at to find common cursors, which at least so many tokens leave behind.
 const SAMPLED: usize = 8;
 const COMMON: usize = 200;
+
+/// So much is kept of each kind of answers for all grammars.
+const MAX_KEPT: usize = 256;
 
 /// What a token is to the encoder.
 #[derive(Clone, Copy)]
@@ -106,6 +114,8 @@ struct Known {
     places: Places,
     rows: Rows,
     sure: SureRows,
+    blanks: KeptBlanks,
+    leaving: Leaving,
     anywhere: Anywhere,
     search: search::Found,
     doubts: Doubts,
@@ -188,17 +198,18 @@ impl Encoding {
     fn lay_out_common(&self) {
         let mut known = self.known();
         let Known { places, rows, anywhere, .. } = &mut *known;
-        let start = places.of(&Cursor::start());
-        let mut counts: FxHashMap<Cursor, usize> = FxHashMap::default();
+        let start = places.of(&Cursor::start().into());
+        let mut counts: FxHashMap<Place, usize> = FxHashMap::default();
         for token in (0..self.tokens.vocab_size() as u32).step_by(SAMPLED) {
             if let Some(behind) = places.advance(self, start, token, true) {
-                *counts.entry(places.cursor(behind).for_row()).or_default() += 1;
+                let row = places.cursor(behind).for_row().clone();
+                *counts.entry(places.of(&row)).or_default() += 1;
             }
         }
-        let mut common: Vec<(usize, Cursor)> = counts.into_iter().map(|(cursor, count)| (count, cursor)).collect();
-        common.retain(|&(count, _)| count * SAMPLED >= COMMON);
-        common.push((0, Cursor::start()));
-        common.iter().for_each(|(_, cursor)| rows.lay_out(self, places, cursor));
+        let common = counts.into_iter().filter(|&(_, count)| count * SAMPLED >= COMMON);
+        let mut common: Vec<CursorKey> = common.map(|(row, _)| places.cursor(row).clone()).collect();
+        common.push(Cursor::start().into());
+        common.iter().for_each(|cursor| rows.lay_out(self, places, cursor));
         anywhere.lay_out(self);
     }
 
@@ -206,8 +217,9 @@ impl Encoding {
     fn known(&self) -> MutexGuard<'_, Known> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.places.are_full() {
-            let Known { places, sure, .. } = &mut *known;
-            (*places, *sure) = (Places::default(), SureRows::default());
+            // All of it is kept by place.
+            let Known { places, sure, blanks, leaving, .. } = &mut *known;
+            (*places, *sure, *blanks, *leaving) = Default::default();
         }
         known.places.forced.forget_if_full();
         known
@@ -294,6 +306,8 @@ impl Encoding {
             + shapes
             + laid_out
             + known.sure.memory_bytes()
+            + known.blanks.memory_bytes()
+            + known.leaving.memory_bytes()
             + known.anywhere.memory_bytes()
     }
 

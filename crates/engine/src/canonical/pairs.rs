@@ -19,12 +19,28 @@ pub(crate) struct Pairs {
     pub chars: Option<FxHashMap<char, u32>>,
     /// A character that the encoder reads as another one.
     pub changed: Option<char>,
-    /// By left and right part the rank, and what they become.
-    merges: FxHashMap<u64, (u32, u32)>,
+    /// The merges by their left parts, those of one by their right parts.
+    merges: Vec<Merge>,
+    /// Where those of each left part begin, one more than there are.
+    starts: Vec<u32>,
+    /// One bit for each merge, by its parts: nearly all pairs that are asked for have none, and a few bits stay in the cache.
+    bits: Box<[u64]>,
 }
 
-fn key(left: u32, right: u32) -> u64 {
-    u64::from(left) << 32 | u64::from(right)
+/// So many bits for each merge, at least.
+const BITS_EACH: usize = 4;
+
+/// The bit of a pair, of so many words of bits, a power of two.
+fn bit_of(left: u32, right: u32, words: usize) -> (usize, u64) {
+    let mixed = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed >> 32) as usize & (words - 1), 1 << (mixed >> 58))
+}
+
+/// A merge of a left part.
+struct Merge {
+    right: u32,
+    rank: u32,
+    whole: u32,
 }
 
 impl Pairs {
@@ -35,35 +51,68 @@ impl Pairs {
         changed: Option<char>,
         merges: &[(u32, u32, u32)],
     ) -> Pairs {
-        let mut ranks = FxHashMap::with_capacity_and_hasher(merges.len(), Default::default());
-        for (rank, &(left, right, whole)) in merges.iter().enumerate() {
-            ranks.insert(key(left, right), (rank as u32 + 1, whole));
+        let mut sorted: Vec<(u32, Merge)> = Vec::with_capacity(merges.len());
+        let ranked = merges.iter().zip(1..);
+        sorted.extend(ranked.map(|(&(left, right, whole), rank)| (left, Merge { right, rank, whole })));
+        // Of those of the same parts the last one counts.
+        sorted.sort_unstable_by_key(|(left, merge)| (*left, merge.right, Reverse(merge.rank)));
+        sorted.dedup_by_key(|(left, merge)| (*left, merge.right));
+        let mut starts = vec![0; sorted.last().map_or(0, |&(left, _)| left as usize + 1) + 1];
+        sorted.iter().for_each(|&(left, _)| starts[left as usize + 1] += 1);
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
         }
-        Pairs { bytes, chars, changed, merges: ranks }
+        let words = (sorted.len() * BITS_EACH).div_ceil(64).next_power_of_two();
+        let mut bits = vec![0; words].into_boxed_slice();
+        for (left, merge) in &sorted {
+            let (word, bit) = bit_of(*left, merge.right, words);
+            bits[word] |= bit;
+        }
+        let merges = sorted.into_iter().map(|(_, merge)| merge).collect();
+        Pairs { bytes, chars, changed, merges, starts, bits }
     }
 
     /// The merges in the order of their ranks.
     pub fn in_order(&self) -> Vec<(u32, u32, u32)> {
-        let mut merges: Vec<(u32, u64, u32)> =
-            self.merges.iter().map(|(&key, &(rank, whole))| (rank, key, whole)).collect();
+        let of_left =
+            |left: u32| self.of_left(left).iter().map(move |merge| (merge.rank, left, merge.right, merge.whole));
+        let mut merges: Vec<(u32, u32, u32, u32)> = self.lefts().flat_map(of_left).collect();
         merges.sort_unstable();
-        merges.into_iter().map(|(_, key, whole)| ((key >> 32) as u32, key as u32, whole)).collect()
+        merges.into_iter().map(|(_, left, right, whole)| (left, right, whole)).collect()
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.merges.len()
-    }
-
-    /// Left part, right part and rank of each, in any order.
+    /// Left part, right part and rank of each, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-        self.merges.iter().map(|(&key, &(rank, _))| ((key >> 32) as u32, key as u32, rank))
+        self.lefts().flat_map(|left| self.of_left(left).iter().map(move |merge| (left, merge.right, merge.rank)))
     }
 
-    /// The rank of two parts, and what they become.
+    /// The rank of two parts, and what they become. Those of one left part are side by side: it is asked for with many others.
     #[inline]
     pub fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
-        self.merges.get(&key(left, right)).copied()
+        let (word, bit) = bit_of(left, right, self.bits.len());
+        if self.bits[word] & bit == 0 {
+            return None;
+        }
+        let merges = self.of_left(left);
+        let at = merges.binary_search_by_key(&right, |merge| merge.right).ok()?;
+        Some((merges[at].rank, merges[at].whole))
+    }
+
+    fn lefts(&self) -> std::ops::Range<u32> {
+        0..self.starts.len() as u32 - 1
+    }
+
+    #[inline]
+    fn of_left(&self, left: u32) -> &[Merge] {
+        match self.starts.get(left as usize..left as usize + 2) {
+            Some(&[start, end]) => &self.merges[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.merges.len() * size_of::<Merge>() + self.starts.len() * 4 + size_of_val(&self.bits[..])
     }
 
     /// The symbols that a text is spelled in; `None` where it has none.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use super::cursor::length_of;
+use super::cursor::{CursorKey, length_of};
 use super::followers::Followers;
 use super::forced::ForcedTexts;
 use super::probes::Shown;
@@ -62,8 +62,8 @@ impl Reading {
 /// The cursors met so far.
 #[derive(Default)]
 pub(super) struct Places {
-    cursors: Vec<Arc<Cursor>>,
-    numbers: FxHashMap<Arc<Cursor>, Place>,
+    cursors: Vec<CursorKey>,
+    numbers: FxHashMap<CursorKey, Place>,
     /// By place and byte of ASCII, for places that something was read from: [`UNKNOWN`] where it was not read yet.
     ascii: Vec<Option<Box<[u32; 128]>>>,
     /// The same behind a boundary that is probed, with [`STANDS`]: see [`Places::reads`].
@@ -105,18 +105,19 @@ impl Places {
     }
 
     /// The number of a cursor.
-    pub fn of(&mut self, cursor: &Cursor) -> Place {
+    pub fn of(&mut self, cursor: &CursorKey) -> Place {
         match self.numbers.get(cursor) {
             Some(&known) => known,
-            None => self.add(cursor.clone()),
+            None => self.push(cursor.clone()),
         }
     }
 
     fn add(&mut self, cursor: Cursor) -> Place {
-        if let Some(&known) = self.numbers.get(&cursor) {
-            return known;
-        }
-        let (place, cursor) = (Place(self.cursors.len() as u32), Arc::new(cursor));
+        self.of(&cursor.into())
+    }
+
+    fn push(&mut self, cursor: CursorKey) -> Place {
+        let place = Place(self.cursors.len() as u32);
         self.cursors.push(cursor.clone());
         self.ascii.push(None);
         self.probed.push(None);
@@ -126,14 +127,42 @@ impl Places {
     }
 
     /// The cursor of a number.
-    pub fn cursor(&self, place: Place) -> &Arc<Cursor> {
+    pub fn cursor(&self, place: Place) -> &CursorKey {
         &self.cursors[place.0 as usize]
     }
 
-    /// The place behind one more token: see [`Cursor::advance`].
+    /// The place behind one more token; `None` where the tokenizer would not have written it there, whatever follows. `apart` says
+    /// that no merge joins it with the token before.
     pub fn advance(&mut self, encoding: &Encoding, place: Place, token: u32, apart: bool) -> Option<Place> {
         let bytes = encoding.tokens().token_bytes(token)?;
-        let mut at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
+        let at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
+        self.read_all(encoding, at, bytes)
+    }
+
+    /// The same where no merge joins the token with the one before, and where one does.
+    pub fn advance_both(&mut self, encoding: &Encoding, place: Place, token: u32) -> [Option<Place>; 2] {
+        let (Some(mut rest), Some(kind)) = (encoding.tokens().token_bytes(token), encoding.kind(token)) else {
+            return [None; 2];
+        };
+        let mut at = [true, false].map(|apart| self.begin(encoding, place, kind, apart));
+        // Nearly always both come to the same place with the first character, or one of them to none.
+        while at[0] != at[1]
+            && let Some((&first, behind)) = rest.split_first()
+            && first < 0x80
+        {
+            at = at.map(|at| self.read(encoding, at?, first));
+            rest = behind;
+        }
+        let [one, other] = at;
+        let end = one.and_then(|one| self.read_all(encoding, one, rest));
+        match one == other {
+            true => [end; 2],
+            false => [end, other.and_then(|other| self.read_all(encoding, other, rest))],
+        }
+    }
+
+    /// The place behind the bytes of a token.
+    fn read_all(&mut self, encoding: &Encoding, mut at: Place, bytes: &[u8]) -> Option<Place> {
         let mut rest = bytes;
         while let Some((&first, behind)) = rest.split_first() {
             if first < 0x80 {
@@ -344,10 +373,11 @@ pub(super) mod tests {
             // Twice, so that the second time every step is known.
             for _ in 0..2 {
                 let mut cursor = Cursor::start();
-                let mut place = places.of(&cursor);
+                let mut place = places.of(&cursor.clone().into());
                 for &(token, apart) in &picks {
                     let next = cursor.advance(&encoding, token, apart);
                     let found = places.advance(&encoding, place, token, apart);
+                    prop_assert_eq!(places.advance_both(&encoding, place, token)[usize::from(!apart)], found);
                     prop_assert_eq!(found.map(|place| Cursor::clone(places.cursor(place))), next.clone());
                     let (Some(next), Some(found)) = (next, found) else { break };
                     prop_assert_eq!(places.may_end(&encoding, found), next.may_end(&encoding));

@@ -2,9 +2,10 @@
 
 use super::Encoding;
 use super::alike::Alike;
-use super::blanks::{BeforeBlanks, BlankAnswers};
+use super::blanks::BeforeBlanks;
 use super::doubts::Doubtful;
-use super::leaving::SuffixesBehind;
+use super::kept_blanks::{BlankAnswers, KeptBlanks};
+use super::leaving::{Leaving, SuffixesBehind};
 use super::places::Place;
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use super::sure::{SureRows, SureTokens};
@@ -125,7 +126,7 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         SureTokens { here, known, ending }: &SureTokens,
-        (sure, behind): (&mut SureRows, &mut SuffixesBehind),
+        (sure, leaving_rows, behind): (&SureRows, &mut Leaving, &mut SuffixesBehind),
         doubtful: &mut Doubtful<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) {
@@ -151,7 +152,7 @@ impl Questions<'_, '_> {
             return Ok(false);
         }
         let exits = leaving.exits(vocabulary);
-        let mut leaving = sure.leaving(row, exits, self.place);
+        let mut leaving = leaving_rows.here(row, exits, self.place);
         if let Some(ending) = ending {
             let alike = leaving.with(self.encoding, self.search.places, None);
             self.settle_alike(start, alike, |_, _| false, |_, token| ending.binary_search(&token).is_ok(), doubtful)?;
@@ -229,7 +230,7 @@ impl Questions<'_, '_> {
         token: u32,
         behind: Place,
         rows: &[(Entry, SureTokens)],
-        sure: &mut SureRows,
+        (sure, kept_blanks): (&mut SureRows, &mut KeptBlanks),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
@@ -262,7 +263,7 @@ impl Questions<'_, '_> {
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
         let is_far = |blanks: &BeforeBlanks| blanks.are_far(bytes.len()) && self.encoding.is_blank(token);
         if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
-            return answers.leads_on(self.run, self.encoding, &mut self.search, sure, token, behind);
+            return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
         }
         Ok(self.search_behind(here, token, behind)? != Some(false))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::places::{Place, Places, Reading};
-use super::{Cursor, Encoding, Kind};
+use super::{CursorKey, Encoding, Kind};
 use crate::tokenset::TokenSet;
 
 /// Bytes that rows may take.
@@ -25,7 +25,7 @@ struct Fitting {
 /// The rows made so far, within a budget.
 #[derive(Default)]
 pub(super) struct Rows {
-    fitting: FxHashMap<Cursor, Fitting>,
+    fitting: FxHashMap<CursorKey, Fitting>,
     bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl Rows {
     }
 
     /// Finds the tokens that fit a cursor without what has no influence on them.
-    pub fn lay_out(&mut self, encoding: &Encoding, places: &mut Places, cursor: &Cursor) {
+    pub fn lay_out(&mut self, encoding: &Encoding, places: &mut Places, cursor: &CursorKey) {
         if !self.fitting.contains_key(cursor) {
             let [mut all, anyway] = fitting(encoding, places, cursor);
             all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
@@ -58,20 +58,20 @@ impl Rows {
         &mut self,
         encoding: &Encoding,
         places: &mut Places,
-        cursor: &Cursor,
+        cursor: &CursorKey,
         before: Option<u32>,
     ) -> Arc<[u32]> {
         let cursor = cursor.for_row();
         let before = before.unwrap_or(u32::MAX);
-        if let Some(row) = self.fitting.get(&cursor).and_then(|fitting| fitting.behind.get(&before)) {
+        if let Some(row) = self.fitting.get(cursor).and_then(|fitting| fitting.behind.get(&before)) {
             return row.clone();
         }
         if self.bytes > BUDGET {
             self.forget(encoding);
         }
-        self.lay_out(encoding, places, &cursor);
+        self.lay_out(encoding, places, cursor);
         self.bytes += encoding.tokens().mask_words() * 4;
-        let fitting = self.fitting.get_mut(&cursor).expect("it was there or is there now");
+        let fitting = self.fitting.get_mut(cursor).expect("it was there or is there now");
         let mut row: Arc<[u32]> = fitting.all.words().into();
         if before != u32::MAX {
             let words = Arc::get_mut(&mut row).expect("nobody else has the row yet");
@@ -83,7 +83,7 @@ impl Rows {
 }
 
 /// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
-fn fitting(encoding: &Encoding, places: &mut Places, cursor: &Cursor) -> [TokenSet; 2] {
+fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
     let (mut apart, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
     let place = places.of(cursor);
@@ -140,8 +140,16 @@ impl Encoding {
         places.advance(self, place, token, self.stay_apart(before, token))
     }
 
+    /// The cursor behind one more token, as its place has it, so that the same one is known at a glance.
+    pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
+        let places = &mut self.known().places;
+        let place = places.of(cursor);
+        let behind = places.advance(self, place, token, apart)?;
+        Some(places.cursor(behind).clone())
+    }
+
     /// The tokens that fit a cursor behind a token.
-    pub fn fitting(&self, cursor: &Cursor, before: Option<u32>) -> Arc<[u32]> {
+    pub fn fitting(&self, cursor: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
         let mut known = self.known();
         let super::Known { rows, places, .. } = &mut *known;
         rows.row(self, places, cursor, before)
@@ -153,6 +161,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::canonical::Cursor;
     use crate::canonical::places::tests::encoding;
 
     proptest! {
@@ -162,14 +171,14 @@ mod tests {
         ) {
             let encoding = encoding();
             let mut places = Places::default();
-            let mut place = places.of(&Cursor::start());
+            let mut place = places.of(&Cursor::start().into());
             for (token, apart) in picks {
                 place = places.advance(&encoding, place, token, apart).unwrap_or(place);
                 // Later rows take over parts of earlier ones.
-                let cursor = places.cursor(place).for_row();
+                let cursor = places.cursor(place).for_row().clone();
                 fitting(&encoding, &mut places, &cursor);
             }
-            let cursor = places.cursor(place).for_row();
+            let cursor = places.cursor(place).for_row().clone();
             let [apart, anyway] = fitting(&encoding, &mut places, &cursor);
             let place = places.of(&cursor);
             for token in 0..encoding.tokens().vocab_size() as u32 {

@@ -13,7 +13,7 @@ use stencilm_regex::{ByteSet, StateId};
 use super::ahead::Ahead;
 use super::places::{Place, Places};
 use super::rows::Rows;
-use super::{Cursor, Encoding, Known};
+use super::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
 use crate::fork::{Automaton, IN_BLANKS};
 use crate::machine::ForkId;
@@ -411,7 +411,7 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         token: u32,
-        cursor: &Cursor,
+        cursor: &CursorKey,
     ) -> Result<bool, EngineError> {
         let mut known = encoding.known();
         let Known { places, rows, search, .. } = &mut *known;

@@ -9,12 +9,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::alike::Alike;
-use super::blanks::{Blanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
-use super::leaving::LeavingAt;
 use super::places::{Place, Places};
 use super::probes::Anywhere;
-use super::within::{Reader, Within, sure_within};
-use super::{Encoding, Known};
+use super::reader::Reader;
+use super::within::{Within, sure_within};
+use super::{Encoding, Known, MAX_KEPT};
 use crate::error::EngineError;
 use crate::fork::{Automaton, IN_BLANKS};
 use crate::lexicon::Lexicon;
@@ -25,12 +24,10 @@ use crate::stacks::Entry;
 use crate::tokens::Tokens;
 use crate::tokenset::{self, BITS, TokenSet};
 
-/// So much is kept of each kind.
-pub(super) const MAX_KEPT: usize = 256;
 /// Bytes that all that is known of rows may take.
 const BUDGET: usize = 64 << 20;
 
-/// What is known of the tokens of wide lexemes, by their rows, and of blanks.
+/// What is known of the tokens of wide lexemes, by their rows.
 #[derive(Default)]
 pub(super) struct SureRows {
     rows: FxHashMap<usize, SureRow>,
@@ -38,24 +35,7 @@ pub(super) struct SureRows {
     classes: FxHashMap<usize, SureClass>,
     /// Bytes that rows and classes take.
     bytes: usize,
-    pub blanks: FxHashMap<ByteSet, Blanks>,
-    /// By the bytes that may follow and the place before.
-    pub known_blanks: FxHashMap<(ByteSet, Place), Arc<KnownBlanks>>,
-    /// By the suffixes with which tokens leave.
-    pub leaving: FxHashMap<usize, LeavingAt>,
-    /// By place and token before it, unless that merges with no blank.
-    pub fitting_blanks: FxHashMap<(Place, Option<u32>), Arc<[FittingBlank]>>,
-    pub known_ways: KnownWays,
-    pub blanks_at: FxHashMap<Place, Arc<BlanksAt>>,
-    pub told_blanks: FxHashMap<BlanksBehind, Arc<ToldBlanks>>,
-    pub told_anyway: FxHashMap<BlanksBehind, Arc<ToldAnyway>>,
-    /// By row of few tokens, which is kept so that no other gets its place in memory: those of its tokens that are not blanks.
-    pub but_blanks: FxHashMap<usize, (Arc<Row>, Box<[u32]>)>,
 }
-
-/// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
-/// come.
-type BlanksBehind = (ByteSet, Place, Option<u32>, (usize, bool));
 
 struct SureRow {
     /// Kept, so that no other row gets its place in memory.
@@ -139,18 +119,7 @@ impl SureRow {
 impl SureRows {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let blanks = self.blanks.values().map(|blanks| blanks.len() * 16);
-        let known_blanks = self.known_blanks.values().map(|blanks| blanks.memory_bytes());
-        let fitting = self.fitting_blanks.values().map(|blanks| blanks.len() * size_of::<FittingBlank>());
-        let told = self.told_blanks.values().map(|told| told.leading.len() * 4 + 128);
-        let anyway = self.told_anyway.values().map(|told| told.memory_bytes());
-        let leaving = self.leaving.values().map(LeavingAt::memory_bytes);
-        let at = self.blanks_at.values().map(|at| at.memory_bytes());
-        let but_blanks = self.but_blanks.values().map(|(_, others)| others.len() * 4 + 32);
-        let ways = self.known_ways.len() * 80 + at.sum::<usize>() + but_blanks.sum::<usize>();
         self.bytes
-            + ways
-            + blanks.chain(known_blanks).chain(fitting).chain(told).chain(anyway).chain(leaving).sum::<usize>()
     }
 
     /// Whether answers about a token within the lexeme of a row are kept.

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use super::{Cursor, Encoding};
+use super::{Cursor, CursorKey, Encoding};
 
 /// Where a sequence stands behind each of its steps.
 #[derive(Clone)]
 pub(crate) struct Trail {
     pub encoding: Arc<Encoding>,
     /// Behind each step the cursor, and the token before it, if it spells text.
-    steps: Vec<(Arc<Cursor>, Option<u32>)>,
+    steps: Vec<(CursorKey, Option<u32>)>,
 }
 
 impl Trail {
     /// Before the first token.
     pub fn new(encoding: Arc<Encoding>) -> Trail {
-        Trail { encoding, steps: vec![(Arc::new(Cursor::start()), None)] }
+        Trail { encoding, steps: vec![(Cursor::start().into(), None)] }
     }
 
     /// The cursor, and the token before it.
-    pub fn now(&self) -> &(Arc<Cursor>, Option<u32>) {
+    pub fn now(&self) -> &(CursorKey, Option<u32>) {
         self.steps.last().expect("a trail holds the start")
     }
 
@@ -30,21 +30,21 @@ impl Trail {
 
     /// The cursor behind one more token, and whether no merge joins it with the one before; `None` where the tokenizer would
     /// not have written it.
-    pub fn behind(&self, token: u32) -> Option<(Cursor, bool)> {
+    pub fn behind(&self, token: u32) -> Option<(CursorKey, bool)> {
         let (cursor, before) = self.now();
         let apart = self.encoding.stay_apart(*before, token);
-        Some((cursor.advance(&self.encoding, token, apart)?, apart))
+        Some((self.encoding.advance(cursor, token, apart)?, apart))
     }
 
     /// One more step: a token that spells text, with the cursor behind it.
-    pub fn push(&mut self, token: u32, cursor: Cursor) {
-        self.steps.push((Arc::new(cursor), Some(token)));
+    pub fn push(&mut self, token: u32, cursor: CursorKey) {
+        self.steps.push((cursor, Some(token)));
     }
 
     /// One more step that says nothing of tokens: a text, a stop token or one that stands for no text. What follows is
     /// written as if it began a text.
     pub fn push_wall(&mut self) {
-        self.steps.push((Arc::new(Cursor::start()), None));
+        self.steps.push((Cursor::start().into(), None));
     }
 
     /// Forgets the last steps.
@@ -54,6 +54,6 @@ impl Trail {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.steps.len() * (size_of::<Cursor>() + 40)
+        self.steps.len() * (size_of::<Cursor>() + 72)
     }
 }

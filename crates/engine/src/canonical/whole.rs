@@ -11,7 +11,7 @@ use stencilm_regex::ByteSet;
 use super::dead_ends::DeadEnds;
 use super::places::{Place, Places, Reading};
 use super::search::{MAX_STEPS_OF_MASK, Search};
-use super::{Cursor, Encoding, Kind, Known};
+use super::{Cursor, CursorKey, Encoding, Kind, Known};
 use crate::error::EngineError;
 use crate::run::Run;
 use crate::stacks::SetId;
@@ -25,8 +25,8 @@ type Pair = (Option<Reading>, Option<Reading>);
 
 impl Encoding {
     /// The cursor where the piece becomes none that merges never make, if only a few tokens tell it from this one.
-    pub fn without_whole(&self, cursor: &Cursor) -> Option<Cursor> {
-        let without = cursor.without_whole().filter(|_| !self.by_characters())?;
+    pub fn without_whole(&self, cursor: &CursorKey) -> Option<CursorKey> {
+        let without = cursor.without_whole().filter(|_| !self.by_characters())?.clone();
         let mut known = self.known();
         let places = &mut known.places;
         let (place, there) = (places.of(cursor), places.of(&without));
@@ -48,9 +48,7 @@ impl Encoding {
         let (vocabulary, trie) = (self.tokens(), self.tokens().trie());
         let bytes = self.whole_nexts(places.cursor(place));
         let is_telling = |places: &mut Places, token: u32| {
-            [true, false]
-                .iter()
-                .any(|&apart| places.advance(self, place, token, apart) != places.advance(self, without, token, apart))
+            places.advance_both(self, place, token) != places.advance_both(self, without, token)
         };
         let mut telling = FxHashSet::default();
         // What is only ever a whole piece begins otherwise.
@@ -102,7 +100,7 @@ impl Encoding {
         let (Some(with), Some(without)) = (place(with), place(without)) else { return ByteSet::ALL };
         let (with, without) = (places.cursor(with), places.cursor(without));
         match with.without_whole() {
-            Some(cursor) if cursor == **without => self.whole_nexts(with),
+            Some(cursor) if cursor == without => self.whole_nexts(with),
             _ => ByteSet::ALL,
         }
     }
@@ -126,8 +124,8 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&Cursor, Option<u32>),
-        (without, known_there): (&Cursor, &DeadEnds),
+        (cursor, before): (&CursorKey, Option<u32>),
+        (without, known_there): (&CursorKey, &DeadEnds),
         fitting: &[u32],
     ) -> Result<DeadEnds, EngineError> {
         let mut known = encoding.known();
@@ -143,10 +141,11 @@ impl Run<'_> {
                 continue;
             }
             let apart = encoding.stay_apart(before, token);
-            if search.places.advance(encoding, place, token, !apart).is_some() {
+            let ways = search.places.advance_both(encoding, place, token);
+            if ways[usize::from(apart)].is_some() {
                 found.leave_open(token, [!apart]);
             }
-            let Some(behind) = search.places.advance(encoding, place, token, apart) else { continue };
+            let Some(behind) = ways[usize::from(!apart)] else { continue };
             let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
             let reached = search.run(self, configuration, bytes)?;
             if search.looked_in_all <= MAX_STEPS_OF_MASK
@@ -178,7 +177,7 @@ mod tests {
             let encoding = encoding();
             let tokens = [32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263];
             let mut places = Places::default();
-            let mut place = places.of(&Cursor::start());
+            let mut place = places.of(&Cursor::start().into());
             for (pick, apart) in picks {
                 place = places.advance(&encoding, place, tokens[pick], apart).unwrap_or(place);
                 let Some(without) = encoding.without_whole(&places.cursor(place).clone()) else { continue };
@@ -190,7 +189,7 @@ mod tests {
                         let is_same = ends[0] == ends[1] || match ends {
                             [Some(with), Some(without)] => {
                                 let with = places.cursor(with);
-                                with.within_character() && with.for_row() == **places.cursor(without)
+                                with.within_character() && with.for_row() == places.cursor(without)
                             }
                             _ => false,
                         };

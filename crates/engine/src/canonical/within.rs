@@ -9,9 +9,9 @@ use super::Encoding;
 use super::judging::{BytesWalk, ShapeWalk, Steps};
 use super::places::{Place, Places};
 use super::probes::Anywhere;
-use crate::fork::{Fork, IN_BLANKS};
-use crate::groups::groups_within;
-use crate::lexicon::{DfaId, Lexicon};
+use super::reader::Reader;
+use crate::fork::IN_BLANKS;
+use crate::lexicon::Lexicon;
 use crate::tokenset::TokenSet;
 use crate::trie::Reader as _;
 
@@ -21,24 +21,6 @@ const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
 const SOME_BYTES: usize = 8;
 /// So many states behind the first are asked for it.
 const MAX_LOOPING: usize = 6;
-
-/// What reads a lexeme: its automaton, perhaps behind the blanks of a fork.
-pub(super) struct Reader<'f> {
-    pub fork: Option<&'f Fork>,
-    pub dfa: DfaId,
-}
-
-impl Reader<'_> {
-    /// The state after one byte; `None` where nothing leads on.
-    #[inline]
-    pub fn next(&self, lexicon: &mut Lexicon, state: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
-        let next = match self.fork {
-            Some(fork) => fork.step(lexicon, state, byte)?.0,
-            None => lexicon.step(self.dfa, StateId(state), byte)?.0.0,
-        };
-        Ok((next != StateId::DEAD.0).then_some(next))
-    }
-}
 
 /// A lexeme that tokens are read in.
 pub(super) struct Within<'a> {
@@ -73,10 +55,9 @@ impl<'a> Within<'a> {
         if state & IN_BLANKS != 0 {
             return Ok((Some(state), false));
         }
-        for apart in [true, false] {
-            if let Some(behind) = self.places.advance(self.encoding, place, token, apart)
-                && !self.goes_on(state, behind, token)?
-            {
+        let [apart, joined] = self.places.advance_both(self.encoding, place, token);
+        for behind in apart.into_iter().chain(joined.filter(|_| joined != apart)) {
+            if !self.goes_on(state, behind, token)? {
                 return Ok((Some(state), false));
             }
         }
@@ -177,7 +158,7 @@ fn looping(lexicon: &mut Lexicon, reader: &Reader<'_>, state: u32) -> Result<Opt
     let mut lives: Vec<(ByteSet, usize)> = Vec::with_capacity(states.len());
     for (state, bytes) in states {
         let live = *lexicon.live_bytes(reader.dfa, StateId(state))?;
-        let groups = loops_of(lexicon, reader, state, &live)?.count_ones();
+        let groups = reader.loops(lexicon, state, &live)?.count_ones();
         if groups > best.0 {
             best = (groups, Some(live));
         }
@@ -189,20 +170,4 @@ fn looping(lexicon: &mut Lexicon, reader: &Reader<'_>, state: u32) -> Result<Opt
     };
     let most = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= SOME_BYTES).max_by_key(behind);
     Ok(best.1.or_else(most))
-}
-
-/// The groups of bytes that lead from a state to itself.
-pub(super) fn loops_of(
-    lexicon: &mut Lexicon,
-    reader: &Reader<'_>,
-    state: u32,
-    live: &ByteSet,
-) -> Result<u32, LimitExceeded> {
-    let mut same = ByteSet::EMPTY;
-    for byte in live.iter() {
-        if reader.next(lexicon, state, byte)? == Some(state) {
-            same.insert(byte);
-        }
-    }
-    Ok(groups_within(same))
 }

@@ -142,7 +142,8 @@ impl<'a> Tree<'a> {
 
     /// The node that matches every text with a match of `pattern` in it.
     ///
-    /// The alternatives of the pattern are searched for one by one: `^a|b$` becomes `a.*|.*b`.
+    /// The alternatives of the pattern are searched for one by one: `^a|b$` becomes `a.*|.*b`. One that matches the empty text
+    /// is found in every text, which no normal form sees of `.*[^\n]*.*`.
     pub fn search(&mut self, pattern: NodeId) -> NodeId {
         let any: Ranges = Rc::new([('\0', char::MAX)]);
         let expr = self.class(any.clone());
@@ -152,6 +153,10 @@ impl<'a> Tree<'a> {
             Node::Or(parts) if self.facts(pattern).looks => parts.clone(),
             _ => Rc::new([pattern]),
         };
+        let is_everywhere = |facts: Facts| !facts.looks && facts.empty == EdgePairs::ALL;
+        if parts.iter().any(|&part| is_everywhere(self.facts(part))) {
+            return anything;
+        }
         let (looking, plain): (Vec<_>, Vec<_>) = parts.iter().partition(|&&part| self.facts(part).looks);
         let mut found: Vec<NodeId> = looking;
         if !plain.is_empty() {
