@@ -129,10 +129,10 @@ impl Lexicon {
     /// [`LimitExceeded`] when the limits are too small even for that.
     pub fn prepare(&mut self, vocabulary: &Tokens) -> Result<(), LimitExceeded> {
         let Expr::Concat { tail: body, .. } = *self.deriver.exprs.get(common_string()) else { return Ok(()) };
-        if let Some(Run { character, .. }) = Run::of(&self.deriver.exprs, body) {
-            if let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)? {
-                runs.lay_out();
-            }
+        if let Some(Run { character, .. }) = Run::of(&self.deriver.exprs, body)
+            && let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)?
+        {
+            runs.lay_out();
         }
         let dfa = self.dfa(&[body])?;
         self.row(vocabulary, dfa, StateId::START)?;
