@@ -1,0 +1,59 @@
+"""Masks of arrays with unique elements against accepting every token: texts that repeat each other.
+
+The vocabulary is small and full of quotes and escapes, so that strings are begun as others were,
+spelled otherwise, and ended in the middle of a token.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from stencilm import GrammarCompiler, GrammarMatcher, MatcherError, TokenizerInfo, VocabType
+
+PIECES = [
+    *(b'"', b"a", b"ab", b"b", b"n", b"t", b"u", b"f", b"0", b"1", b"61", b"00", b".", b"/", b" "),
+    *(b"\\", b"\\n", b"\\t", b"\\b", b"\\/", b'\\"', b"\\\\", b"\\u", b"\\u0061", b"\\u000a"),
+    *(b"\\u002f", b"000a", b"0061", b"D83D", b"DE00", b"a\\", b"a\\n", b'a\\"', b'\\n"', b'\\/"'),
+    *(b",", b'",', b'","', b'", "', b'a","', b'","a"', b'"a"', b'"a","', b'a"', b'b"', b'n"'),
+    *(b"[", b"]", b'["', b'"]', b"{", b"}", b'{"', b'"}', b'":', b'":"', b'":1}', b'":"a"}'),
+    *("é".encode(), b"\xc3", b"\xa9"),
+]
+STOP = len(PIECES)
+
+SCHEMAS = [
+    '{"type": "array", "uniqueItems": true}',
+    '{"type": "array", "uniqueItems": true, "items": {"type": "string"}}',
+    '{"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", "a\\n", "/", "é"]}}',
+    '{"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^a"}}',
+    '{"type": "array", "uniqueItems": true, "items": {"additionalProperties": {"type": "string"}}}',
+    '{"type": "array", "uniqueItems": true, "items": {"type": ["string", "integer"]}}',
+    """{"type": "array", "uniqueItems": true, "items": {"type": "array", "uniqueItems": true,
+        "items": {"type": "string", "maxLength": 2}}}""",
+]
+
+
+@pytest.mark.parametrize("seed", range(len(SCHEMAS)))
+def test_masks_are_what_accepting_tells(seed: int) -> None:
+    info = TokenizerInfo([*PIECES, b"<stop>"], VocabType.RAW, stop_token_ids=[STOP])
+    compiled = GrammarCompiler(info).compile_json_schema(SCHEMAS[seed])
+    chosen = random.Random(seed)
+    bitmask = np.zeros(-(-info.vocab_size // 32), dtype=np.int32)
+    masks = 0
+    for _ in range(100):
+        matcher, text = GrammarMatcher(compiled), b""
+        while not matcher.is_terminated() and len(text) < 60:
+            try:
+                matcher.fill_next_token_bitmask(bitmask)
+            except MatcherError:
+                break  # no token of so few spells the rest of an escape
+            masks += 1
+            allowed = [i for i in range(STOP + 1) if bitmask[i // 32] >> (i % 32) & 1]
+            accepted = [i for i in range(STOP + 1) if matcher.fork().accept_token(i)]
+            assert allowed == accepted, text
+            token = chosen.choice([i for i in allowed if i != STOP] or [STOP])
+            assert matcher.accept_token(token)
+            text += PIECES[token] if token != STOP else b""
+    assert masks > 500
