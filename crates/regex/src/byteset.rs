@@ -61,6 +61,10 @@ impl ByteSet {
 
     /// The byte of a set of one.
     pub fn single(&self) -> Option<u8> {
+        let [first, second, third, fourth] = self.0;
+        if !(first | second | third | fourth).is_power_of_two() {
+            return None;
+        }
         let mut bytes = self.iter();
         bytes.next().filter(|_| bytes.next().is_none())
     }

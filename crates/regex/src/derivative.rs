@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::byte_classes::ByteClasses;
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
@@ -38,8 +39,7 @@ pub struct Deriver {
     live: FxHashMap<ExprId, bool>,
     needs: Needs,
     loosening: Loosening,
-    /// The classes of bytes that large expressions tell apart, as far as automata asked.
-    pub(crate) classes_of_large: FxHashMap<ExprId, Box<[ByteSet]>>,
+    pub(crate) byte_classes: ByteClasses,
     /// How many pairs all derivatives hold together.
     pairs: usize,
     /// How many pairs of states were looked at to tell texts apart by what they leave.
@@ -73,7 +73,7 @@ impl Deriver {
             + self.live.len() * 8
             + self.needs.memory_bytes()
             + self.loosening.memory_bytes()
-            + self.classes_of_large.values().map(|sets| sets.len() * size_of::<ByteSet>() + 24).sum::<usize>()
+            + self.byte_classes.memory_bytes()
     }
 
     /// All derivatives of `id`.

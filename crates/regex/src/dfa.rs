@@ -11,9 +11,8 @@ use rustc_hash::FxHasher;
 
 use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
-use crate::expr::{Expr, ExprId, ExprSet};
+use crate::expr::{ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
-use crate::numbers::Number;
 use crate::saturate::Saturation;
 
 /// A state of one [`Dfa`].
@@ -71,7 +70,7 @@ impl Dfa {
     /// # Errors
     /// [`LimitExceeded`] when telling whether a root matches anything takes too long.
     pub fn new(deriver: &mut Deriver, roots: &[ExprId], limits: Limits) -> Result<Dfa, LimitExceeded> {
-        let members = byte_classes(deriver, roots);
+        let members = deriver.byte_classes.of(&deriver.exprs, roots);
         let mut columns = [0; 256];
         for (column, set) in members.iter().enumerate() {
             for byte in set.iter() {
@@ -331,97 +330,6 @@ impl Dfa {
             self.index.insert_unique(hash, id, |&id| hash_of(&states[id as usize].residuals));
         }
         StateId(id)
-    }
-}
-
-/// The classes of so large an expression are kept: it takes long to look through, and formats are met again and again.
-const MANY_NODES: usize = 500;
-
-/// So many roots are looked through one by one.
-const FEW_ROOTS: usize = 8;
-
-/// The coarsest partition of the bytes that every byte set below the roots respects, ordered by smallest byte.
-fn byte_classes(deriver: &mut Deriver, roots: &[ExprId]) -> Vec<ByteSet> {
-    let mut classes = Classes::default();
-    let (known, others): (Vec<ExprId>, Vec<ExprId>) =
-        roots.iter().partition(|root| deriver.classes_of_large.contains_key(root));
-    for root in known {
-        deriver.classes_of_large[&root].iter().for_each(|set| classes.split(set));
-    }
-    if others.len() > FEW_ROOTS {
-        classes.look_through(&deriver.exprs, others);
-    } else {
-        for root in others {
-            let mut own = Classes::default();
-            let nodes = own.look_through(&deriver.exprs, vec![root]);
-            own.sets.iter().for_each(|set| classes.split(set));
-            if nodes > MANY_NODES {
-                deriver.classes_of_large.insert(root, own.sets.into());
-            }
-        }
-    }
-    classes.sets.sort_unstable_by_key(|set| set.first());
-    classes.sets
-}
-
-/// Disjoint sets of bytes, together all of them.
-struct Classes {
-    sets: Vec<ByteSet>,
-    /// By which sets they have been split.
-    seen: rustc_hash::FxHashSet<ByteSet>,
-}
-
-impl Default for Classes {
-    fn default() -> Classes {
-        Classes { sets: vec![ByteSet::ALL], seen: rustc_hash::FxHashSet::default() }
-    }
-}
-
-impl Classes {
-    /// Splits every class into its part inside and its part outside of a set.
-    fn split(&mut self, set: &ByteSet) {
-        if self.sets.len() == 256 || !self.seen.insert(*set) {
-            return;
-        }
-        if let Some(byte) = set.single() {
-            // Most sets are a letter of some text.
-            let class = self.sets.iter().position(|class| class.contains(byte)).expect("every byte is in a class");
-            if self.sets[class] != *set {
-                self.sets[class] = self.sets[class].intersect(&set.complement());
-                self.sets.push(*set);
-            }
-            return;
-        }
-        for class in 0..self.sets.len() {
-            let inside = self.sets[class].intersect(set);
-            if !inside.is_empty() && inside != self.sets[class] {
-                self.sets[class] = self.sets[class].intersect(&set.complement());
-                self.sets.push(inside);
-            }
-        }
-    }
-
-    /// Splits by all sets below some expressions; how many nodes these have.
-    fn look_through(&mut self, exprs: &ExprSet, mut work: Vec<ExprId>) -> usize {
-        // Parts have smaller numbers than the whole: a bit for each is less than a set of those that are met.
-        let most = work.iter().map(|root| root.index()).max().unwrap_or(0);
-        let mut seen = vec![0u64; most / 64 + 1];
-        let mut nodes = 0;
-        while let Some(id) = work.pop() {
-            let (word, bit) = (&mut seen[id.index() / 64], 1 << (id.index() % 64));
-            if *word & bit != 0 {
-                continue;
-            }
-            *word |= bit;
-            nodes += 1;
-            exprs.for_each_child(id, |child| work.push(child));
-            match exprs.get(id) {
-                Expr::Bytes(set) => self.split(set),
-                Expr::Number(_) => Number::BYTES.iter().for_each(|bytes| self.split(&bytes.iter().copied().collect())),
-                _ => {}
-            }
-        }
-        nodes
     }
 }
 

@@ -4,6 +4,7 @@
 //! pattern text → [`ExprId`] in an [`ExprSet`] → derivatives ([`Deriver`]) → automaton ([`Dfa`]).
 
 mod arena;
+mod byte_classes;
 mod byteset;
 mod completions;
 mod derivative;
