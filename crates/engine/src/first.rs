@@ -129,6 +129,9 @@ impl Machine {
         if let Frame::End(_) = self.frames[frame.0 as usize] {
             return Ok(vec![Fork { nullable: true, ..Fork::nothing(frame) }]);
         }
+        if let Some(cases) = self.plain_cases(frame, phase) {
+            return Ok(vec![self.fork_of_cases(lexicon, whole, blanks, cases)?]);
+        }
         let mut search = Search::default();
         let mut nullable = false;
         match (self.frames[frame.0 as usize], phase) {
@@ -157,35 +160,6 @@ impl Machine {
                     search.add(Frame::Node(element.value), behind);
                 }
             }
-            (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
-                let &Items { surface, unique, .. } = self.grammar.items(id);
-                if more {
-                    let item = self.frame_id(Frame::Item(id));
-                    let register = if unique { Register::NextElement } else { Register::Same };
-                    let behind = search.links.push(0, (item, register));
-                    search.cases.push((surface.item, behind));
-                }
-                if may_close {
-                    search.cases.push((surface.close, 0));
-                }
-            }
-            (Frame::Member { members, value }, _) => {
-                let value = self.frame_id(Frame::Node(value));
-                let colon = self.grammar.members(members).surface.colon;
-                let behind = search.links.push(0, (value, Register::Value(0)));
-                search.cases.push((colon, behind));
-            }
-            (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
-                let surface = self.grammar.members(id).surface;
-                if more {
-                    let key = self.frame_id(Frame::Key(id));
-                    let behind = search.links.push(0, (key, Register::Same));
-                    search.cases.push((surface.item, behind));
-                }
-                if may_close {
-                    search.cases.push((surface.close, 0));
-                }
-            }
             (place, _) => {
                 nullable = self.is_nullable(place);
                 search.add(place, 0);
@@ -196,6 +170,35 @@ impl Machine {
         let cases = search.cases.iter().map(|&(lexeme, steps)| (lexeme, search.links.list(steps))).collect();
         let fork = self.fork_of_cases(lexicon, whole, blanks, cases)?;
         Ok(vec![Fork { nullable, tokens, opens, ..fork }])
+    }
+
+    /// The lexemes of a frame that stands for punctuation and no more, each with what follows it.
+    fn plain_cases(&mut self, frame: FrameId, phase: Phase) -> Option<Vec<(ExprId, Vec<Step>)>> {
+        let (item, next, close, (more, may_close)) = match (self.frames[frame.0 as usize], phase) {
+            (Frame::Member { members, value }, _) => {
+                let value = self.frame_id(Frame::Node(value));
+                let colon = self.grammar.members(members).surface.colon;
+                return Some(vec![(colon, vec![(value, Register::Value(0))])]);
+            }
+            (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
+                let &Items { surface, unique, .. } = self.grammar.items(id);
+                let register = if unique { Register::NextElement } else { Register::Same };
+                (surface.item, (Frame::Item(id), register), surface.close, (more, may_close))
+            }
+            (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
+                let surface = self.grammar.members(id).surface;
+                (surface.item, (Frame::Key(id), Register::Same), surface.close, (more, may_close))
+            }
+            _ => return None,
+        };
+        let mut cases = Vec::with_capacity(2);
+        if more {
+            cases.push((item, vec![(self.frame_id(next.0), next.1)]));
+        }
+        if may_close {
+            cases.push((close, Vec::new()));
+        }
+        Some(cases)
     }
 
     /// The forks of a key: the plainly spelled known ones, those spelled in several ways, and the free ones. They are

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Members};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag};
 
-use crate::trie::Trie;
+use crate::trie::Nodes;
 
 /// The tag of a name that a free key must not have and that is no member either, or is one whose key has other
 /// spellings too and is read by an automaton.
@@ -44,7 +44,7 @@ impl Filter {
 
 /// The plainly spelled names of one object, quotes included.
 pub struct Names {
-    trie: Trie,
+    trie: Nodes,
     /// The members by entry of the trie.
     tags: Vec<Tag>,
     /// The least and the greatest member below every node; the least is above the greatest where there is none.
@@ -86,7 +86,7 @@ impl Names {
             }
         }
         let entries = spelled.iter().enumerate().map(|(entry, (text, _))| (&text[..], entry as u32));
-        let trie = Trie::from_sorted(entries);
+        let trie = Nodes::from_sorted(entries);
         let tags: Vec<Tag> = spelled.iter().map(|&(_, tag)| tag).collect();
         let mut bounds = vec![(Tag::MAX, 0); trie.len()];
         let mut path: Vec<usize> = Vec::new();
@@ -107,7 +107,7 @@ impl Names {
 
     /// No names.
     pub fn none() -> Names {
-        let trie = Trie::from_sorted(std::iter::empty());
+        let trie = Nodes::from_sorted(std::iter::empty());
         Names { trie, tags: Vec::new(), bounds: Vec::new(), not_taken: FxHashSet::default(), others: Vec::new() }
     }
 
@@ -140,18 +140,12 @@ impl Names {
     /// The state after one byte, whichever names may come.
     #[inline]
     pub fn next(&self, state: StateId, byte: u8) -> StateId {
-        let (mut child, end) = match state.0 {
+        let children = match state.0 {
             0 => return StateId::DEAD,
             1 => (0, self.trie.len()),
             _ => self.trie.children(state.0 as usize - 2),
         };
-        while child < end {
-            if self.trie.byte(child) == byte {
-                return StateId(child as u32 + 2);
-            }
-            child += self.trie.size(child);
-        }
-        StateId::DEAD
+        self.trie.sibling(children, byte).map_or(StateId::DEAD, |child| StateId(child as u32 + 2))
     }
 
     /// The state after one byte where only some names may come, and whether one of them is complete there.
@@ -188,8 +182,11 @@ impl Names {
 
     /// Whether this is a plainly spelled name.
     pub fn has(&self, name: &[u8]) -> bool {
-        let spelled = b"\"".iter().chain(name).chain(b"\"");
-        self.trie.find_bytes(spelled.copied()).is_some_and(|node| self.trie.entry_at(node).is_some())
+        let mut spelled = b"\"".iter().chain(name).chain(b"\"");
+        let state = spelled.try_fold(StateId::START, |state, &byte| {
+            Some(self.next(state, byte)).filter(|&state| state != StateId::DEAD)
+        });
+        state.is_some_and(|state| !self.accepts(state).is_empty())
     }
 
     /// Whether a name that may come goes on behind this one.
@@ -244,9 +241,12 @@ fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
 }
 
+/// So long most names are, quotes included.
+const USUAL_NAME: usize = 24;
+
 /// The only string that an expression matches, if it is a chain of single bytes.
 fn literal(exprs: &ExprSet, expr: ExprId) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(USUAL_NAME);
     let mut rest = expr;
     loop {
         match *exprs.get(rest) {

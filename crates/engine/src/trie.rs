@@ -3,14 +3,18 @@
 //! A walk keeps the automaton's state for every depth, so that stepping to a sibling or an uncle pops by itself. A node
 //! is 12 bytes and the walk reads them in order, which the memory prefetcher likes.
 
+use std::ops::Deref;
+
 use stencilm_regex::ByteSet;
 
 use crate::groups::groups_below;
 
 mod lists;
+mod nodes;
 
 use lists::Lists;
 pub use lists::{Reader, Way};
+pub use nodes::Nodes;
 
 /// Set in a node's entry when a string ends there.
 const ENDS: u32 = 1 << 31;
@@ -25,10 +29,17 @@ struct Node {
     entry: u32,
 }
 
-/// A set of distinct non-empty byte strings, each with a number called its entry.
+impl Node {
+    #[inline]
+    fn depth(&self) -> usize {
+        (self.byte_and_depth >> 8) as usize
+    }
+}
+
+/// [`Nodes`], and what walks through a vocabulary need to know of them.
 #[derive(Clone, Default)]
 pub struct Trie {
-    nodes: Vec<Node>,
+    nodes: Nodes,
     lists: Lists,
     /// How many bytes the longest string below each node has beyond it, 255 for more.
     heights: Vec<u8>,
@@ -39,43 +50,25 @@ pub struct Trie {
     max_depth: usize,
 }
 
+impl Deref for Trie {
+    type Target = Nodes;
+
+    fn deref(&self) -> &Nodes {
+        &self.nodes
+    }
+}
+
 impl Trie {
     /// A trie of the strings, which must be sorted, distinct and not empty.
     ///
     /// # Panics
     /// When a string is longer than 16 MiB.
     pub fn from_sorted<'a>(strings: impl Iterator<Item = (&'a [u8], u32)>) -> Trie {
-        let mut nodes: Vec<Node> = Vec::new();
-        let mut path: Vec<usize> = Vec::new();
-        let mut previous: &[u8] = &[];
-        let mut max_depth = 0;
-        let close = |nodes: &mut Vec<Node>, path: &mut Vec<usize>, depth: usize| {
-            while path.len() > depth {
-                let node = path.pop().expect("the loop runs only while the path is longer than depth");
-                nodes[node].size = (nodes.len() - node) as u32;
-            }
-        };
-        for (string, entry) in strings {
-            debug_assert!(previous < string, "strings come sorted, distinct and not empty");
-            assert!(string.len() < 1 << 24 && entry < ENDS, "a depth fits in 24 bits, an entry in 31");
-            let common = previous.iter().zip(string).take_while(|(a, b)| a == b).count();
-            close(&mut nodes, &mut path, common);
-            for (depth, &byte) in string.iter().enumerate().skip(common) {
-                path.push(nodes.len());
-                let byte_and_depth = u32::from(byte) | ((depth as u32 + 1) << 8);
-                nodes.push(Node { byte_and_depth, size: 0, entry });
-            }
-            nodes.last_mut().expect("a string is not empty, so it has a last node").entry |= ENDS;
-            max_depth = max_depth.max(string.len());
-            previous = string;
-        }
-        close(&mut nodes, &mut path, 0);
-        nodes.shrink_to_fit();
+        let nodes = Nodes::from_sorted(strings);
         let mut heights = vec![0u8; nodes.len()];
         let mut path: Vec<usize> = Vec::new();
-        for (index, node) in nodes.iter().enumerate() {
-            let depth = (node.byte_and_depth >> 8) as usize;
-            path.truncate(depth - 1);
+        for index in 0..nodes.len() {
+            path.truncate(nodes.depth(index) - 1);
             for (above, &ancestor) in path.iter().rev().enumerate() {
                 let height = u8::try_from(above + 1).unwrap_or(u8::MAX);
                 if heights[ancestor] >= height {
@@ -85,27 +78,17 @@ impl Trie {
             }
             path.push(index);
         }
-        let depth_of = |node: &Node| (node.byte_and_depth as u8, (node.byte_and_depth >> 8) as usize);
-        let below = groups_below(nodes.iter().map(depth_of));
+        let max_depth = (0..nodes.len()).map(|node| nodes.depth(node)).max().unwrap_or(0);
+        let below = groups_below((0..nodes.len()).map(|node| (nodes.byte(node), nodes.depth(node))));
         let mut roots = if nodes.is_empty() { Vec::new() } else { vec![None; 256] };
         let mut node = 0;
         while node < nodes.len() {
-            roots[usize::from(nodes[node].byte_and_depth as u8)] = Some(node as u32);
-            node += nodes[node].size as usize;
+            roots[usize::from(nodes.byte(node))] = Some(node as u32);
+            node += nodes.size(node);
         }
         let mut trie = Trie { nodes, lists: Lists::default(), heights, below, roots, max_depth };
         trie.lists = Lists::of(&trie);
         trie
-    }
-
-    /// How many nodes the trie has, without the root.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether the trie holds no string.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
     }
 
     /// The nodes behind some first bytes, each with the node behind its subtree. First nodes lie far apart: a walk that
@@ -127,7 +110,7 @@ impl Trie {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.len() * (size_of::<Node>() + 5) + self.lists.memory_bytes()
+        self.nodes.memory_bytes() + self.nodes.len() * 5 + self.lists.memory_bytes()
     }
 
     /// How many bytes the longest string below a node has beyond it; 255 where it has more.
@@ -149,8 +132,8 @@ impl Trie {
     ) -> Result<(), E> {
         let mut states = vec![start; self.max_depth + 1];
         let mut index = 0;
-        while let Some(node) = self.nodes.get(index) {
-            let depth = (node.byte_and_depth >> 8) as usize;
+        while let Some(node) = self.nodes.0.get(index) {
+            let depth = node.depth();
             let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                 index += node.size as usize;
                 continue;
@@ -179,8 +162,8 @@ impl Trie {
         states[depth] = start;
         let mut index = first;
         while index < end {
-            let node = self.nodes[index];
-            let depth = (node.byte_and_depth >> 8) as usize;
+            let node = self.nodes.0[index];
+            let depth = node.depth();
             let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index, node.size > 1)? else {
                 index += node.size as usize;
                 continue;
@@ -233,13 +216,13 @@ impl Trie {
         step: &mut impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
-        let nodes = &self.nodes[..end];
+        let nodes = &self.nodes.0[..end];
         let below = &self.below[..end];
         states[depth] = start;
         let mut index = first;
         while index < nodes.len() {
             let node = nodes[index];
-            let depth = (node.byte_and_depth >> 8) as usize;
+            let depth = node.depth();
             let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                 let end = index + node.size as usize;
                 if wide {
@@ -287,47 +270,6 @@ impl Trie {
             found = self.child(found, byte)?;
         }
         Some(found)
-    }
-
-    /// The entries of the strings that end at this node or below it.
-    pub fn entries_below(&self, node: usize) -> impl Iterator<Item = u32> + Clone + '_ {
-        let size = self.nodes[node].size as usize;
-        self.nodes[node..node + size].iter().filter(|node| node.entry & ENDS != 0).map(|node| node.entry ^ ENDS)
-    }
-
-    /// The entry of the string that ends at this very node.
-    pub fn entry_at(&self, node: usize) -> Option<u32> {
-        let entry = self.nodes[node].entry;
-        (entry & ENDS != 0).then_some(entry ^ ENDS)
-    }
-
-    /// The first child of a node, and the node behind its last one.
-    #[inline]
-    pub fn children(&self, node: usize) -> (usize, usize) {
-        (node + 1, node + self.nodes[node].size as usize)
-    }
-
-    /// The children of a node, ascending.
-    pub fn child_nodes(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let (first, end) = self.children(node);
-        let child = move |node: usize| (node < end).then_some(node);
-        std::iter::successors(child(first), move |&node| child(node + self.size(node)))
-    }
-
-    /// How many nodes lie below this node, itself included.
-    #[inline]
-    pub fn size(&self, node: usize) -> usize {
-        self.nodes[node].size as usize
-    }
-
-    /// The byte that leads into this node.
-    pub fn byte(&self, node: usize) -> u8 {
-        self.nodes[node].byte_and_depth as u8
-    }
-
-    /// The length of the string that leads to this node.
-    pub fn depth(&self, node: usize) -> usize {
-        (self.nodes[node].byte_and_depth >> 8) as usize
     }
 }
 

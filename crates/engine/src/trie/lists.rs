@@ -75,19 +75,13 @@ impl Lists {
 impl Trie {
     /// The child of a node that a byte leads to.
     pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
-        let (mut child, end) = self.children(node);
+        let (child, end) = self.children(node);
         if end - node >= MANY_NODES
             && let Some(children) = self.lists.parts.get(&(node as u32))
         {
             return children.bytes.contains(byte).then(|| self.lists.node(children, byte));
         }
-        while child < end {
-            if self.byte(child) == byte {
-                return Some(child);
-            }
-            child += self.size(child);
-        }
-        None
+        self.sibling((child, end), byte)
     }
 
     /// The root that a byte leads to.
@@ -120,7 +114,7 @@ impl Trie {
         }
         loop {
             while index < end {
-                let node = self.nodes[index];
+                let node = self.nodes.0[index];
                 let (depth, size) = ((node.byte_and_depth >> 8) as usize, node.size as usize);
                 let (from, byte) = (states[depth - 1], node.byte_and_depth as u8);
                 let Some(state) = reader.step(from, byte, index as u32, node.size > 1)? else {
@@ -149,7 +143,7 @@ impl Trie {
 
     /// Whether all that lies between a node and `end` is what lies below the node, and it has a list of its children.
     fn has_children(&self, node: usize, end: usize) -> bool {
-        self.nodes.get(node).is_some_and(|here| here.size as usize >= MANY_NODES && node + here.size as usize == end)
+        self.nodes.0.get(node).is_some_and(|here| here.size as usize >= MANY_NODES && node + here.size as usize == end)
             && self.lists.parts.contains_key(&(node as u32))
     }
 
