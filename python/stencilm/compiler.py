@@ -20,7 +20,6 @@ from stencilm.errors import StencilError
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import (
     DEFAULT_MAX_WHITESPACE,
-    DEFAULT_OPTIONS,
     EbnfSource,
     Formats,
     JsonSchemaSource,
@@ -34,6 +33,7 @@ from stencilm.grammar_sources import (
     Spelling,
     StructuralTagSource,
     checked_text,
+    json_schema_options,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.tokenizers import TokenizerInfo
@@ -66,8 +66,9 @@ class CompiledGrammar(_core.CompiledGrammar):
         source = self._source
         if source is None:
             source = SerializedSource(core.serialize_json())
-        elif isinstance(source, str):
-            source = JsonSchemaSource.of(source)
+        elif isinstance(source, tuple):
+            text, options = source
+            source = JsonSchemaSource(text, options, documents=())
         self._known_grammar = Grammar(source, core)
         return self._known_grammar
 
@@ -196,26 +197,24 @@ class GrammarCompiler:
         documents: Mapping[str, Schema] | None = None,
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_json_schema` with the same options."""
-        if (
-            self._cache is None
-            and type(schema) is str
-            and any_whitespace is True
-            and indent is None
-            and separators is None
-            and strict_mode is False
-            and max_whitespace is DEFAULT_MAX_WHITESPACE
-            and property_order == "declared"
-            and spelling == "natural"
-            and formats == "enforced"
-            and on_unsupported == "error"
-            and documents is None
-        ):
+        if self._cache is None and type(schema) is str and documents is None:
             # Only the text is looked at; the values that stand for it are made when asked for.
             if not schema.isascii():
                 checked_text("schema", schema)
+            options = json_schema_options(
+                any_whitespace,
+                indent,
+                separators,
+                strict_mode,
+                max_whitespace,
+                property_order,
+                spelling,
+                formats,
+                on_unsupported,
+            )
             return CompiledGrammar(
-                schema,
-                DEFAULT_OPTIONS,
+                (schema, options),
+                options.core,
                 self._tokenizer_info,
                 self._vocabulary,
                 self._bounds,

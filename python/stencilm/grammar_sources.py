@@ -93,6 +93,22 @@ class JsonSchemaOptions(_Read):
 _known_options = lru_cache(maxsize=64, typed=True)(JsonSchemaOptions)
 
 
+def json_schema_options(
+    any_whitespace: bool,
+    indent: int | None,
+    separators: Sequence[str] | None,
+    *others: Any,
+) -> JsonSchemaOptions:
+    """The options with these values, in the order of their fields."""
+    if isinstance(separators, list):
+        separators = tuple(separators)
+    given = (any_whitespace, indent, separators, *others)
+    try:
+        return _known_options(*given)
+    except TypeError:  # of an option that is wrong, or that has no hash
+        return JsonSchemaOptions(*given)
+
+
 @dataclass(frozen=True, slots=True)
 class JsonSchemaSource:
     """A JSON Schema as text, with all options."""
@@ -119,10 +135,10 @@ class JsonSchemaSource:
         """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
         if spelling == "natural" and isinstance(schema, type):
             spelling = "digits"  # what Python reads as an int
-        given = (
+        options = json_schema_options(
             any_whitespace,
             indent,
-            tuple(separators) if isinstance(separators, list) else separators,
+            separators,
             strict_mode,
             max_whitespace,
             property_order,
@@ -130,10 +146,6 @@ class JsonSchemaSource:
             formats,
             on_unsupported,
         )
-        try:
-            options = _known_options(*given)
-        except TypeError:  # of an option that is wrong, or that has no hash
-            options = JsonSchemaOptions(*given)
         return JsonSchemaSource(
             _schema_text(schema, "schema"),
             options,
@@ -471,17 +483,3 @@ def _checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
     return value
-
-
-# What a schema is read with where nothing is said.
-DEFAULT_OPTIONS = _known_options(
-    any_whitespace=True,
-    indent=None,
-    separators=None,
-    strict_mode=False,
-    max_whitespace=DEFAULT_MAX_WHITESPACE,
-    property_order="declared",
-    spelling="natural",
-    formats="enforced",
-    on_unsupported="error",
-).core

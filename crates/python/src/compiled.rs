@@ -66,7 +66,7 @@ pub struct CompiledGrammar {
 /// What the source of a compiled grammar is, or was made into.
 #[derive(FromPyObject)]
 enum Made<'py> {
-    /// The text of a JSON Schema, to be read with these options: no object of Python stands between.
+    /// The first of the source is the text of a JSON Schema, to be read with these options.
     Options(PyRef<'py, JsonSchemaOptions>),
     /// A grammar.
     Grammar(PyRef<'py, Grammar>),
@@ -98,7 +98,8 @@ impl CompiledGrammar {
         };
         let inner = match &made {
             Some(Made::Options(options)) => {
-                let (schema, options) = (source.cast::<PyString>()?.to_str()?, options.within(Vec::new(), limits));
+                let (schema, _): (Bound<'_, PyString>, Bound<'_, PyAny>) = source.extract()?;
+                let (schema, options) = (schema.to_str()?, options.within(Vec::new(), limits));
                 watch::detached(py, || {
                     let read = || grammar::from_json_schema(schema, &options);
                     let grammar = watch::timed(compiling.milliseconds, read).map_err(Refused::Grammar)?;
