@@ -6,10 +6,11 @@
 //! not opened are mere names, numbered by first occurrence, so that equal surroundings at another depth, in another
 //! sequence or after a rollback are hits. Nothing is guessed, so nothing can be stale.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use stencilm_regex::{Table, hash_of};
 
+use crate::bases::{Base, Bases};
 use crate::machine::{ForkId, FrameId, Machine};
 use crate::mask::{Doubtful, Finished};
 use crate::patch::NamedRows;
@@ -20,20 +21,21 @@ use crate::tokenset;
 /// A mask as it is kept, without stop tokens and as if every free key of an object were new.
 pub(crate) struct KeptMask {
     tokens: KeptTokens,
-    allowed: usize,
+    allowed: Option<usize>,
     doubtful: Box<[Doubtful]>,
-    /// See [`NamedRows`].
-    pub number: OnceLock<u32>,
+    /// Bytes of memory held.
+    bytes: usize,
 }
 
 enum KeptTokens {
     Listed(Box<[u32]>),
     Patched { row: Arc<Row>, flipped: Box<[u32]> },
-    Words(Box<[u32]>),
+    Near { base: Arc<Base>, flipped: Box<[u32]> },
 }
 
 impl KeptMask {
-    pub fn new(words: &[u32], draft: &Finished) -> KeptMask {
+    /// The mask of these words. It may share those of another one.
+    pub fn new(words: &[u32], draft: &Finished, bases: &mut Bases) -> KeptMask {
         let mut kept = draft.flipped.clone();
         let mut cleared = draft.cleared.clone();
         if !cleared.is_empty() {
@@ -45,23 +47,34 @@ impl KeptMask {
             kept.extend(cleared.into_iter().filter(|&token| turned(token) % 2 == 1));
         }
         let allowed = match &draft.row {
-            _ if draft.joined => words.iter().map(|word| word.count_ones() as usize).sum(),
-            None => kept.len(),
+            // To count all bits takes as long as to write a mask, and hardly anybody asks.
+            _ if draft.joined => None,
+            None => Some(kept.len()),
             Some(row) => {
                 let added = kept.iter().filter(|&&token| tokenset::get(words, token)).count();
-                row.count + added - (kept.len() - added)
+                Some(row.count + added - (kept.len() - added))
             }
         };
         let tokens = match &draft.row {
-            _ if draft.joined || kept.len() > MAX_LISTED => KeptTokens::Words(words.into()),
+            _ if draft.joined || kept.len() > MAX_LISTED => {
+                let (base, flipped) = bases.near(words, draft.row.as_ref());
+                KeptTokens::Near { base, flipped: flipped.into() }
+            }
             Some(row) => KeptTokens::Patched { row: row.clone(), flipped: kept.into() },
             None => KeptTokens::Listed(kept.into()),
         };
-        KeptMask { tokens, allowed, doubtful: draft.doubtful[..].into(), number: OnceLock::new() }
+        let listed = match &tokens {
+            KeptTokens::Listed(tokens) | KeptTokens::Patched { flipped: tokens, .. } => tokens.len() * 4,
+            // Who has it first holds the words.
+            KeptTokens::Near { base, flipped } if flipped.is_empty() => base.bytes(),
+            KeptTokens::Near { flipped, .. } => flipped.len() * 4,
+        };
+        let bytes = listed + draft.doubtful.len() * size_of::<Doubtful>();
+        KeptMask { tokens, allowed, doubtful: draft.doubtful[..].into(), bytes }
     }
 
-    /// How many tokens it allows.
-    pub fn allowed(&self) -> usize {
+    /// How many tokens it allows; `None` for more than [`MAX_LISTED`] that were not counted.
+    pub fn allowed(&self) -> Option<usize> {
         self.allowed
     }
 
@@ -71,18 +84,21 @@ impl KeptMask {
     }
 
     /// The number of a row that differs from the mask in few tokens.
-    pub fn row(self: &Arc<Self>, named: &NamedRows) -> u32 {
+    pub fn row(&self, named: &NamedRows) -> u32 {
         match &self.tokens {
             KeptTokens::Listed(_) => 0,
             KeptTokens::Patched { row, .. } => named.number_of_row(row),
-            KeptTokens::Words(_) => named.number_of_mask(self),
+            KeptTokens::Near { base, .. } => named.number_of_base(base),
         }
     }
 
-    /// Writes the mask and says how many tokens it allows.
-    pub fn write(&self, mask: &mut [u32]) -> usize {
+    /// Writes the mask.
+    pub fn write(&self, mask: &mut [u32]) {
         match &self.tokens {
-            KeptTokens::Words(words) => tokenset::copy(mask, words),
+            KeptTokens::Near { base, flipped } => {
+                base.write(mask);
+                flipped.iter().for_each(|&token| tokenset::flip(mask, token));
+            }
             KeptTokens::Patched { row, flipped } => {
                 row.write(mask);
                 flipped.iter().for_each(|&token| tokenset::flip(mask, token));
@@ -92,14 +108,13 @@ impl KeptMask {
                 tokens.iter().for_each(|&token| tokenset::set(mask, token));
             }
         }
-        self.allowed
     }
 
     /// The row that it began with, if there is one, and the tokens that it allows beside those of the row, with those of the
     /// row that it does not; `None` where that is not known.
     pub fn beside_row(&self) -> Option<(Option<&Arc<Row>>, &[u32])> {
         match &self.tokens {
-            KeptTokens::Words(_) => None,
+            KeptTokens::Near { .. } => None,
             KeptTokens::Patched { row, flipped } => Some((Some(row), flipped)),
             KeptTokens::Listed(tokens) => Some((None, tokens)),
         }
@@ -113,9 +128,7 @@ impl KeptMask {
 
     /// Bytes of memory held.
     pub fn bytes(&self) -> usize {
-        let (KeptTokens::Words(numbers) | KeptTokens::Listed(numbers) | KeptTokens::Patched { flipped: numbers, .. }) =
-            &self.tokens;
-        numbers.len() * 4 + self.doubtful.len() * size_of::<Doubtful>()
+        self.bytes
     }
 }
 

@@ -54,8 +54,8 @@ pub(crate) struct Layout {
 
 /// A mask as [`Layout::fill_mask`] wrote it.
 pub(crate) struct PlainMask {
-    /// How many tokens it allows.
-    pub allowed: usize,
+    /// How many tokens it allows, where that is known without counting: of few it always is.
+    pub allowed: Option<usize>,
     /// What it depends on beside the configuration, where that is known and nothing was decided for this sequence alone.
     pub reads: Option<Vec<SetId>>,
     /// As it is kept, where that tells all of it.
@@ -193,7 +193,6 @@ impl Layout {
             stacks,
             recording: true,
             text: None,
-            seen_strings: None,
             doubt: Doubt::default(),
             tokens: 0,
             spent_at: None,
@@ -227,7 +226,7 @@ impl Layout {
             self.with(stacks, |run| {
                 let saturated = run.saturated(configuration)?;
                 let known = masks.find(run.machine, run.stacks, saturated).cloned();
-                let (mut computed, mut fresh, mut found_reads) = (0, None, None);
+                let (mut computed, mut fresh, mut found_reads) = (None, None, None);
                 let mut doubtful = known.as_ref().map_or_else(Vec::new, |kept| kept.doubtful().to_vec());
                 if known.is_none() {
                     run.stacks.watch();
@@ -236,29 +235,29 @@ impl Layout {
                     let finished = finished?;
                     computed = match &reads {
                         Some(reads) => {
-                            let kept = Arc::new(KeptMask::new(mask, &finished));
+                            let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexicon.room.bases));
                             masks.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                             fresh = told.then_some(kept.clone());
                             kept.allowed()
                         }
-                        None => mask.iter().map(|word| word.count_ones() as usize).sum(),
+                        None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
                     };
                     (doubtful, run.lexicon.room.flipped) = (finished.doubtful, finished.flipped);
                     found_reads = reads;
                 }
                 run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
+                let mut refused = Vec::new();
                 if run.machine.keeps_text() {
                     if let Some(kept) = &known {
                         kept.write(mask);
                     }
-                    run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut doubtful)?;
+                    run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut doubtful, &mut refused)?;
                 }
                 // Replaying the looks is cheap, but only canonical masks ask.
                 let is_common = doubtful.is_empty() && !run.machine.keeps_text();
                 if told && is_common && known.is_some() {
                     found_reads = masks.looks(run.machine, run.stacks, saturated);
                 }
-                let mut refused = Vec::new();
                 let within_key = run.is_within_free_key(configuration);
                 let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
                 for Doubtful { token, cause } in doubtful {
@@ -275,19 +274,28 @@ impl Layout {
                         continue;
                     }
                     if !run.survives(configuration, bytes)? {
-                        // What the grammar asks for as a single token is allowed whatever it spells.
-                        let same = self.vocabulary.same_bytes(token).iter().chain([&token]).copied();
-                        refused.extend(same.filter(|&same| !run.has_token_edge(configuration, same)));
+                        refused.push(token);
                     }
                 }
+                // What the grammar asks for as a single token is allowed whatever it spells.
+                let same = |token: u32| self.vocabulary.same_bytes(token).iter().copied().chain([token]);
+                let refused: Vec<u32> = refused
+                    .into_iter()
+                    .flat_map(same)
+                    .filter(|&same| !run.has_token_edge(configuration, same))
+                    .collect();
                 Ok((known, fresh, computed, refused, found_reads.filter(|_| is_common)))
             })?
         };
-        let mut allowed = known.as_ref().map_or(computed, |kept| kept.write(mask));
+        let mut allowed = computed;
+        if let Some(kept) = &known {
+            kept.write(mask);
+            allowed = kept.allowed();
+        }
         for token in refused {
             if tokenset::get(mask, token) {
                 tokenset::clear(mask, token);
-                allowed -= 1;
+                allowed = allowed.map(|allowed| allowed - 1);
             }
         }
         Ok(PlainMask { allowed, reads, kept: known.or(fresh) })

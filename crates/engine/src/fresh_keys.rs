@@ -14,8 +14,8 @@ use crate::fork::{Fork, IN_BLANKS};
 use crate::json_text::{Begun, begun};
 use crate::lexicon::DfaId;
 use crate::mask::Doubtful;
-use crate::run::{Run, UNKNOWN_TEXT};
-use crate::stacks::{Entry, NIL};
+use crate::run::Run;
+use crate::stacks::{Entry, NIL, UNKNOWN_TEXT};
 use crate::tokens::Tokens;
 
 /// Most steps to tell whether a new key can be made.

@@ -147,6 +147,7 @@ impl Lexicon {
             + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>()
             + self.completions.memory_bytes()
             + self.rows_bytes
+            + self.room.bases.memory_bytes()
             + runs
             + kinds
     }

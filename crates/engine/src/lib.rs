@@ -4,6 +4,7 @@
 //! [`GrammarMatcher`] → mask words.
 
 mod arrays;
+mod bases;
 mod batch;
 mod blanks;
 mod cache;

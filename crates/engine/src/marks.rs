@@ -341,14 +341,14 @@ impl Run<'_> {
 
     /// Takes out of the mask of a configuration in a part that ought to end and cannot end yet what goes on within the part
     /// behind a place where it can. Those places are looked for as a mask is made, and only the tokens that lead over one
-    /// are read with the part left there. Without stop tokens; says how many tokens are left.
+    /// are read with the part left there. Without stop tokens.
     pub fn leave_spent_parts(
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
         tokens: u32,
         mask: &mut [u32],
-    ) -> Result<usize, EngineError> {
+    ) -> Result<(), EngineError> {
         let trie = vocabulary.trie();
         let threads = self.stacks.entries(configuration).to_vec();
         let lexemes = threads.iter().copied().filter(|&thread| thread != Entry::BOTTOM && !offers_tokens(thread));
@@ -415,7 +415,7 @@ impl Run<'_> {
                 }
             }
         }
-        Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
+        Ok(())
     }
 
     /// As [`Run::step`], looked up where it is known.

@@ -349,20 +349,21 @@ impl GrammarMatcher {
             let filled = self.layout.fill_canonical_mask(stacks, now.configuration, &trail.encoding, trail.now(), mask);
             filled.map(|verdict| {
                 self.verdict = verdict;
-                (0, self.verdict.is_some())
+                (None, self.verdict.is_some())
             })
         } else {
             let mut filled = self.layout.fill_mask(stacks, now.configuration, mask, false).map(|plain| plain.allowed);
             if now.is_spent && filled.is_ok() {
                 filled = self.layout.with(stacks, |run| {
                     (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));
-                    run.leave_spent_parts(&vocabulary, now.configuration, now.tokens, mask)
+                    run.leave_spent_parts(&vocabulary, now.configuration, now.tokens, mask)?;
+                    Ok(None)
                 });
             }
-            filled.map(|allowed| (allowed, false))
+            filled.map(|counted| (counted, false))
         };
         stacks.rewind(now.mark);
-        let (mut allowed, canonical) =
+        let (mut counted, canonical) =
             filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
         if self.trail.is_some() {
             self.add_token_edges(mask)?;
@@ -375,23 +376,22 @@ impl GrammarMatcher {
             }
         }
         for &id in self.stop_token_ids.iter() {
-            allowed = allowed.saturating_sub(usize::from(tokenset::get(mask, id)));
-            if completed || named.contains(&id) {
+            let may_end = completed || named.contains(&id);
+            let before = usize::from(tokenset::get(mask, id));
+            counted = counted.map(|counted| counted.saturating_sub(before) + usize::from(may_end));
+            if may_end {
                 tokenset::set(mask, id);
-                allowed += 1;
             } else {
                 tokenset::clear(mask, id);
             }
         }
         let size = vocabulary.vocab_size();
-        if self.trail.is_some() {
-            // They were not counted: nearly always a look at the first words tells what is asked of their number.
-            allowed = match () {
-                () if mask.iter().all(|&word| word == 0) => 0,
-                () if tokenset::has_all(mask, size) => size,
-                () => size - 1,
-            };
-        }
+        // Where they were not counted, a look at the first words nearly always tells what is asked of their number.
+        let allowed = counted.unwrap_or_else(|| match () {
+            () if mask.iter().all(|&word| word == 0) => 0,
+            () if tokenset::has_all(mask, size) => size,
+            () => size - 1,
+        });
         if allowed == 0 {
             return Err(match completed {
                 true => MatcherError::NoStopToken,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::cache::KeptMask;
+use crate::bases::Base;
 use crate::row::Row;
 use crate::tokenset;
 
@@ -18,7 +18,7 @@ pub struct MaskPatch {
 /// What a number stands for.
 enum Named {
     Row(Weak<Row>),
-    Mask(Weak<KeptMask>),
+    Base(Weak<Base>),
 }
 
 /// The rows that were given out by number. A number means the same words forever; only who holds neither them nor the
@@ -32,9 +32,9 @@ impl NamedRows {
         *row.number.get_or_init(|| self.add(Named::Row(Arc::downgrade(row))))
     }
 
-    /// The number of a mask that is a row of its own.
-    pub fn number_of_mask(&self, mask: &Arc<KeptMask>) -> u32 {
-        *mask.number.get_or_init(|| self.add(Named::Mask(Arc::downgrade(mask))))
+    /// The number of a mask that others share.
+    pub fn number_of_base(&self, base: &Arc<Base>) -> u32 {
+        *base.number.get_or_init(|| self.add(Named::Base(Arc::downgrade(base))))
     }
 
     fn add(&self, named: Named) -> u32 {
@@ -52,7 +52,7 @@ impl NamedRows {
         let all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match all.get(number as usize - 1) {
             Some(Named::Row(row)) => row.upgrade().map(|row| row.write(mask)).is_some(),
-            Some(Named::Mask(kept)) => kept.upgrade().map(|kept| kept.write(mask)).is_some(),
+            Some(Named::Base(base)) => base.upgrade().map(|base| base.write(mask)).is_some(),
             None => false,
         }
     }

@@ -11,13 +11,13 @@ use stencilm_grammar::MembersId;
 use stencilm_regex::{ExprId, StateId, Tag};
 
 use crate::arrays::counts_of;
+use crate::bases::Bases;
 use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, IN_BLANKS};
 use crate::json_text;
 use crate::lexicon::Lexicon;
 use crate::machine::{Continuation, ForkId, Frame, FrameId, Machine, Register};
-use crate::seen_strings::SeenStrings;
-use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks};
+use crate::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks, UNKNOWN_TEXT};
 use crate::taken::TakenRoom;
 use crate::tokenset;
 use crate::trie::Way;
@@ -68,9 +68,6 @@ impl Doubt {
     }
 }
 
-/// A key that was not recorded.
-pub(crate) const UNKNOWN_TEXT: u32 = u32::MAX;
-
 /// Everything that one operation works on.
 pub(crate) struct Run<'a> {
     pub machine: &'a mut Machine,
@@ -81,8 +78,6 @@ pub(crate) struct Run<'a> {
     pub recording: bool,
     /// What was read so far, where elements of an array must differ.
     pub text: Option<u32>,
-    /// The strings of the elements seen of some arrays, as they were looked for last.
-    pub seen_strings: Option<(Vec<u32>, Rc<SeenStrings>)>,
     /// Set when a key or an element was taken for a new one.
     pub doubt: Doubt,
     /// How many tokens were accepted when a part begins that begins in this operation.
@@ -106,6 +101,8 @@ pub(crate) struct Room {
     pub flipped: Vec<u32>,
     pub taken: TakenRoom,
     pub way: Way,
+    /// Masks that others may share.
+    pub bases: Bases,
 }
 
 /// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of

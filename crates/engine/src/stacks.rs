@@ -5,12 +5,15 @@
 //! is a set whose entries are automaton states, and everything below is a set of frames to go on with. Equal sets are
 //! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Table, check_time, hash_of};
 
 use crate::error::EngineError;
 use crate::interner::Interner;
 use crate::marks::Holds;
+use crate::seen_strings::{KeptStrings, Strings};
 
 /// A set of entries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -127,6 +130,7 @@ pub struct Stacks {
     holds: Vec<Holds>,
     /// What is known of the free keys that objects have had.
     pub seen_keys: SeenKeys,
+    seen_strings: KeptStrings,
     watch: Option<Watch>,
     /// How many more entries the operation may look at.
     work_left: usize,
@@ -145,6 +149,9 @@ pub(crate) struct Watch {
 /// The empty list of texts or bytes.
 pub const NIL: u32 = 0;
 
+/// A key or an element that was not recorded.
+pub const UNKNOWN_TEXT: u32 = u32::MAX;
+
 impl Stacks {
     /// A memory that holds [`SetId::EMPTY`] and [`SetId::BOTTOM`].
     pub fn new() -> Stacks {
@@ -159,6 +166,7 @@ impl Stacks {
             started: Vec::new(),
             holds: Vec::new(),
             seen_keys: SeenKeys::default(),
+            seen_strings: KeptStrings::default(),
             watch: None,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
@@ -448,6 +456,29 @@ impl Stacks {
         bytes
     }
 
+    /// The strings of the elements of a list.
+    pub fn seen_strings(&mut self, list: u32) -> Arc<Strings> {
+        let (mut known, mut before, mut new) = (None, list, Vec::new());
+        while before != NIL && known.is_none() {
+            known = self.seen_strings.of(before).cloned();
+            if known.is_none() {
+                let Cell { before: rest, last } = self.cells.values[before as usize];
+                if last != UNKNOWN_TEXT {
+                    new.push(self.text(last));
+                }
+                before = rest;
+            }
+        }
+        match known {
+            Some(known) if before == list => known,
+            known => {
+                let strings = Arc::new(known.unwrap_or_default().with(new));
+                self.seen_strings.keep(list, strings.clone());
+                strings
+            }
+        }
+    }
+
     /// The text of these bytes.
     pub fn intern_text(&mut self, bytes: &[u8]) -> u32 {
         bytes.iter().fold(NIL, |text, &byte| self.append(text, u32::from(byte)))
@@ -512,6 +543,7 @@ impl Stacks {
         self.members.truncate(mark.members);
         self.items.truncate(mark.items);
         self.cells.truncate(mark.cells);
+        self.seen_strings.truncate(mark.cells);
     }
 }
 

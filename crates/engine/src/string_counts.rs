@@ -8,9 +8,13 @@ use stencilm_regex::{Derivatives, Deriver, ExprId, LimitExceeded, StateId};
 
 use crate::error::EngineError;
 use crate::fork::IN_BLANKS;
+use crate::lexicon::DfaId;
 use crate::machine::ForkId;
 use crate::run::{Run, offers_tokens};
+use crate::seen_strings::SeenStrings;
 use crate::stacks::Entry;
+use crate::tokens::Tokens;
+use crate::tokenset;
 use crate::unique::text_since;
 
 /// Most residuals that are counted at once.
@@ -20,10 +24,86 @@ const MAX_RESIDUALS: usize = 20_000;
 /// some are not written plainly.
 pub(crate) type StringCounts = FxHashMap<ExprId, Option<u64>>;
 
+/// A thread within a string that is a whole element, of which there are finitely many.
+struct CountedString {
+    dfa: DfaId,
+    state: StateId,
+    /// The text of the string so far, from its quote on.
+    open: Vec<u8>,
+    seen: SeenStrings,
+    /// How many strings go on from here.
+    count: u64,
+}
+
 impl Run<'_> {
     /// Whether an element that is a string and has begun can become one that its array does not have; `None` where that is not
     /// told by counting.
     pub(crate) fn has_string_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+        let Some(CountedString { dfa, state, open, seen, count }) = self.counted_string(thread, text)? else {
+            return Ok(None);
+        };
+        // Nearly always more are left than the array has of any kind.
+        if (seen.whole_rests(&open).count() as u64) < count {
+            return Ok(Some(true));
+        }
+        let mut used = 0;
+        for rest in seen.whole_rests(&open) {
+            used += u64::from(self.is_whole(dfa, state, rest)?);
+        }
+        Ok(Some(used < count))
+    }
+
+    /// Sorts out the tokens of a mask with which strings seen go on, within a string: those after which no new one is left are
+    /// refused. `false` where that is not told by counting.
+    pub(crate) fn refuse_used_strings(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        text: u32,
+        mask: &[u32],
+        refused: &mut Vec<u32>,
+    ) -> Result<bool, EngineError> {
+        let Some(CountedString { dfa, state, open, seen, .. }) = self.counted_string(thread, text)? else {
+            return Ok(false);
+        };
+        let rests: Vec<&[u8]> = seen.whole_rests(&open).collect();
+        let trie = vocabulary.trie();
+        // Behind each byte of a rest: the node of the vocabulary, and the state.
+        let mut path: Vec<(usize, StateId)> = Vec::new();
+        for (first, rest) in rests.iter().enumerate() {
+            // The rests are sorted: what this one shares with the one before it is done.
+            let shared = first.checked_sub(1).map_or(0, |before| common(rests[before], rest));
+            if path.len() < shared {
+                continue;
+            }
+            path.truncate(shared);
+            // A token with the quote ends the element, and what comes behind it counts too.
+            for (depth, &byte) in rest.iter().enumerate().skip(shared).take_while(|&(_, &byte)| byte != b'"') {
+                let (before, state) = path.last().map_or((None, state), |&(node, state)| (Some(node), state));
+                let next = before.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));
+                let Some(node) = next else { break };
+                let (state, _) = self.lexicon.step(dfa, state, byte)?;
+                path.push((node, state));
+                let Some(token) = trie.entry_at(node).filter(|&token| tokenset::get(mask, token)) else { continue };
+                let Some(count) = self.strings_from(dfa, state)? else { return Ok(false) };
+                let alike = &rests[first..first + rests[first..].partition_point(|other| common(other, rest) > depth)];
+                if (alike.len() as u64) < count {
+                    continue;
+                }
+                let mut used = 0;
+                for other in alike {
+                    used += u64::from(self.is_whole(dfa, state, &other[depth + 1..])?);
+                }
+                if used >= count {
+                    refused.push(token);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is known of a thread within a string that is a whole element, if there are finitely many of its kind.
+    fn counted_string(&mut self, thread: Entry, text: u32) -> Result<Option<CountedString>, EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_BLANKS != 0 {
             return Ok(None);
         }
@@ -32,8 +112,8 @@ impl Run<'_> {
         if !self.is_pending(fork.frame, thread.register) {
             return Ok(None);
         }
-        let lexemes = self.lexicon.residuals(dfa, StateId(thread.state)).to_vec();
-        for &(tag, _) in &lexemes {
+        let state = StateId(thread.state);
+        for &(tag, _) in self.lexicon.residuals(dfa, state) {
             // The lexeme must be the whole element.
             for frames in self.machine.continuations(&fork, tag).iter() {
                 if !matches!(frames[..], [(behind, _)] if self.machine.unique_items(behind).is_some()) {
@@ -47,17 +127,31 @@ impl Run<'_> {
         if text_since(self.stacks, text, array.start).trim_ascii_start() != open {
             return Ok(None);
         }
-        let residuals: Vec<ExprId> = lexemes.into_iter().map(|(_, residual)| residual).collect();
+        let Some(count) = self.strings_from(dfa, state)? else { return Ok(None) };
+        Ok(Some(CountedString { dfa, state, open, seen: self.seen_strings(&pending), count }))
+    }
+
+    /// How many strings go on from a state within one.
+    fn strings_from(&mut self, dfa: DfaId, state: StateId) -> Result<Option<u64>, LimitExceeded> {
+        let residuals: Vec<ExprId> = self.lexicon.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
         let deriver = self.lexicon.deriver();
         let left = deriver.exprs.or(&residuals);
-        let Some(count) = count_strings(deriver, left, &mut self.machine.richness.strings)? else { return Ok(None) };
-        let seen = self.seen_strings(&pending);
-        let mut used = 0;
-        for rest in seen.whole_rests(&open) {
-            used += u64::from(self.lexicon.deriver().matches(left, rest)?);
-        }
-        Ok(Some(used < count))
+        count_strings(deriver, left, &mut self.machine.richness.strings)
     }
+
+    /// Whether a lexeme ends with these bytes.
+    fn is_whole(&mut self, dfa: DfaId, mut state: StateId, bytes: &[u8]) -> Result<bool, LimitExceeded> {
+        let mut is_whole = false;
+        for &byte in bytes {
+            (state, is_whole) = self.lexicon.step(dfa, state, byte)?;
+        }
+        Ok(is_whole)
+    }
+}
+
+/// How many bytes two texts begin with alike.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
 /// A residual on the way down, its derivatives, and how many strings go on from those before `next`.

@@ -8,8 +8,6 @@
 //! plain to see: something *rich*, with endlessly many values, is still to come, as the body of a string or more members of
 //! an open object. Else a completion is searched for, nearest first, until a new value or something rich is found.
 
-use std::rc::Rc;
-
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{ItemsId, canonical_json};
 use stencilm_regex::{ByteSet, StateId};
@@ -20,9 +18,9 @@ use crate::lasting::Lasting;
 use crate::machine::{ForkId, Frame, FrameId, Machine};
 use crate::mask::Doubtful;
 use crate::new_values::Goal;
-use crate::run::{Run, UNKNOWN_TEXT, offers_tokens};
+use crate::run::{Run, offers_tokens};
 use crate::seen_strings::SeenStrings;
-use crate::stacks::{Entry, ItemsState, NIL, SetId, Stacks};
+use crate::stacks::{Entry, ItemsState, NIL, SetId, Stacks, UNKNOWN_TEXT};
 use crate::tokens::Tokens;
 use crate::tokenset;
 
@@ -229,18 +227,9 @@ impl Run<'_> {
     }
 
     /// The strings of the elements seen of some arrays.
-    pub(crate) fn seen_strings(&mut self, pending: &[ItemsState]) -> Rc<SeenStrings> {
-        let lists: Vec<u32> = pending.iter().map(|state| state.seen).collect();
-        match &self.seen_strings {
-            Some((known, strings)) if *known == lists => strings.clone(),
-            _ => {
-                let seen = lists.iter().flat_map(|&list| self.stacks.list(list));
-                let values = seen.filter(|&seen| seen != UNKNOWN_TEXT).map(|seen| self.stacks.text(seen));
-                let strings = Rc::new(SeenStrings::new(values));
-                self.seen_strings = Some((lists, strings.clone()));
-                strings
-            }
-        }
+    pub(crate) fn seen_strings(&mut self, pending: &[ItemsState]) -> SeenStrings {
+        let lists = pending.iter().map(|state| self.stacks.seen_strings(state.seen));
+        SeenStrings::new(lists.collect())
     }
 
     /// What tells tokens that surely end no known element; `None` where the text is not within a plainly written string, or
@@ -264,13 +253,15 @@ impl Run<'_> {
         Ok(Some(StringsSeen::new(open, seen)))
     }
 
-    /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real.
+    /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real, or
+    /// already `refused`.
     pub(crate) fn tokens_of_seen_elements(
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
         mask: &[u32],
         tokens: &mut Vec<Doubtful>,
+        refused: &mut Vec<u32>,
     ) -> Result<(), EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut threads);
@@ -315,12 +306,19 @@ impl Run<'_> {
         let allowed = vocabulary.quoting().iter().filter(|&&token| tokenset::get(mask, token));
         let ends = |token: &u32| !vocabulary.token_bytes(*token).is_some_and(|bytes| lasting.outlasts(bytes));
         tokens.extend(allowed.copied().filter(ends).map(Doubtful::element));
-        let trie = vocabulary.trie();
+        if let [thread] = threads[..]
+            && self.refuse_used_strings(vocabulary, thread, text, mask, refused)?
+        {
+            return Ok(());
+        }
+        let (trie, seen) = (vocabulary.trie(), self.seen_strings(&pending));
         let mut along: FxHashSet<u32> = FxHashSet::default();
-        for rest in self.seen_strings(&pending).rests(&open) {
-            for length in 1..=rest.len() {
-                let Some(node) = trie.find(&rest[..length]) else { break };
-                if !lasting.outlasts(&rest[..length]) {
+        for rest in seen.rests(&open) {
+            let mut node = None;
+            for (before, &byte) in rest.iter().enumerate() {
+                node = node.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));
+                let Some(node) = node else { break };
+                if !lasting.outlasts(&rest[..=before]) {
                     along.extend(trie.entry_at(node).filter(|&token| tokenset::get(mask, token)));
                 }
             }
@@ -338,11 +336,11 @@ pub(crate) struct StringsSeen {
     open: Vec<u8>,
     /// The bytes with which strings that were seen go on behind it.
     next: ByteSet,
-    seen: Rc<SeenStrings>,
+    seen: SeenStrings,
 }
 
 impl StringsSeen {
-    fn new(open: Vec<u8>, seen: Rc<SeenStrings>) -> StringsSeen {
+    fn new(open: Vec<u8>, seen: SeenStrings) -> StringsSeen {
         let next = seen.rests(&open).filter_map(|rest| rest.first()).copied().collect();
         StringsSeen { open, next, seen }
     }
@@ -429,7 +427,10 @@ pub(crate) fn text_since(stacks: &Stacks, text: u32, start: u32) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::seen_strings::Strings;
 
     #[test]
     fn escapes_are_spelled_as_in_canonical_text() {
@@ -444,8 +445,8 @@ mod tests {
     #[test]
     fn strings_are_new_that_no_element_has() {
         let values = [&b"\"ab\""[..], b"[\"ab\\u000ac\",1]", b"\"/\""].map(<[u8]>::to_vec);
-        let seen = Rc::new(SeenStrings::new(values.into_iter()));
-        let from = |open: &[u8]| StringsSeen::new(open.to_vec(), seen.clone());
+        let seen = Arc::new(Strings::default().with(values));
+        let from = |open: &[u8]| StringsSeen::new(open.to_vec(), SeenStrings::new(vec![seen.clone()]));
         let new: [(&[u8], &[u8]); 9] = [
             (b"\"a", b"c"),
             (b"\"a", b"bc"),

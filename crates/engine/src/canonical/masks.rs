@@ -117,8 +117,8 @@ impl Layout {
         }
         let plain = self.fill_mask(stacks, configuration, mask, true)?;
         match plain.allowed {
-            0 => Ok(None),
-            1..=FEW_TOKENS => {
+            Some(0) => Ok(None),
+            Some(1..=FEW_TOKENS) => {
                 let listed = plain.kept.clone();
                 let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
                 match listed.as_deref().and_then(listed_tokens) {
