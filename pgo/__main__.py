@@ -84,7 +84,8 @@ class Work:
     def schemas(self, count: int) -> None:
         for seed in range(count):
             schema, value = Drawer(seed).document()
-            compiled = self.compiler.compile_json_schema(schema)
+            order = "any" if seed % 2 else "declared"
+            compiled = self.compiler.compile_json_schema(json.dumps(schema), property_order=order)
             for text in (json.dumps(value), json.dumps(value, indent=2, ensure_ascii=False)):
                 self.walk(GrammarMatcher(compiled), self.tokens(text))
             if seed % 8 == 0:
