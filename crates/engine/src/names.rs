@@ -116,13 +116,18 @@ impl Names {
         self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8 + self.not_taken.len() * 16
     }
 
-    /// The bytes that lead on from a state, whichever names may come.
-    pub fn next_bytes(&self, state: StateId) -> ByteSet {
-        let (mut child, end) = match state.0 {
+    /// The nodes below a state, from one to another.
+    fn children(&self, state: StateId) -> (usize, usize) {
+        match state.0 {
             0 => (0, 0),
             1 => (0, self.trie.len()),
             _ => self.trie.children(state.0 as usize - 2),
-        };
+        }
+    }
+
+    /// The bytes that lead on from a state, whichever names may come.
+    pub fn next_bytes(&self, state: StateId) -> ByteSet {
+        let (mut child, end) = self.children(state);
         let mut bytes = ByteSet::EMPTY;
         while child < end {
             bytes.insert(self.trie.byte(child));
@@ -133,8 +138,16 @@ impl Names {
 
     /// Those of some bytes that lead on where only some names may come.
     pub fn bytes_of(&self, filter: &Filter, state: StateId, bytes: &ByteSet) -> ByteSet {
-        let leads_on = bytes.iter().filter(|&byte| self.step(filter, state, byte).0 != StateId::DEAD);
-        leads_on.fold(ByteSet::EMPTY, |leading, byte| leading.union(&ByteSet::of(byte)))
+        let (mut child, end) = self.children(state);
+        let mut leading = ByteSet::EMPTY;
+        while child < end {
+            let byte = self.trie.byte(child);
+            if bytes.contains(byte) && self.is_alive(filter, StateId(child as u32 + 2)) {
+                leading.insert(byte);
+            }
+            child += self.trie.size(child);
+        }
+        leading
     }
 
     /// The state after one byte, whichever names may come.
