@@ -21,6 +21,8 @@ use crate::tokenset;
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
     ways: [Vec<u32>; 2],
+    /// Whether both are the same, as of blanks; known once they are sorted.
+    same: bool,
     /// Tokens that were not asked for, each with the way: they did not fit behind the token before.
     open: Vec<(u32, bool)>,
 }
@@ -28,10 +30,12 @@ pub(crate) struct DeadEnds {
 impl DeadEnds {
     /// Takes them out of a mask behind a token.
     pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) {
-        let same = self.ways[0] == self.ways[1];
+        if self.same {
+            return self.ways[0].iter().for_each(|&token| tokenset::clear(mask, token));
+        }
         for (tokens, apart) in self.ways.iter().zip([true, false]) {
             for &token in tokens {
-                if tokenset::get(mask, token) && (same || encoding.stay_apart(before, token) == apart) {
+                if tokenset::get(mask, token) && encoding.stay_apart(before, token) == apart {
                     tokenset::clear(mask, token);
                 }
             }
@@ -49,6 +53,7 @@ impl DeadEnds {
 
     pub(super) fn sort(&mut self) {
         self.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
+        self.same = self.ways[0] == self.ways[1];
     }
 
     /// Without what is told of some tokens, which ascend.
@@ -56,6 +61,7 @@ impl DeadEnds {
         let is_other = |token: &u32| tokens.binary_search(token).is_err();
         DeadEnds {
             ways: self.ways.each_ref().map(|way| way.iter().copied().filter(is_other).collect()),
+            same: self.same,
             open: self.open.iter().copied().filter(|(token, _)| is_other(token)).collect(),
         }
     }
@@ -162,7 +168,6 @@ impl Run<'_> {
         }
         let mut asked: Vec<(u32, bool, Place, u8)> = Vec::new();
         for token in doubtful.iter() {
-            let Some(bytes) = vocabulary.token_bytes(token) else { continue };
             if !tokenset::get(fitting, token) {
                 found.leave_open(token, [true, false]);
                 continue;
@@ -178,6 +183,7 @@ impl Run<'_> {
                 Some(false) => found.add(token, apart),
                 // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
                 None => {
+                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
                     let is_within = last_character(bytes).is_none();
                     asked.push((token, apart, behind, u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within)));
                 }

@@ -99,7 +99,7 @@ impl<'m> Doubtful<'m> {
 
     /// Adds those that end the lexeme of a row with which the mask begins, or leave it, or are of something else.
     pub fn add_outside(&mut self, row: &SureTokens, kept: Option<&KeptMask>) {
-        row.ending.iter().flat_map(|ending| ending.iter()).for_each(|&token| self.add(token));
+        row.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
         let beside = kept.and_then(|kept| kept.beside(&row.here.row));
         beside.into_iter().flatten().for_each(|&token| self.add(token));
     }

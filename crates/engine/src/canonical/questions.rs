@@ -155,7 +155,7 @@ impl Questions<'_, '_> {
         let mut leaving = leaving_rows.here(row, exits, self.place);
         if let Some(ending) = ending {
             let alike = leaving.with(self.encoding, self.search.places, None);
-            self.settle_alike(start, alike, |_, _| false, |_, token| ending.binary_search(&token).is_ok(), doubtful)?;
+            self.settle_alike(start, alike, |_, _| false, |_, token| ending.set.contains(token), doubtful)?;
         }
         let read = behind.read(self.run, vocabulary.trie().max_depth(), start, (row, exits))?;
         for suffix in read.iter() {

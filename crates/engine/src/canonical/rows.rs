@@ -15,9 +15,9 @@ const BUDGET: usize = 48 << 20;
 /// The tokens that fit a cursor.
 struct Fitting {
     /// All of them: some only where no merge joins them with the token before.
-    all: TokenSet,
-    /// Those that fit where one does, because a piece ends between.
-    anyway: TokenSet,
+    all: Arc<[u32]>,
+    /// Those that fit where one does, because a piece ends between; often all of them.
+    anyway: Arc<[u32]>,
     /// By the token before.
     behind: FxHashMap<u32, Arc<[u32]>>,
 }
@@ -48,6 +48,8 @@ impl Rows {
         if !self.fitting.contains_key(cursor) {
             let [mut all, anyway] = fitting(encoding, places, cursor);
             all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
+            let all: Arc<[u32]> = all.words().into();
+            let anyway = if anyway.words() == &all[..] { all.clone() } else { anyway.words().into() };
             self.fitting.insert(cursor.clone(), Fitting { all, anyway, behind: FxHashMap::default() });
             self.bytes += 2 * encoding.tokens().mask_words() * 4;
         }
@@ -70,13 +72,18 @@ impl Rows {
             self.forget(encoding);
         }
         self.lay_out(encoding, places, cursor);
-        self.bytes += encoding.tokens().mask_words() * 4;
         let fitting = self.fitting.get_mut(cursor).expect("it was there or is there now");
-        let mut row: Arc<[u32]> = fitting.all.words().into();
-        if before != u32::MAX {
+        let row = if before == u32::MAX || Arc::ptr_eq(&fitting.all, &fitting.anyway) {
+            fitting.all.clone()
+        } else if !encoding.merges.makes(before) {
+            fitting.anyway.clone()
+        } else {
+            self.bytes += encoding.tokens().mask_words() * 4;
+            let mut row: Arc<[u32]> = fitting.all[..].into();
             let words = Arc::get_mut(&mut row).expect("nobody else has the row yet");
-            encoding.merges.clear_merging(before, words, fitting.anyway.words());
-        }
+            encoding.merges.clear_merging(before, words, &fitting.anyway);
+            row
+        };
         fitting.behind.insert(before, row.clone());
         row
     }

@@ -46,8 +46,8 @@ struct SureRow {
     tokens: Arc<TokenSet>,
     /// Those that the lexeme reads beside them.
     others: Vec<u32>,
-    /// Those that end the lexeme where runs of characters end, which are not among the others; ascending.
-    ending: Option<Arc<[u32]>>,
+    /// Those that end the lexeme where runs of characters end, which are not among the others.
+    ending: Option<Arc<Ending>>,
     /// What is known at a place.
     at: FxHashMap<Place, Arc<AtPlace>>,
     /// What searches have told, whatever follows the lexeme: by token, and the place behind it.
@@ -100,8 +100,14 @@ impl AtPlace {
 pub(super) struct SureTokens {
     pub here: RowHere,
     pub known: Arc<AtPlace>,
-    /// Those that end the lexeme where runs of characters end; ascending.
-    pub ending: Option<Arc<[u32]>>,
+    /// Those that end the lexeme where runs of characters end.
+    pub ending: Option<Arc<Ending>>,
+}
+
+/// Tokens that end a lexeme: as a list, and as a set, for each mask asks of hundreds of others whether they are among them.
+pub(super) struct Ending {
+    pub tokens: Vec<u32>,
+    pub set: TokenSet,
 }
 
 impl SureRow {
@@ -192,7 +198,8 @@ impl Run<'_> {
                 Some(class) => near_class(vocabulary, here.row.clone(), class),
                 None => sure_row(lexicon, encoding, anywhere, &reader, thread.state, here.row.clone())?,
             };
-            sure.bytes += 2 * set_bytes + row.others.len() * 4;
+            let sets = if row.ending.is_some() { 3 } else { 2 };
+            sure.bytes += sets * set_bytes + row.others.len() * 4;
             sure.rows.insert(name, row);
         }
         let row = sure.rows.get_mut(&name).expect("it was there or is there now");
@@ -337,15 +344,15 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, A
     others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
     let mut ending = None;
     if row.only_leaving().is_some() {
-        let mut tokens: Vec<u32> = Vec::new();
+        let mut end = Ending { tokens: Vec::new(), set: TokenSet::empty(vocabulary.vocab_size()) };
         for token in row.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
             if others.contains(token) {
                 others.remove(token);
-                tokens.push(token);
+                end.set.insert(token);
+                end.tokens.push(token);
             }
         }
-        tokens.sort_unstable();
-        ending = Some(tokens.into());
+        ending = Some(Arc::new(end));
     }
     let (at, answers) = Default::default();
     SureRow { row, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
