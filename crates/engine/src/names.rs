@@ -116,7 +116,8 @@ impl Names {
         self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8 + self.not_taken.len() * 16
     }
 
-    /// The nodes below a state, from one to another.
+    /// The nodes below a state, from one to before another.
+    #[inline]
     fn children(&self, state: StateId) -> (usize, usize) {
         match state.0 {
             0 => (0, 0),
@@ -153,12 +154,7 @@ impl Names {
     /// The state after one byte, whichever names may come.
     #[inline]
     pub fn next(&self, state: StateId, byte: u8) -> StateId {
-        let children = match state.0 {
-            0 => return StateId::DEAD,
-            1 => (0, self.trie.len()),
-            _ => self.trie.children(state.0 as usize - 2),
-        };
-        self.trie.sibling(children, byte).map_or(StateId::DEAD, |child| StateId(child as u32 + 2))
+        self.trie.sibling(self.children(state), byte).map_or(StateId::DEAD, |child| StateId(child as u32 + 2))
     }
 
     /// The state after one byte where only some names may come, and whether one of them is complete there.
