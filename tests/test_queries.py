@@ -317,6 +317,23 @@ def test_candidates(matcher: GrammarMatcher) -> None:
             digits.candidates(bad)
 
 
+def test_candidates_leave_out_what_is_there_already() -> None:
+    compiler = GrammarCompiler(tokenizer_info("tiny"))
+    names = '{"enum": ["a", "ab", "abc"]}'
+    array = compiler.compile_json_schema(
+        f'{{"uniqueItems": true, "items": {names}, "type": "array"}}'
+    )
+    matcher = GrammarMatcher(array)
+    assert matcher.accept_string('["a", "ab", "')
+    assert matcher.candidates() == [Literal('abc"')]
+    assert matcher.accept_string('abc"')
+    assert matcher.candidates() == [Literal("]")]
+    members = compiler.compile_json_schema(f'{{"type": "object", "propertyNames": {names}}}')
+    matcher = GrammarMatcher(members)
+    assert matcher.accept_string('{"a": 1, "')
+    assert matcher.candidates() == [Literal('ab"'), Literal('abc"')]
+
+
 def test_candidates_can_be_written_and_patterns_parse() -> None:
     compiler = GrammarCompiler(tokenizer_info("tiny"))
     for start in ("", "{", '{"a": ', '{"a": "x', "[1", "tr", '{"a": -', '"\\u00'):

@@ -46,7 +46,14 @@ impl GrammarMatcher {
             let mut candidates = Vec::new();
             for lexeme in lexemes {
                 match run.texts(lexeme, limit)? {
-                    Some(texts) => candidates.extend(texts.into_iter().map(Candidate::Literal)),
+                    Some(texts) => {
+                        // A lexeme does not know which elements and keys there are already.
+                        for text in texts {
+                            if run.survives(configuration, text.as_bytes())? {
+                                candidates.push(Candidate::Literal(text));
+                            }
+                        }
+                    }
                     None => {
                         let pattern = run.lexicon.deriver().exprs.pattern(lexeme);
                         candidates.push(Candidate::Pattern(pattern.unwrap_or_else(|| ANY_TEXT.to_owned())));
