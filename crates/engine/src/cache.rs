@@ -175,11 +175,11 @@ struct Names {
 }
 
 impl Names {
-    /// Describes a configuration, from which naming begins.
-    fn begin(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) {
+    /// Describes the threads of a configuration, from which naming begins.
+    fn begin(&mut self, machine: &Machine, stacks: &Stacks, threads: &[Entry]) {
         self.sets.clear();
         self.opened.clear();
-        self.describe(machine, stacks, configuration, true);
+        self.describe(machine, stacks, threads, true);
     }
 
     fn number(&mut self, set: SetId) -> u64 {
@@ -190,10 +190,10 @@ impl Names {
         }) as u64
     }
 
-    /// Describes a set without saying what lies below its entries.
-    fn describe(&mut self, machine: &Machine, stacks: &Stacks, set: SetId, is_configuration: bool) {
+    /// Describes the entries of a set without saying what lies below them.
+    fn describe(&mut self, machine: &Machine, stacks: &Stacks, entries: &[Entry], is_configuration: bool) {
         self.description.clear();
-        for &entry in stacks.entries(set) {
+        for &entry in entries {
             if entry == Entry::BOTTOM {
                 self.description.push(u64::MAX);
                 continue;
@@ -226,13 +226,19 @@ impl<T> LookCache<T> {
 
     /// What was kept for a configuration, if it was for all that it depends on.
     pub fn find(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<T>> {
-        self.replay(machine, stacks, configuration, |_| {})
+        self.find_of(machine, stacks, stacks.entries(configuration))
+    }
+
+    /// The same for the threads of a configuration, as [`Stacks::join`] leaves them.
+    pub fn find_of(&mut self, machine: &Machine, stacks: &Stacks, threads: &[Entry]) -> Option<&Arc<T>> {
+        self.replay(machine, stacks, threads, |_| {})
     }
 
     /// The same for a part of an operation: what it depends on is looked at.
     pub fn find_and_look(&mut self, machine: &Machine, stacks: &mut Stacks, configuration: SetId) -> Option<Arc<T>> {
         let mut reads = Vec::new();
-        let found = self.replay(machine, stacks, configuration, |set| reads.push(set))?.clone();
+        let threads = stacks.entries(configuration);
+        let found = self.replay(machine, stacks, threads, |set| reads.push(set))?.clone();
         reads.into_iter().for_each(|set| stacks.look_at(set));
         Some(found)
     }
@@ -240,22 +246,22 @@ impl<T> LookCache<T> {
     /// The sets that what was kept for a configuration depends on.
     pub fn looks(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<Vec<SetId>> {
         let mut reads = Vec::new();
-        self.replay(machine, stacks, configuration, |set| reads.push(set)).map(|_| reads)
+        self.replay(machine, stacks, stacks.entries(configuration), |set| reads.push(set)).map(|_| reads)
     }
 
     fn replay(
         &mut self,
         machine: &Machine,
         stacks: &Stacks,
-        configuration: SetId,
+        threads: &[Entry],
         mut opened: impl FnMut(SetId),
     ) -> Option<&Arc<T>> {
-        self.names.begin(machine, stacks, configuration);
+        self.names.begin(machine, stacks, threads);
         let mut node = self.child_of(NO_PARENT)?;
         while let Look::Open(name) = self.nodes[node as usize].look {
             let set = self.names.sets[name as usize];
             opened(set);
-            self.names.describe(machine, stacks, set, false);
+            self.names.describe(machine, stacks, stacks.entries(set), false);
             node = self.child_of(node)?;
         }
         match &self.nodes[node as usize].look {
@@ -279,7 +285,7 @@ impl<T> LookCache<T> {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
             *self = LookCache::new(self.budget, self.names.horizon as usize);
         }
-        self.names.begin(machine, stacks, configuration);
+        self.names.begin(machine, stacks, stacks.entries(configuration));
         let mut parent = NO_PARENT;
         loop {
             // The first set read that has a name by now and was not opened yet. All reads are looked through each time: a
@@ -300,7 +306,7 @@ impl<T> LookCache<T> {
             match (&self.nodes[child as usize].look, next) {
                 (Look::Open(name), Some(next)) if *name == next => {
                     let set = self.names.sets[next as usize];
-                    self.names.describe(machine, stacks, set, false);
+                    self.names.describe(machine, stacks, stacks.entries(set), false);
                     parent = child;
                 }
                 _ => return,

@@ -8,17 +8,12 @@ use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
 
-/// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
-const FEW_ROUNDS: usize = 24;
-
 /// The tokens that read characters only, by how many they begin.
 pub struct Counted {
     /// Those with fewer first.
     pub tokens: Vec<u32>,
     /// For every number of characters begun, the first token in `tokens` that begins so many.
     pub starts: Vec<u32>,
-    /// Those of at most so many characters, for few.
-    pub few: Vec<Option<TokenSet>>,
 }
 
 impl Counted {
@@ -37,7 +32,22 @@ impl Counted {
             tokens[*place as usize] = token;
             *place += 1;
         }
-        Counted { tokens, starts, few: vec![None; FEW_ROUNDS.min(rounds)] }
+        Counted { tokens, starts }
+    }
+
+    /// The most characters that one of them begins.
+    pub fn longest(&self) -> u32 {
+        self.starts.len().saturating_sub(2) as u32
+    }
+
+    /// Those that begin more than `above` and at most `most` characters.
+    pub fn between(&self, above: u32, most: u32) -> &[u32] {
+        self.tokens.get(self.up_to(above)..self.up_to(most)).unwrap_or_default()
+    }
+
+    /// How many begin at most so many characters.
+    pub fn up_to(&self, most: u32) -> usize {
+        self.starts[(most as usize + 1).min(self.starts.len() - 1)] as usize
     }
 }
 

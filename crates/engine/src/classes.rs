@@ -71,6 +71,15 @@ impl Stops {
     }
 }
 
+/// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
+const FEW_CHARACTERS: usize = 24;
+
+/// So many tokens are taken out of a set that rows share, at most.
+const MAX_WITHOUT: usize = 1024;
+
+/// And so many of a whole mask that others share: each time that it is written.
+const FEW_LONGER: usize = 300;
+
 /// What is behind characters and one byte of a set, which ends the lexeme.
 struct Ending {
     /// By node, ascending.
@@ -80,6 +89,9 @@ struct Ending {
     suffixes: Arc<Suffixes>,
     /// What a run of any number of characters leaves with.
     all: Option<Left>,
+    /// All tokens inside the lexeme, and those of at most so many characters.
+    inside: Option<Arc<TokenSet>>,
+    few: Vec<Option<Arc<TokenSet>>>,
 }
 
 /// A place behind characters and the byte that ends the lexeme.
@@ -99,8 +111,8 @@ struct End {
 struct Left {
     ends: Arc<[u32]>,
     exits: Arc<Vec<Leaving>>,
-    /// The tokens that end with the lexeme.
-    tokens: Arc<[u32]>,
+    /// How many tokens end with the lexeme.
+    tokens: usize,
 }
 
 /// The tokens of a vocabulary by their characters of one class.
@@ -111,6 +123,8 @@ pub struct ClassRuns {
     any: TokenSet,
     num_any: usize,
     counts: Counts,
+    /// Those of at most so many, for few.
+    few: Vec<Option<TokenSet>>,
     /// By byte.
     stops: Vec<Stops>,
     /// The bytes before which stops were looked for.
@@ -152,10 +166,10 @@ impl ClassRuns {
         if !characters.are_plain() {
             return Ok(None);
         }
-        let (endings, known) = (FxHashMap::default(), stops);
+        let (endings, known, few) = (FxHashMap::default(), stops, Vec::new());
         let stops = Stops::by_byte(vocabulary.trie(), found);
         let num_any = any.len();
-        Ok(Some(ClassRuns { character, any, num_any, counts, stops, known, endings }))
+        Ok(Some(ClassRuns { character, any, num_any, counts, few, stops, known, endings }))
     }
 
     /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
@@ -175,64 +189,39 @@ impl ClassRuns {
 
     /// The tokens that read at most so many characters, and nothing else; all of them where they are not counted.
     pub fn within(&mut self, max: Option<u32>) -> TokenSet {
-        self.counted_within(max).0
-    }
-
-    /// [`ClassRuns::within`], and how many they are.
-    fn counted_within(&mut self, max: Option<u32>) -> (TokenSet, usize) {
-        let all = || (self.any.clone(), self.num_any);
-        let Some(max) = max else { return all() };
-        let Counted { tokens, starts, few } = match &mut self.counts {
-            Counts::None => return all(),
+        let (Some(max), all) = (max, &self.any) else { return self.any.clone() };
+        let counted = match &self.counts {
+            Counts::None => return all.clone(),
             Counts::OfBytes(lengths) => {
-                let mut set = self.any.clone();
+                let mut set = all.clone();
                 lengths.cut(&mut set, max);
-                let count = set.len();
-                return (set, count);
+                return set;
             }
+            Counts::Listed(counted) if max >= counted.longest() => return all.clone(),
             Counts::Listed(counted) => counted,
         };
-        let (most, rounds) = (max as usize, starts.len() - 1);
-        if most + 1 >= rounds {
-            return all();
-        }
-        let count = starts[most + 1] as usize;
-        if let Some(Some(known)) = few.get(most) {
-            return (known.clone(), count);
+        if let Some(Some(known)) = self.few.get(max as usize) {
+            return known.clone();
         }
         // From the nearest set that is known: none of them, all, or one of those that are kept.
-        let kept = few.iter().enumerate().filter(|(_, set)| set.is_some()).map(|(most, _)| starts[most + 1] as usize);
-        let nearest =
-            kept.chain([0, tokens.len()]).min_by_key(|from| from.abs_diff(count)).expect("there are two at least");
-        let mut set = match few.iter().zip(&starts[1..]).find(|&(set, &from)| set.is_some() && from as usize == nearest)
-        {
-            Some((set, _)) => set.clone().expect("those without a set are passed over"),
-            None if nearest == 0 => TokenSet::empty(self.any.words().len() * 32),
-            None => self.any.clone(),
-        };
+        let tokens = &counted.tokens;
+        let kept = self.few.iter().zip(0..).filter_map(|(set, most)| Some((counted.up_to(most), set.as_ref()?)));
+        let (count, empty) = (counted.up_to(max), TokenSet::empty(all.words().len() * 32));
+        let sets = kept.chain([(0, &empty), (tokens.len(), all)]);
+        let (nearest, set) = sets.min_by_key(|(from, _)| from.abs_diff(count)).expect("there are two at least");
+        let mut set = set.clone();
         match nearest < count {
             true => tokens[nearest..count].iter().for_each(|&token| set.insert(token)),
             false => tokens[count..nearest].iter().for_each(|&token| set.remove(token)),
         }
-        if let Some(place) = few.get_mut(most) {
-            *place = Some(set.clone());
-        }
-        (set, count)
-    }
-
-    /// Finds the sets of tokens of at most so many characters for all of the few characters for which they are kept.
-    pub fn lay_out(&mut self) {
-        if let Counts::Listed(Counted { few, .. }) = &self.counts {
-            for most in 0..few.len() as u32 {
-                self.counted_within(Some(most));
-            }
-        }
+        keep_few(&mut self.few, max, &set);
+        set
     }
 
     /// The most characters that a token begins; `None` where they are not told one by one.
     pub fn longest(&self) -> Option<u32> {
         match &self.counts {
-            Counts::Listed(counted) => Some(counted.starts.len().saturating_sub(2) as u32),
+            Counts::Listed(counted) => Some(counted.longest()),
             Counts::None | Counts::OfBytes(_) => None,
         }
     }
@@ -240,9 +229,18 @@ impl ClassRuns {
     /// The tokens that begin more than `above` and at most `most` characters, and read nothing else; none where they are not
     /// told one by one.
     pub fn beginning(&self, above: u32, most: u32) -> &[u32] {
-        let Counts::Listed(Counted { tokens, starts, .. }) = &self.counts else { return &[] };
-        let start = |rounds: u32| starts[(rounds as usize + 1).min(starts.len() - 1)] as usize;
-        tokens.get(start(above)..start(most)).unwrap_or_default()
+        match &self.counts {
+            Counts::Listed(counted) => counted.between(above, most),
+            Counts::None | Counts::OfBytes(_) => &[],
+        }
+    }
+
+    /// The tokens of more characters than these, where they are few and all in which the row of at most so many characters
+    /// and a byte of `end` differs from that of any number; `None` also before there was a row that ends so.
+    pub fn few_longer(&self, max: u32, end: ByteSet) -> Option<&[u32]> {
+        let longer = self.beginning(max, u32::MAX);
+        let few = !longer.is_empty() && longer.len() <= FEW_LONGER;
+        (few && self.endings.get(&end).is_some_and(|ending| max >= ending.longest)).then_some(longer)
     }
 
     /// How many characters come before a node at which runs stop before a byte.
@@ -280,31 +278,67 @@ impl ClassRuns {
         end: ByteSet,
         known: Option<Arc<Suffixes>>,
     ) -> Row {
-        let (mut inside, mut count) = self.counted_within(max);
         let stops = &self.stops;
         let ending = self.endings.entry(end).or_insert_with(|| Ending::new(vocabulary, stops, end, known));
         let Left { ends, exits, tokens } = ending.left(min, max);
-        for &token in tokens.iter() {
-            count += usize::from(!inside.contains(token));
-            inside.insert(token);
+        let (inside, without) = self.inside(min, max, end);
+        let count = match (&self.counts, max) {
+            (Counts::Listed(counted), Some(max)) => counted.up_to(max) + tokens,
+            (Counts::OfBytes(_), Some(_)) => inside.len() - without.len(),
+            _ => self.num_any + tokens,
+        };
+        Row::of_shared(inside, without, count, Some(exits), Box::default()).with_ends(ends)
+    }
+
+    /// The tokens of the row of so many characters and a known ending: a set that rows share, and what is not in the row.
+    fn inside(&mut self, min: u32, max: Option<u32>, end: ByteSet) -> (Arc<TokenSet>, Vec<u32>) {
+        let longer = match (&self.counts, max) {
+            (Counts::Listed(counted), Some(max)) => counted.between(max, u32::MAX),
+            _ => &[],
+        };
+        let is_short = max.is_some_and(|max| (max as usize) < FEW_CHARACTERS);
+        let has_own = match &self.counts {
+            Counts::None => false,
+            Counts::OfBytes(_) => max.is_some(),
+            Counts::Listed(_) => !longer.is_empty() && (is_short || longer.len() > MAX_WITHOUT),
+        };
+        let ending = &self.endings[&end];
+        let mut without: Vec<u32> = ending.tokens(0..min).collect();
+        if let (false, Some(max)) = (has_own, max) {
+            without.extend(longer);
+            without.extend(ending.tokens(max + 1..u32::MAX));
         }
-        Row::of_counted(inside, count, Some(exits), Box::default()).with_ends(ends)
+        let max = max.filter(|_| has_own);
+        let known = match max {
+            None => ending.inside.as_ref(),
+            Some(max) => ending.few.get(max as usize).and_then(Option::as_ref),
+        };
+        let inside = known.cloned().unwrap_or_else(|| {
+            let mut inside = self.within(max);
+            let ending = self.endings.get_mut(&end).expect("the ending is known");
+            ending.tokens(0..max.map_or(u32::MAX, |max| max + 1)).for_each(|token| inside.insert(token));
+            let inside = Arc::new(inside);
+            match max {
+                None => ending.inside = Some(inside.clone()),
+                Some(max) => keep_few(&mut ending.few, max, &inside),
+            }
+            inside
+        });
+        (inside, without)
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let counted = match &self.counts {
             Counts::None | Counts::OfBytes(_) => 0,
-            Counts::Listed(counted) => {
-                let sets = counted.few.iter().flatten().count() * self.any.words().len();
-                (counted.tokens.len() + counted.starts.len() + sets) * 4
-            }
+            Counts::Listed(counted) => (counted.tokens.len() + counted.starts.len()) * 4,
         };
+        let few = self.few.iter().flatten().map(|set| set.words().len() * 4).sum::<usize>();
         let stops = self.stops.iter().map(|stops| {
             stops.nodes.len() * 8 + stops.paths.as_ref().map_or(0, Trie::memory_bytes) + size_of::<Stops>()
         });
         let endings = self.endings.values().map(Ending::memory_bytes);
-        self.any.words().len() * 4 + counted + stops.chain(endings).sum::<usize>()
+        self.any.words().len() * 4 + counted + few + stops.chain(endings).sum::<usize>()
     }
 }
 
@@ -319,7 +353,7 @@ impl Ending {
         let end = |&(node, characters)| End { node, characters, token: token(node), ways: suffixes.of_node(node) };
         let ends: Vec<End> = nodes.iter().map(end).collect();
         let longest = ends.iter().map(|end| end.characters).max().unwrap_or(0);
-        Ending { ends, longest, suffixes, all: None }
+        Ending { ends, longest, suffixes, all: None, inside: None, few: Vec::new() }
     }
 
     /// Where runs of so many characters are left.
@@ -335,7 +369,7 @@ impl Ending {
         let left = Left {
             ends: here().map(|end| end.node).collect(),
             exits: Arc::new(vec![Leaving::by_ways(exits)]),
-            tokens: here().filter_map(|end| end.token).collect(),
+            tokens: here().filter_map(|end| end.token).count(),
         };
         if has_all {
             self.all = Some(left.clone());
@@ -343,7 +377,22 @@ impl Ending {
         left
     }
 
+    /// The tokens that end with the lexeme, behind so many characters.
+    fn tokens(&self, counts: Range<u32>) -> impl Iterator<Item = u32> {
+        self.ends.iter().filter(move |end| counts.contains(&end.characters)).filter_map(|end| end.token)
+    }
+
     fn memory_bytes(&self) -> usize {
-        self.ends.len() * size_of::<End>() + self.suffixes.memory_bytes()
+        let sets = self.few.iter().flatten().chain(&self.inside).map(|set| set.words().len() * 4);
+        self.ends.len() * size_of::<End>() + self.suffixes.memory_bytes() + sets.sum::<usize>()
+    }
+}
+
+/// Keeps what belongs to so many characters, if they are few.
+fn keep_few<T: Clone>(few: &mut Vec<Option<T>>, characters: u32, kept: &T) {
+    let place = characters as usize;
+    if place < FEW_CHARACTERS {
+        few.resize(few.len().max(place + 1), None);
+        few[place] = Some(kept.clone());
     }
 }

@@ -205,8 +205,11 @@ impl Layout {
     pub(crate) fn row_of(&self, stacks: &mut Stacks, configuration: SetId) -> Result<u32, EngineError> {
         let mut masks = lock(&self.masks);
         let kept = self.with(stacks, |run| {
-            let saturated = run.saturated(configuration)?;
-            Ok(masks.find(run.machine, run.stacks, saturated).cloned())
+            let mut threads = run.threads_of(configuration);
+            run.saturate_but_for(&mut threads)?;
+            let kept = masks.find_of(run.machine, run.stacks, &threads).cloned();
+            run.lexicon.room.saturated = threads;
+            Ok(kept)
         })?;
         Ok(kept.map_or(0, |kept| kept.row(self.vocabulary.named())))
     }
@@ -224,11 +227,18 @@ impl Layout {
         let (known, fresh, computed, refused, reads) = {
             let mut masks = lock(&self.masks);
             self.with(stacks, |run| {
-                let saturated = run.saturated(configuration)?;
-                let known = masks.find(run.machine, run.stacks, saturated).cloned();
+                // What a mask depends on is told of its own configuration.
+                let mut threads = run.threads_of(configuration);
+                let mut longer = Vec::new();
+                match told {
+                    true => _ = run.saturate(&mut threads)?,
+                    false => longer = run.saturate_but_for(&mut threads)?,
+                }
+                let known = masks.find_of(run.machine, run.stacks, &threads).cloned();
                 let (mut computed, mut fresh, mut found_reads) = (None, None, None);
                 let mut doubtful = known.as_ref().map_or_else(Vec::new, |kept| kept.doubtful().to_vec());
                 if known.is_none() {
+                    let saturated = run.stacks.configuration(&mut threads)?;
                     run.stacks.watch();
                     let finished = run.fill_mask(&self.vocabulary, saturated, mask);
                     let reads = run.stacks.unwatch();
@@ -256,8 +266,10 @@ impl Layout {
                 // Replaying the looks is cheap, but only canonical masks ask.
                 let is_common = doubtful.is_empty() && !run.machine.keeps_text();
                 if told && is_common && known.is_some() {
+                    let saturated = run.stacks.configuration(&mut threads)?;
                     found_reads = masks.looks(run.machine, run.stacks, saturated);
                 }
+                run.lexicon.room.saturated = threads;
                 let within_key = run.is_within_free_key(configuration);
                 let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
                 for Doubtful { token, cause } in doubtful {
@@ -279,11 +291,14 @@ impl Layout {
                 }
                 // What the grammar asks for as a single token is allowed whatever it spells.
                 let same = |token: u32| self.vocabulary.same_bytes(token).iter().copied().chain([token]);
-                let refused: Vec<u32> = refused
-                    .into_iter()
-                    .flat_map(same)
-                    .filter(|&same| !run.has_token_edge(configuration, same))
-                    .collect();
+                if !refused.is_empty() {
+                    refused = refused.into_iter().flat_map(same).collect();
+                    refused.retain(|&same| !run.has_token_edge(configuration, same));
+                }
+                match self.vocabulary.duplicates() {
+                    [] => refused.append(&mut longer),
+                    _ => refused.extend(longer.into_iter().flat_map(same)),
+                }
                 Ok((known, fresh, computed, refused, found_reads.filter(|_| is_common)))
             })?
         };
@@ -292,12 +307,12 @@ impl Layout {
             kept.write(mask);
             allowed = kept.allowed();
         }
+        let mut cleared = 0;
         for token in refused {
-            if tokenset::get(mask, token) {
-                tokenset::clear(mask, token);
-                allowed = allowed.map(|allowed| allowed - 1);
-            }
+            cleared += usize::from(tokenset::get(mask, token));
+            tokenset::clear(mask, token);
         }
+        allowed = allowed.map(|allowed| allowed - cleared);
         Ok(PlainMask { allowed, reads, kept: known.or(fresh) })
     }
 }

@@ -123,19 +123,26 @@ impl Lexicon {
         }
     }
 
-    /// Finds what nearly every grammar asks for sooner or later, so that no mask has to: the body of a JSON string.
+    /// Finds what nearly every grammar asks for sooner or later, so that no mask has to: the body of a JSON string,
+    /// with a greatest length and without.
     ///
     /// # Errors
     /// [`LimitExceeded`] when the limits are too small even for that.
     pub fn prepare(&mut self, vocabulary: &Tokens) -> Result<(), LimitExceeded> {
         let Expr::Concat { tail: body, .. } = *self.deriver.exprs.get(common_string()) else { return Ok(()) };
-        if let Some(Run { character, .. }) = Run::of(&self.deriver.exprs, body)
-            && let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)?
-        {
-            runs.lay_out();
-        }
         let dfa = self.dfa(&[body])?;
         self.row(vocabulary, dfa, StateId::START)?;
+        if let Some(Run { character, tail, .. }) = Run::of(&self.deriver.exprs, body)
+            && let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)?
+        {
+            for most in 1..runs.longest().unwrap_or(0) {
+                let characters = self.deriver.exprs.repeat(character, 0, Some(most));
+                let residual = self.deriver.exprs.concat(characters, tail);
+                if let Some(row) = self.row_of_run(vocabulary, residual)? {
+                    self.keep((Box::new([residual]), None), row);
+                }
+            }
+        }
         Ok(())
     }
 
@@ -252,6 +259,23 @@ impl Lexicon {
     /// A state with the same mask, common to all states that differ only in counts far from their bounds.
     pub fn saturated(&mut self, dfa: DfaId, state: StateId) -> Result<StateId, LimitExceeded> {
         self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
+    }
+
+    /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
+    /// that one reads. `None` where these are none or not few, or not all that tells the states apart.
+    pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
+        let &[(_, residual)] = self.residuals(dfa, state) else { return Ok(None) };
+        if self.deriver.exprs.greatest_count(residual) == 0 {
+            return Ok(None);
+        }
+        let Some(Run { character, max: Some(max), tail, .. }) = Run::of(&self.deriver.exprs, residual) else {
+            return Ok(None);
+        };
+        let &Expr::Bytes(end) = self.deriver.exprs.get(tail) else { return Ok(None) };
+        let Some(Some(runs)) = self.classes.get(&character) else { return Ok(None) };
+        let Some(longer) = runs.few_longer(max, end) else { return Ok(None) };
+        let endless = self.dfas[dfa.0 as usize].endless(&mut self.deriver, &mut self.saturation, state)?;
+        Ok(endless.map(|endless| (endless, longer)))
     }
 
     /// The bytes that lead on.

@@ -184,10 +184,12 @@ impl Run<'_> {
                 None => plain.push(thread),
             }
         }
-        Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
-            draft.allow(token);
-            draft.note(token, doubt, false);
-        })?;
+        if !plain.is_empty() {
+            Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
+                draft.allow(token);
+                draft.note(token, doubt, false);
+            })?;
+        }
         for (first, others) in vocabulary.duplicates() {
             if tokenset::get(draft.mask, *first) {
                 others.iter().for_each(|&other| draft.allow(other));

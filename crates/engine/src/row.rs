@@ -33,8 +33,10 @@ pub struct RunsInside {
 /// Tokens from one wide lexeme state.
 pub struct Row {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
-    /// one in the trie.
-    inside: Option<TokenSet>,
+    /// one in the trie. Rows of the same characters share it.
+    inside: Option<Arc<TokenSet>>,
+    /// Tokens of this set that are not in the row, ascending.
+    without: Box<[u32]>,
     /// How many they are.
     pub count: usize,
     /// They one by one, where they are few. Where they are very few there is no set of them.
@@ -77,7 +79,9 @@ impl Row {
     pub fn memory_bytes(&self) -> usize {
         let exits: usize = self.exits.iter().flat_map(|exits| exits.iter()).map(Leaving::memory_bytes).sum();
         let ends = self.ends.len() * 4;
-        let inside = self.inside.as_ref().map_or(0, |inside| inside.words().len() * 4);
+        // Who shares the set with rows counts it.
+        let own = self.inside.as_ref().filter(|inside| Arc::strong_count(inside) == 1);
+        let inside = own.map_or(0, |inside| inside.words().len() * 4) + self.without.len() * 4;
         inside + self.listed.as_ref().map_or(0, |listed| listed.len() * 4) + exits + ends
     }
 
@@ -94,11 +98,26 @@ impl Row {
         exits: Option<Arc<Vec<Leaving>>>,
         unkept: Box<[Box<[u32]>]>,
     ) -> Row {
-        debug_assert_eq!(count, inside.len(), "the tokens of a row are counted");
-        let listed = (count <= MAX_LISTED).then(|| inside.iter().collect());
+        Row::of_shared(Arc::new(inside), Vec::new(), count, exits, unkept)
+    }
+
+    /// A row of the tokens of a set but for some, so many in all, without its ends.
+    pub fn of_shared(
+        inside: Arc<TokenSet>,
+        mut without: Vec<u32>,
+        count: usize,
+        exits: Option<Arc<Vec<Leaving>>>,
+        unkept: Box<[Box<[u32]>]>,
+    ) -> Row {
+        debug_assert!(without.iter().all(|&token| inside.contains(token)), "only what is there is taken out");
+        without.sort_unstable();
+        debug_assert_eq!(count, inside.len() - without.len(), "the tokens of a row are counted");
+        let listed = (count <= MAX_LISTED)
+            .then(|| inside.iter().filter(|token| without.binary_search(token).is_err()).collect());
         let inside = Some(inside);
         Row {
             inside,
+            without: without.into(),
             count,
             listed,
             exits,
@@ -122,11 +141,12 @@ impl Row {
         let inside = (count > FEW_TOKENS).then(|| {
             let mut inside = TokenSet::empty(vocab_size);
             tokens.iter().for_each(|&token| tokenset::set(inside.words_mut(), token));
-            inside
+            Arc::new(inside)
         });
         let listed = (count <= MAX_LISTED).then(|| tokens.into());
         Row {
             inside,
+            without: Box::default(),
             count,
             listed,
             exits,
@@ -189,7 +209,10 @@ impl Row {
     /// Makes a mask of the tokens inside the lexeme.
     pub fn write(&self, mask: &mut [u32]) {
         match (&self.inside, &self.listed) {
-            (Some(inside), _) => tokenset::copy(mask, inside.words()),
+            (Some(inside), _) => {
+                tokenset::copy(mask, inside.words());
+                self.without.iter().for_each(|&token| tokenset::clear(mask, token));
+            }
             (None, listed) => {
                 mask.fill(0);
                 listed.iter().flatten().for_each(|&token| tokenset::set(mask, token));
@@ -200,7 +223,9 @@ impl Row {
     /// Adds the tokens inside the lexeme to a mask.
     pub fn add_inside(&self, mask: &mut [u32]) {
         if let Some(inside) = &self.inside {
+            let missing: Vec<u32> = self.without.iter().copied().filter(|&token| !tokenset::get(mask, token)).collect();
             mask.iter_mut().zip(inside.words()).for_each(|(word, row)| *word |= row);
+            missing.into_iter().for_each(|token| tokenset::clear(mask, token));
         } else {
             self.listed.iter().flatten().for_each(|&token| tokenset::set(mask, token));
         }

@@ -142,7 +142,7 @@ impl Lexicon {
         (distinct.into(), tags)
     }
 
-    fn keep(&mut self, key: RowKey, row: Row) -> Arc<Row> {
+    pub(crate) fn keep(&mut self, key: RowKey, row: Row) -> Arc<Row> {
         let row = Arc::new(row);
         self.rows_bytes += row.memory_bytes();
         self.rows.insert(key, row.clone());

@@ -11,7 +11,7 @@ use rustc_hash::FxHasher;
 
 use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
-use crate::expr::{ExprId, ExprSet};
+use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
 use crate::saturate::Saturation;
 
@@ -45,7 +45,19 @@ pub struct Dfa {
     index: HashTable<u32>,
     /// How many residuals all states hold together.
     residuals: usize,
+    /// The repetition without a greatest count that was asked for last, and its state, saturated: along a text with a
+    /// greatest length it is the same for every count.
+    endless: Option<(Endless, StateId)>,
     limits: Limits,
+}
+
+/// A state that reads a repetition without a greatest count, and something behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Endless {
+    tag: Tag,
+    body: ExprId,
+    min: u32,
+    tail: ExprId,
 }
 
 #[derive(Clone)]
@@ -86,6 +98,7 @@ impl Dfa {
             table: Vec::new(),
             index: HashTable::new(),
             residuals: 0,
+            endless: None,
             limits,
         };
         dfa.state_of(&deriver.exprs, &[])?;
@@ -242,6 +255,14 @@ impl Dfa {
         if known != UNKNOWN {
             return Ok(StateId(known));
         }
+        let counted = self.counted(&deriver.exprs, saturation, state);
+        let endless = counted.filter(|&(_, max)| max > saturation.horizon()).map(|(endless, _)| endless);
+        if let (Some(endless), Some((known, saturated))) = (endless, self.endless)
+            && endless == known
+        {
+            self.states[state.0 as usize].saturated = saturated.0;
+            return Ok(saturated);
+        }
         let mut residuals = self.states[state.0 as usize].residuals.to_vec();
         for (_, residual) in &mut residuals {
             *residual = saturation.apply(&mut deriver.exprs, *residual);
@@ -249,7 +270,45 @@ impl Dfa {
         let saturated = self.state_of(&deriver.exprs, &residuals)?;
         self.states[state.0 as usize].saturated = saturated.0;
         self.states[saturated.0 as usize].saturated = saturated.0;
+        if let Some(endless) = endless {
+            self.endless = Some((endless, saturated));
+        }
         Ok(saturated)
+    }
+
+    /// The state, saturated, of the same text without the greatest count of the repetition that it begins with; `None`
+    /// where it begins with none.
+    ///
+    /// # Errors
+    /// As [`Dfa::next`].
+    pub fn endless(
+        &mut self,
+        deriver: &mut Deriver,
+        saturation: &mut Saturation,
+        state: StateId,
+    ) -> Result<Option<StateId>, LimitExceeded> {
+        let Some((endless, _)) = self.counted(&deriver.exprs, saturation, state) else { return Ok(None) };
+        if let Some((known, saturated)) = self.endless
+            && endless == known
+        {
+            return Ok(Some(saturated));
+        }
+        let Endless { tag, body, min, tail } = endless;
+        let repeated = deriver.exprs.repeat(body, min, None);
+        let residual = deriver.exprs.concat(repeated, tail);
+        let residual = saturation.apply(&mut deriver.exprs, residual);
+        let saturated = self.state_of(&deriver.exprs, &[(tag, residual)])?;
+        self.states[saturated.0 as usize].saturated = saturated.0;
+        self.endless = Some((endless, saturated));
+        Ok(Some(saturated))
+    }
+
+    /// The repetition with a greatest count with which the only residual of a state begins, and that count.
+    fn counted(&self, exprs: &ExprSet, saturation: &Saturation, state: StateId) -> Option<(Endless, u32)> {
+        let &[(tag, residual)] = &*self.states[state.0 as usize].residuals else { return None };
+        let &Expr::Concat { head, tail } = exprs.get(residual) else { return None };
+        let &Expr::Repeat { body, min, max: Some(max) } = exprs.get(head) else { return None };
+        Some((Endless { tag, body, min: min.min(saturation.horizon() + 1), tail }, max))
     }
 
     /// Finds at least the transition by a byte: only that one of a repetition with a greatest count.

@@ -22,6 +22,11 @@ impl Saturation {
         Saturation { horizon, done: FxHashMap::default() }
     }
 
+    /// The length of the longest of these strings.
+    pub fn horizon(&self) -> u32 {
+        self.horizon
+    }
+
     /// An expression that every string of at most `horizon` bytes, and whether such a string can be completed, cannot
     /// tell from `root`.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {

@@ -6,6 +6,7 @@ mod common;
 mod containers;
 mod earley;
 mod index;
+mod lengths;
 mod masks;
 mod matcher;
 mod queries;
