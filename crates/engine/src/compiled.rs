@@ -7,6 +7,7 @@ use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::Watch;
 
+use crate::behind::Behind;
 use crate::cache::{KeptMask, MaskCache};
 use crate::canonical::CanonicalMasks;
 use crate::captures;
@@ -45,11 +46,17 @@ pub(crate) struct Layout {
     pub marks: Marks,
     machine: Mutex<Machine>,
     lexicon: Arc<Mutex<Lexicon>>,
-    masks: Mutex<MaskCache>,
+    masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
     max_stack_bytes: usize,
     /// How long one operation may take.
     milliseconds: u64,
+}
+
+/// What the masks of a layout have found.
+struct Masks {
+    known: MaskCache,
+    behind: Behind,
 }
 
 /// A mask as [`Layout::fill_mask`] wrote it.
@@ -127,7 +134,7 @@ impl CompiledGrammar {
     pub fn memory_bytes(&self) -> usize {
         let layout = self.layout();
         let machine = try_lock(&layout.machine).map(|machine| machine.memory_bytes());
-        let masks = try_lock(&layout.masks).map(|masks| masks.memory_bytes());
+        let masks = try_lock(&layout.masks).map(|masks| masks.known.memory_bytes() + masks.behind.memory_bytes());
         let canonical = try_lock(&layout.canonical).map(|masks| masks.memory_bytes());
         if let (Some(machine), Some(masks), Some(canonical)) = (machine, masks, canonical) {
             self.measured.store(machine + masks + canonical, Ordering::Relaxed);
@@ -170,7 +177,10 @@ impl Layout {
             marks: machine.marks,
             machine: Mutex::new(machine),
             lexicon: vocabulary.lexicon(LexiconLimits::from(limits)),
-            masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
+            masks: Mutex::new(Masks {
+                known: MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth()),
+                behind: Behind::new(vocabulary.trie().max_depth()),
+            }),
             canonical: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
             milliseconds: limits.milliseconds,
@@ -207,7 +217,7 @@ impl Layout {
         let kept = self.with(stacks, |run| {
             let mut threads = run.threads_of(configuration);
             run.saturate_but_for(&mut threads)?;
-            let kept = masks.find_of(run.machine, run.stacks, &threads).cloned();
+            let kept = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
             run.lexicon.room.saturated = threads;
             Ok(kept)
         })?;
@@ -234,19 +244,19 @@ impl Layout {
                     true => _ = run.saturate(&mut threads)?,
                     false => longer = run.saturate_but_for(&mut threads)?,
                 }
-                let known = masks.find_of(run.machine, run.stacks, &threads).cloned();
+                let known = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
                 let (mut computed, mut fresh, mut found_reads) = (None, None, None);
                 let mut doubtful = known.as_ref().map_or_else(Vec::new, |kept| kept.doubtful().to_vec());
                 if known.is_none() {
                     let saturated = run.stacks.configuration(&mut threads)?;
                     run.stacks.watch();
-                    let finished = run.fill_mask(&self.vocabulary, saturated, mask);
+                    let finished = run.fill_mask(&self.vocabulary, &mut masks.behind, saturated, mask);
                     let reads = run.stacks.unwatch();
                     let finished = finished?;
                     computed = match &reads {
                         Some(reads) => {
                             let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexicon.room.bases));
-                            masks.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
+                            masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                             fresh = told.then_some(kept.clone());
                             kept.allowed()
                         }
@@ -267,7 +277,7 @@ impl Layout {
                 let is_common = doubtful.is_empty() && !run.machine.keeps_text();
                 if told && is_common && known.is_some() {
                     let saturated = run.stacks.configuration(&mut threads)?;
-                    found_reads = masks.looks(run.machine, run.stacks, saturated);
+                    found_reads = masks.known.looks(run.machine, run.stacks, saturated);
                 }
                 run.lexicon.room.saturated = threads;
                 let within_key = run.is_within_free_key(configuration);

@@ -265,6 +265,11 @@ impl Exits {
         &self.suffixes.trie
     }
 
+    /// The same with all that is known of them.
+    pub fn shared_suffixes(&self) -> &Arc<Suffixes> {
+        &self.suffixes
+    }
+
     /// How many suffixes there are, which are numbered from 0.
     pub fn num_suffixes(&self) -> usize {
         self.suffixes.starts.len() - 1

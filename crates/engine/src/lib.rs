@@ -6,6 +6,7 @@
 mod arrays;
 mod bases;
 mod batch;
+mod behind;
 mod blanks;
 mod cache;
 mod candidates;

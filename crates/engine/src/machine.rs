@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
-use stencilm_regex::{ExprId, Map, Table, Tag, hash_of};
+use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of};
 
 use crate::error::EngineError;
 use crate::fork::{Fork, Ways};
@@ -185,6 +185,13 @@ impl Machine {
         free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
+    /// The values with this beginning that a free key of a class must not have, ascending.
+    pub(crate) fn taken_behind(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
+        let taken = &self.grammar.members(members).free[class as usize].taken;
+        let from = &taken[taken.partition_point(|name| name.as_bytes() < begun)..];
+        &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]
+    }
+
     /// Whether some object that was met has this name, plainly spelled.
     pub fn is_name(&self, name: &[u8]) -> bool {
         self.objects.values().any(|facts| facts.names.has(name))
@@ -197,8 +204,13 @@ impl Machine {
             let names = &self.objects.get(&id).expect("what was met is known").names;
             let free = &self.grammar.members(id).free;
             let is_taken = |taken: &[Arc<str>], key| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
+            // Hardly any key within a token begins as a name does.
+            let taken = free.iter().flat_map(|free| free.taken.iter()).filter_map(|name| name.bytes().next());
+            let first = taken.collect::<ByteSet>().union(&names.next_bytes(names.next(StateId::START, b'"')));
             for (named, key) in self.named_keys.iter_mut().zip(keys.keys()) {
-                *named |= names.has(key) || free.iter().any(|free| is_taken(&free.taken, key));
+                if key.first().is_none_or(|&byte| first.contains(byte)) {
+                    *named |= names.has(key) || free.iter().any(|free| is_taken(&free.taken, key));
+                }
             }
         }
         &self.named_keys

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, StateId};
 
+use crate::behind::Behind;
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
 use crate::json_text;
@@ -142,6 +143,7 @@ impl Run<'_> {
     pub fn fill_mask(
         &mut self,
         vocabulary: &Tokens,
+        behind: &mut Behind,
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<Finished, EngineError> {
@@ -150,7 +152,8 @@ impl Run<'_> {
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
-        let mut blanks: Vec<Arc<Row>> = Vec::new();
+        // The runs of blanks before some threads; in the row of a wide thread they are already.
+        let (mut blanks, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -161,17 +164,19 @@ impl Run<'_> {
                 continue;
             }
             let row = self.row_of(vocabulary, thread, &fork)?;
-            if let Some(before) = fork.blanks.filter(|_| row.is_none() && thread.state & IN_BLANKS != 0) {
+            if let Some(before) = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
                 let runs = self.lexicon.blank_runs(vocabulary, before.set);
-                blanks.push(runs.row(vocabulary, fork.blanks_left(thread.state)));
+                let rows = if row.is_some() { &mut added } else { &mut blanks };
+                rows.push(runs.row(vocabulary, fork.blanks_left(thread.state)));
             }
             match row {
-                Some(here) if draft.row.is_none() => self.add_wide(thread, &fork, &here, &mut draft)?,
+                Some(here) if draft.row.is_none() => self.add_wide(behind, (thread, &fork), &here, &mut draft)?,
                 _ => narrow.push((thread, fork, row)),
             }
         }
         // Several threads before the same blanks share a row.
         blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        blanks.retain(|blanks| !added.iter().any(|added| Arc::ptr_eq(added, blanks)));
         blanks.iter().for_each(|row| draft.add_row(row));
         if draft.row.is_none() {
             draft.mask.fill(0);
@@ -179,7 +184,7 @@ impl Run<'_> {
         let mut plain = Vec::new();
         for (thread, fork, row) in narrow {
             match row {
-                Some(here) => self.add_wide(thread, &fork, &here, &mut draft)?,
+                Some(here) => self.add_wide(behind, (thread, &fork), &here, &mut draft)?,
                 None if fork.free => self.add_free(thread, &fork, &mut draft)?,
                 None => plain.push(thread),
             }
@@ -240,8 +245,8 @@ impl Run<'_> {
     /// Adds the tokens of one wide thread.
     fn add_wide(
         &mut self,
-        thread: Entry,
-        fork: &Fork,
+        behind: &mut Behind,
+        (thread, fork): (Entry, &Fork),
         here: &RowHere,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
@@ -305,9 +310,11 @@ impl Run<'_> {
             let before = exits.memory_bytes();
             let known = exits.exits(vocabulary);
             self.lexicon.rows_bytes += exits.memory_bytes() - before;
-            Walk::new(self).over(known.suffixes(), &threads, doubt, |suffix, doubt| {
-                known.tokens(suffix).for_each(|token| leaves(token, doubt));
-            })?;
+            let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
+            match fork.free {
+                true => behind.suffixes(self, known, &mut threads, doubt.element, leaves)?,
+                false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
+            }
         }
         self.lexicon.room.taken.keep(draft.vocabulary, taken);
         Ok(())
@@ -383,8 +390,6 @@ impl Run<'_> {
             let trie = vocabulary.trie();
             let so_far = self.stacks.text(memory.text);
             let seen: Vec<Vec<u8>> = self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect();
-            let repeats =
-                |key: &[u8]| seen.iter().any(|seen| seen == key) || self.machine.is_taken(members, class, key);
             let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
             let Some(body) = body else {
                 // With escapes so far, every way to end the key is looked at.
@@ -393,14 +398,18 @@ impl Run<'_> {
                     let example = below.clone().next().expect("every node leads to a token");
                     let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
                     let key = [&so_far, &bytes[..trie.depth(node as usize)]].concat();
-                    if repeats(&json_text::value_of(&key)) {
+                    let key = json_text::value_of(&key);
+                    if seen.contains(&key) || self.machine.is_taken(members, class, &key) {
                         tokens.extend(below.map(Doubtful::begun_key));
                     }
                 }
                 continue;
             };
+            let taken = self.machine.taken_behind(members, class, body);
             for (node, gained) in row.escaped_ends(vocabulary) {
-                if repeats(&[body, gained].concat()) {
+                let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
+                let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);
+                if is_seen() || taken.binary_search_by(rest).is_ok() {
                     tokens.extend(trie.entries_below(*node as usize).map(Doubtful::begun_key));
                 }
             }

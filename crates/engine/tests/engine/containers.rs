@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stencilm_engine::{EngineError, GrammarMatcher, Status, TokenSet, Vocabulary};
+use stencilm_engine::{EngineError, GrammarMatcher, Status, TokenSet, Vocabulary, naive};
 use stencilm_grammar::{Grammar, JsonSchemaOptions, Spelling, from_json_schema};
 
 use crate::common::matcher;
@@ -454,6 +454,41 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
                 .map(|token| String::from_utf8_lossy(tokens[token].as_deref().unwrap_or_default()).into_owned())
                 .collect();
             assert!(wrong.is_empty(), "{text}: {wrong:?}");
+        }
+    }
+}
+
+/// What ends a key with an escape in the token, behind names that begin as the key does, and behind one that was written.
+#[test]
+fn keys_with_escapes_are_not_written_twice() {
+    let ends = ["b\\\"c\"", "b\\\"d\"", "\\\"c\"", "b\\u0022c\"", "b\\n\"", "\\n\"", "b\\\"c\":", "y\\\"z\""];
+    let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+    tokens.extend(ends.map(|text| Some(text.as_bytes().to_vec())));
+    let vocabulary = Arc::new(Vocabulary::new(&tokens, tokens.len(), &[], &[]).expect("the tokens differ"));
+    let schema = r#"{"properties": {"ab\"c": {}, "ab\n": {}, "abc": {}, "b": {}, "xy\"z": {}}}"#;
+    let any = JsonSchemaOptions { any_order: true, ..JsonSchemaOptions::default() };
+    let spelled = JsonSchemaOptions { spelling: Spelling::Any, ..any.clone() };
+    for options in [JsonSchemaOptions::default(), any, spelled] {
+        let grammar = from_json_schema(schema, &options).expect("the schema is fine");
+        for text in [
+            r#"{"ab\"c": 1, "a"#,
+            r#"{"ab\"c": 1, "ab"#,
+            r#"{"ab\n": 1, "a"#,
+            r#"{"b": 1, "ab\"d": 1, "a"#,
+            r#"{"b": 1, "ab\"d": 1, "ab"#,
+            r#"{"x": 1, "ab\n\n": 1, "ab\n"#,
+            r#"{"xy\"z": 1, "x"#,
+        ] {
+            let mut matcher = matcher(grammar.clone(), vocabulary.clone());
+            for byte in text.bytes() {
+                let mut mask = TokenSet::empty(vocabulary.vocab_size());
+                matcher.fill_mask(mask.words_mut()).expect("within the limits");
+                assert_eq!(mask, naive::mask(&matcher).expect("within the limits"), "within {text}");
+                assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{text}");
+            }
+            let mut mask = TokenSet::empty(vocabulary.vocab_size());
+            matcher.fill_mask(mask.words_mut()).expect("within the limits");
+            assert_eq!(mask, naive::mask(&matcher).expect("within the limits"), "behind {text}");
         }
     }
 }
