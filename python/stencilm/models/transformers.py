@@ -1,14 +1,13 @@
 """Models of Hugging Face transformers: any causal language model, with its key-value cache.
 
-One idea: a sequence remembers its tokens and how many of them the cache has seen; cropping,
-appending and asking again all come down to "run what the cache has not seen".
-torch is imported here and nowhere else in the package's model code.
+One idea: a runner turns tokens into rows of logits, for one sequence or a batch of them, and knows
+no tokenizer; a model is a runner with one.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,9 @@ from transformers.utils import logging as transformers_logging
 from stencilm.errors import ModelError
 from stencilm.models.batches import TransformersBatch
 from stencilm.models.kv_cache import KeyValueCache
+from stencilm.models.prompts import encode_prompt, stop_token_ids
 from stencilm.models.protocol import Prompt
+from stencilm.models.sequences import CachedSequence
 from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
 
@@ -156,7 +157,9 @@ class TransformersModel(TransformersRunner):
         self._tokenizer_info = TokenizerInfo.from_huggingface(
             tokenizer,
             vocab_size=max(len(tokenizer), _logits_width(model)),
-            stop_token_ids=_stop_token_ids(model, tokenizer),
+            stop_token_ids=stop_token_ids(
+                tokenizer, model.config, getattr(model, "generation_config", None)
+            ),
         )
 
     @property
@@ -166,109 +169,18 @@ class TransformersModel(TransformersRunner):
 
     def encode(self, prompt: Prompt) -> list[int]:
         """The tokens of a text, or of chat messages through the tokenizer's chat template."""
-        if isinstance(prompt, str):
-            token_ids = list(self.tokenizer(prompt).input_ids)
-        else:
-            # The template writes its own special tokens, so the tokenizer must add none.
-            text = self._chat_text(prompt)
-            token_ids = list(self.tokenizer(text, add_special_tokens=False).input_ids)
-        if not token_ids:
-            # An empty text has no token to continue from; a document start is the usual stand-in.
-            first = self.tokenizer.bos_token_id
-            first = self.tokenizer.eos_token_id if first is None else first
-            if first is None:
-                raise ModelError(
-                    "the prompt is empty and the tokenizer has no beginning-of-text token: "
-                    "give at least one character"
-                )
-            token_ids = [first]
-        return [int(token_id) for token_id in token_ids]
+        return encode_prompt(self.tokenizer, prompt)
 
-    def start(self, prompt_ids: Sequence[int]) -> TransformersSequence:
+    def start(self, prompt_ids: Sequence[int]) -> CachedSequence:
         """A new sequence that holds the prompt; the first `append` runs it."""
-        return TransformersSequence(self, prompt_ids)
+        return CachedSequence(self, prompt_ids)
 
-    def _chat_text(self, messages: Iterable[Any]) -> str:
-        if not getattr(self.tokenizer, "chat_template", None):
-            raise ModelError(
-                "the tokenizer has no chat template, so it cannot read a list of messages: "
-                "give the prompt as one str"
-            )
-        return str(
-            self.tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=True
-            )
-        )
-
-
-class TransformersSequence:
-    """The tokens of one sequence, and how many of them its key-value cache has seen."""
-
-    def __init__(self, model: TransformersModel, prompt_ids: Sequence[int]) -> None:
-        self._model = model
-        self._token_ids = list(prompt_ids)
-        self._cache = model.new_cache()
-
-    @property
-    def num_tokens(self) -> int:
-        """How many tokens the sequence holds, the prompt included."""
-        return len(self._token_ids)
-
-    def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Add tokens, and return the next token's logits: float32, shape [logits width].
-
-        Raises ModelError when the sequence is empty or outgrows the model's context; it then
-        stays as it was.
-        """
-        row: NDArray[np.float32] = self.append_rows(token_ids, 1)[0]
-        return row
-
-    def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
-        """Add tokens in one forward pass; the logits after each of the last `rows` tokens.
-
-        Raises what `append` raises, and ValueError for more rows than there are tokens.
-        """
-        length = len(self._token_ids) + len(token_ids)
-        limit = self._model.context_size
-        if length == 0:
-            raise ModelError("the sequence is empty: give the model a token to go on from")
-        if not 1 <= rows <= length:
-            raise ValueError(f"rows is {rows}, but must be from 1 to the {length} tokens there are")
-        if limit is not None and length > limit:
-            raise ModelError(
-                f"the sequence would hold {length} tokens, but the model reads at most {limit}: "
-                "shorten the prompt"
-            )
-        self._token_ids.extend(token_ids)
-        # Tokens that the cache has seen are run again where their logits are asked for once more.
-        self._keep_cached(length - rows)
-        start = 0 if self._cache is None else self._cache.num_tokens
-        logits: NDArray[np.float32] = self._model.forward(
-            [self._token_ids[start:]], self._cache, rows
-        )[0]
+    def read(
+        self, token_ids: Sequence[int], cache: KeyValueCache | None, rows: int
+    ) -> NDArray[np.float32]:
+        """`forward` for one sequence: float32, shape [rows, width]."""
+        logits: NDArray[np.float32] = self.forward([token_ids], cache, rows)[0]
         return logits
-
-    def crop(self, num_tokens: int) -> None:
-        """Keep only the first `num_tokens` tokens. Raises ValueError when there are fewer."""
-        if not 0 <= num_tokens <= len(self._token_ids):
-            raise ValueError(
-                f"cannot keep {num_tokens} tokens of a sequence of {len(self._token_ids)}"
-            )
-        del self._token_ids[num_tokens:]
-        self._keep_cached(num_tokens)
-
-    @property
-    def num_cached(self) -> int:
-        """How many tokens the next forward pass need not run again."""
-        return 0 if self._cache is None else self._cache.num_tokens
-
-    def _keep_cached(self, num_tokens: int) -> None:
-        """Shorten the cache, or start a fresh one where its layers cannot go back."""
-        cache = self._cache
-        if cache is None or cache.num_tokens <= num_tokens:
-            return
-        if num_tokens == 0 or not cache.crop(num_tokens):
-            self._cache = self._model.new_cache()
 
 
 def load_transformers(
@@ -381,16 +293,3 @@ def _context_size(model: Any) -> int | None:
         if isinstance(size, int) and size > 0:
             return size
     return None
-
-
-def _stop_token_ids(model: Any, tokenizer: Any) -> list[int]:
-    """Every token that ends a text, by whichever of the three places names it."""
-    found: set[int] = set()
-    generation_config = getattr(model, "generation_config", None)
-    for owner in (tokenizer, model.config, generation_config):
-        ids = getattr(owner, "eos_token_id", None)
-        if isinstance(ids, int):
-            found.add(ids)
-        elif isinstance(ids, (list, tuple)):
-            found.update(int(token_id) for token_id in ids)
-    return sorted(found)

@@ -1,0 +1,75 @@
+"""Prompts and stop tokens by the tokenizer of Hugging Face that a model came with.
+
+One idea: several frameworks run their models with the same tokenizers, so what a prompt becomes
+is decided once. Nothing is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stencilm.errors import ModelError
+from stencilm.models.protocol import Prompt
+
+
+def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
+    """The tokens of a text, or of chat messages through the tokenizer's chat template.
+
+    Raises ModelError for messages where there is no template, and for a prompt without a token.
+    """
+    if isinstance(prompt, str):
+        token_ids = list(tokenizer.encode(prompt))
+    else:
+        # The template writes its own special tokens, so the tokenizer must add none.
+        token_ids = list(tokenizer.encode(_chat_text(tokenizer, prompt), add_special_tokens=False))
+    first = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+    return or_document_start([int(token_id) for token_id in token_ids], first)
+
+
+def or_document_start(token_ids: list[int], first: Iterable[int | None]) -> list[int]:
+    """The tokens, or where there are none the first of those that may begin a document.
+
+    An empty text has no token to continue from; a document start is the usual stand-in. Raises
+    ModelError where there is none.
+    """
+    if token_ids:
+        return token_ids
+    for token_id in first:
+        if token_id is not None:
+            return [token_id]
+    raise ModelError(
+        "the prompt is empty and the tokenizer has no beginning-of-text token: "
+        "give at least one character"
+    )
+
+
+def no_chat_template() -> ModelError:
+    """What messages raise where nothing says how to write them."""
+    return ModelError(
+        "the tokenizer has no chat template, so it cannot read a list of messages: "
+        "give the prompt as one str"
+    )
+
+
+def stop_token_ids(*owners: Any) -> list[int]:
+    """Every token that ends a text, by whichever of the owners names it, ascending."""
+    found: set[int] = set()
+    for owner in owners:
+        for name in ("eos_token_id", "eos_token_ids"):
+            ids = getattr(owner, name, None)
+            if isinstance(ids, int):
+                found.add(ids)
+            elif isinstance(ids, (list, tuple, set)):
+                found.update(int(token_id) for token_id in ids)
+    return sorted(found)
+
+
+def _chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
+    # mlx-lm's wrapper may know a format that the tokenizer within has no template for.
+    known = ("chat_template", "has_chat_template")
+    if not any(getattr(tokenizer, name, None) for name in known):
+        raise no_chat_template()
+    return str(
+        tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+    )

@@ -1,0 +1,108 @@
+"""One sequence of tokens over a cache of what the model has read of it.
+
+One idea: a sequence remembers its tokens, and its cache how many of them it has seen; cropping,
+appending and asking again all come down to "run what the cache has not seen". So a backend
+brings only a forward pass and a cache that can be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.errors import ModelError
+
+
+class TokenCache(Protocol):
+    """What a model remembers of the first tokens of a sequence."""
+
+    num_tokens: int
+
+    def crop(self, num_tokens: int) -> bool:
+        """Keep the first `num_tokens` positions; False, with nothing changed, where that fails."""
+
+
+class CachedModel(Protocol):
+    """The forward passes of a model, one sequence at a time."""
+
+    @property
+    def context_size(self) -> int | None:
+        """The most tokens that one sequence may hold; None when there is no such limit."""
+
+    def new_cache(self) -> Any:
+        """An empty `TokenCache`; None for a model that knows none."""
+
+    def read(self, token_ids: Sequence[int], cache: Any, rows: int) -> NDArray[np.float32]:
+        """Run tokens after what the cache holds: the logits of the last `rows` positions.
+
+        The result is float32, shape [rows, width], in memory of its own.
+        """
+
+
+class CachedSequence:
+    """The tokens of one sequence, and how many of them its key-value cache has seen."""
+
+    def __init__(self, model: CachedModel, prompt_ids: Sequence[int]) -> None:
+        self._model = model
+        self._token_ids = list(prompt_ids)
+        self._cache: TokenCache | None = model.new_cache()
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens the sequence holds, the prompt included."""
+        return len(self._token_ids)
+
+    def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
+        """Add tokens, and return the next token's logits: float32, shape [logits width].
+
+        Raises ModelError when the sequence is empty or outgrows the model's context; it then
+        stays as it was.
+        """
+        row: NDArray[np.float32] = self.append_rows(token_ids, 1)[0]
+        return row
+
+    def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
+        """Add tokens in one forward pass; the logits after each of the last `rows` tokens.
+
+        Raises what `append` raises, and ValueError for more rows than there are tokens.
+        """
+        length = len(self._token_ids) + len(token_ids)
+        limit = self._model.context_size
+        if length == 0:
+            raise ModelError("the sequence is empty: give the model a token to go on from")
+        if not 1 <= rows <= length:
+            raise ValueError(f"rows is {rows}, but must be from 1 to the {length} tokens there are")
+        if limit is not None and length > limit:
+            raise ModelError(
+                f"the sequence would hold {length} tokens, but the model reads at most {limit}: "
+                "shorten the prompt"
+            )
+        self._token_ids.extend(token_ids)
+        # Tokens that the cache has seen are run again where their logits are asked for once more.
+        self._keep_cached(length - rows)
+        return self._model.read(self._token_ids[self.num_cached :], self._cache, rows)
+
+    def crop(self, num_tokens: int) -> None:
+        """Keep only the first `num_tokens` tokens. Raises ValueError when there are fewer."""
+        if not 0 <= num_tokens <= len(self._token_ids):
+            raise ValueError(
+                f"cannot keep {num_tokens} tokens of a sequence of {len(self._token_ids)}"
+            )
+        del self._token_ids[num_tokens:]
+        self._keep_cached(num_tokens)
+
+    @property
+    def num_cached(self) -> int:
+        """How many tokens the next forward pass need not run again."""
+        return 0 if self._cache is None else self._cache.num_tokens
+
+    def _keep_cached(self, num_tokens: int) -> None:
+        """Shorten the cache, or start a fresh one where its layers cannot go back."""
+        cache = self._cache
+        if cache is None or cache.num_tokens <= num_tokens:
+            return
+        if num_tokens == 0 or not cache.crop(num_tokens):
+            self._cache = self._model.new_cache()
