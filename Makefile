@@ -95,4 +95,6 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) $(PROFILE) pyproject.toml
 	@cargo --version >/dev/null 2>&1 || { echo "stencilm is built from source with Rust, but there is no cargo on the path: install Rust with rustup (https://rustup.rs), open a new shell, and run this again"; exit 1; }
 	@echo "==> Building the extension and installing the package with its extras (the first time torch is downloaded: some GB)"
 	env -u CONDA_PREFIX VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --extras $(EXTRAS) $(WITH_PROFILE)
+	@echo "==> Installing MLX, where there are wheels of it"
+	@$(BIN)/python -m pip install --quiet --only-binary :all: --group mlx || echo "There are none for this machine: the tests of MLX are skipped"
 	@touch $@

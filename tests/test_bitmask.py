@@ -26,6 +26,12 @@ try:
 except ImportError:
     torch = None
 
+try:
+    import mlx.core as mx
+except ImportError:
+    mx = None
+
+needs_mlx = pytest.mark.skipif(mx is None, reason="mlx is not installed")
 needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed")
 
 
@@ -87,6 +93,59 @@ def test_torch_equals_numpy(
     apply_token_bitmask_inplace(expected, bitmask, **options)
     apply_token_bitmask_inplace(logits, words, backend=backend, **options)
     np.testing.assert_array_equal(logits.double().numpy(), expected)
+
+
+@needs_mlx
+@given(
+    case=CASES,
+    dtype=st.sampled_from(["float16", "bfloat16", "float32"]),
+    backend=st.sampled_from(["auto", "mlx"]),
+    kind=st.sampled_from(["numpy", "torch", "mlx"]),
+    rows=st.one_of(st.none(), st.lists(st.just(0), max_size=2)),
+    is_one_row=st.booleans(),
+)
+def test_mlx_equals_numpy(
+    case: Any, dtype: str, backend: Any, kind: str, rows: list[int] | None, is_one_row: bool
+) -> None:
+    values, bitmask, vocab_size = case
+    if is_one_row:
+        values, bitmask = values[0], bitmask[0]
+    logits = mx.array(values.astype(np.float32)).astype(getattr(mx, dtype))
+    held = logits
+    expected = np.array(logits.astype(mx.float32))
+    words = mx.array(bitmask) if kind == "mlx" else bitmask
+    if kind == "torch" and torch is not None:
+        words = torch.from_numpy(bitmask)
+    options: dict[str, Any] = {"vocab_size": vocab_size, "indices": rows}
+    apply_token_bitmask_inplace(expected, bitmask, **options)
+    apply_token_bitmask_inplace(logits, words, backend=backend, **options)
+    assert held.dtype == getattr(mx, dtype)
+    np.testing.assert_array_equal(np.array(held.astype(mx.float32)), expected)
+
+
+@needs_mlx
+def test_an_mlx_array_is_written_in_place_and_refused_where_it_does_not_fit() -> None:
+    logits, words = mx.zeros((2, 40)), np.zeros((2, 2), np.int32)
+    row = logits[0]
+    masks = mx.array(words)
+    reset_token_bitmask(masks)
+    assert np.array(masks).tolist() == [[-1, -1], [-1, -1]]
+    refused: list[tuple[Any, Any, Any, type[Exception], str]] = [
+        (logits, words, "numpy", ValueError, "'numpy' cannot reach logits in an MLX array"),
+        (logits, words, "triton", ValueError, "'triton' cannot reach logits in an MLX array"),
+        (np.zeros((2, 40)), words, "mlx", ValueError, "'mlx' needs logits in an MLX array"),
+        (np.zeros((2, 40)), masks, "auto", ValueError, r"give it as np\.array\(bitmask\)"),
+        (logits.astype(mx.int32), words, "auto", TypeError, "logits has dtype mlx.core.int32"),
+        (logits, masks.astype(mx.uint32), "auto", TypeError, "bitmask has dtype mlx.core.uint32"),
+        (logits[None], words, "auto", ValueError, r"logits has shape \(1, 2, 40\)"),
+    ]
+    for values, mask, backend, error, message in refused:
+        with pytest.raises(error, match=message):
+            apply_token_bitmask_inplace(values, mask, backend=backend)
+    assert np.array(logits).max() == np.array(logits).min() == 0
+    apply_token_bitmask_inplace(logits, words)
+    assert np.array(logits).max() == -np.inf
+    assert np.array(row).min() == 0  # cut out before, so a value of its own
 
 
 GPUS = ["cuda"] if torch is not None and torch.cuda.is_available() else []

@@ -3,7 +3,8 @@
 One idea: a bitmask is int32 words of shape (batch, ceil(vocab_size / 32)), bit 1 = allowed, lowest
 bit first; everything is checked before a byte is written. NumPy does the work for every tensor in
 main memory, sharing it, because it is several times faster than torch there. Other devices are
-served by a Triton kernel where Triton can run, else by torch's own operations.
+served by a Triton kernel where Triton can run, else by torch's own operations; arrays of MLX by
+operations of MLX.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import mlx.core
     import torch
 
     Tensor: TypeAlias = torch.Tensor
+    MlxArray: TypeAlias = mlx.core.array
 
-Bitmask: TypeAlias = "NDArray[np.int32] | Tensor"
-Logits: TypeAlias = "NDArray[np.floating[Any]] | Tensor"
-Backend: TypeAlias = Literal["auto", "cpu", "numpy", "torch", "triton"]
+Bitmask: TypeAlias = "NDArray[np.int32] | Tensor | MlxArray"
+Logits: TypeAlias = "NDArray[np.floating[Any]] | Tensor | MlxArray"
+Backend: TypeAlias = Literal["auto", "cpu", "numpy", "torch", "triton", "mlx"]
 
 BITS = 32
 
@@ -47,8 +50,8 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     """A new bitmask that allows everything.
 
     A torch tensor in main memory where the program has imported torch, else a NumPy array; every
-    function here and every matcher takes both. (Typed as Any, because which one it is only shows
-    when the program runs.)
+    function here and every matcher takes both, for logits of MLX too. (Typed as Any, because which
+    one it is only shows when the program runs.)
     """
     shape = get_bitmask_shape(batch_size, vocab_size)
     torch = sys.modules.get("torch")
@@ -63,6 +66,8 @@ def reset_token_bitmask(bitmask: Bitmask) -> None:
     if isinstance(bitmask, np.ndarray):
         _check_writable(bitmask, "bitmask")
         bitmask.fill(-1)
+    elif _is_mlx(bitmask):
+        bitmask[...] = -1
     else:
         bitmask.fill_(-1)
 
@@ -78,16 +83,19 @@ def apply_token_bitmask_inplace(
     """Set the logits of all tokens that the bitmask does not allow to minus infinity.
 
     Args:
-        logits: Floating point, one row `(tokens,)` or a batch `(batch, tokens)`: a NumPy array, or
-            a torch tensor on any device. Logits past the vocabulary are closed too.
+        logits: Floating point, one row `(tokens,)` or a batch `(batch, tokens)`: a NumPy array, a
+            torch tensor on any device, or an MLX array. Logits past the vocabulary are closed too.
+            An MLX array shares no memory with what was cut out of it, so give it whole, with
+            `indices`, and not a row `logits[0]`.
         bitmask: int32, one row `(words,)` or a batch `(batch, words)`. With logits in main memory
-            it may be of either kind, else it must stand on their device.
+            it may be a NumPy array or a torch tensor, with those of MLX one of MLX too, else it
+            must stand on their device.
         vocab_size: How many tokens the bitmask speaks of. Where None, as many as it has bits, or
             the width of the logits where that ends within the last word.
         indices: The rows to mask: row i of the bitmask closes row i of the logits. Where None all
             rows, and then both must have as many. The other rows keep their logits.
         backend: "numpy", or "cpu", for main memory; "triton" for a torch tensor on a GPU; "torch"
-            for a torch tensor on any device; "auto" chooses.
+            for a torch tensor on any device; "mlx" for an MLX array; "auto" chooses.
 
     Raises:
         TypeError: Something is of the wrong kind or type. Nothing was written.
@@ -99,8 +107,12 @@ def apply_token_bitmask_inplace(
     width = _masked_width(logits.shape[-1], bitmask.shape[-1], vocab_size)
     chosen = _chosen_backend(backend, logits, bitmask)
     if chosen == "numpy":
-        words = bitmask if isinstance(bitmask, np.ndarray) else bitmask.detach().numpy()
-        _close_in_memory(logits, words, rows, width)
+        _close_in_memory(logits, _words_in_memory(bitmask), rows, width)
+    elif chosen == "mlx":
+        from stencilm import bitmask_mlx
+
+        words = bitmask if _is_mlx(bitmask) else _words_in_memory(bitmask)
+        bitmask_mlx.close(logits, words, rows, width)
     else:
         # On the CPU a NumPy bitmask is welcome; elsewhere the check above refused it.
         torch = sys.modules["torch"]
@@ -114,6 +126,13 @@ def apply_token_bitmask_inplace(
             bitmask_triton.close(values, words, rows, width)
         else:
             _close_on_device(values, words, rows, width)
+
+
+def _words_in_memory(bitmask: Any) -> NDArray[np.int32]:
+    words: NDArray[np.int32] = (
+        bitmask if isinstance(bitmask, np.ndarray) else bitmask.detach().numpy()
+    )
+    return words
 
 
 def _close_in_memory(
@@ -158,11 +177,28 @@ def _close_on_device(values: Tensor, words: Tensor, rows: Sequence[int] | None, 
 
 def _chosen_backend(
     backend: str, logits: Logits, bitmask: Bitmask
-) -> Literal["numpy", "torch", "triton"]:
-    backends = ("auto", "cpu", "numpy", "torch", "triton")
+) -> Literal["numpy", "torch", "triton", "mlx"]:
+    backends = ("auto", "cpu", "numpy", "torch", "triton", "mlx")
     if backend not in backends:
         raise ValueError(f"backend is {backend!r}, but must be one of {', '.join(backends)}")
     device, mask_device = _device(logits), _device(bitmask)
+    if device == "mlx":
+        if backend not in ("auto", "mlx"):
+            raise ValueError(
+                f"backend {backend!r} cannot reach logits in an MLX array: use backend='auto'"
+            )
+        if mask_device not in ("mlx", "cpu"):
+            raise ValueError(
+                f"the logits are an MLX array, the bitmask is on {mask_device}: move it with "
+                "bitmask.cpu()"
+            )
+        return "mlx"
+    if backend == "mlx":
+        raise ValueError("backend 'mlx' needs logits in an MLX array: use backend='auto'")
+    if mask_device == "mlx":
+        raise ValueError(
+            "the bitmask is an MLX array, but the logits are not: give it as np.array(bitmask)"
+        )
     if device != mask_device:
         raise ValueError(
             f"the logits are on {device}, the bitmask on {mask_device}: move the bitmask with "
@@ -249,9 +285,13 @@ def _check_logits(logits: Logits) -> None:
         is_floating = logits.dtype in (np.float16, np.float32, np.float64)
     elif _is_tensor(logits):
         is_floating = logits.dtype.is_floating_point and logits.dtype.itemsize > 1
+    elif _is_mlx(logits):
+        mlx = sys.modules["mlx.core"]
+        is_floating = mlx.issubdtype(logits.dtype, mlx.floating)
     else:
         raise TypeError(
-            f"logits is a {type(logits).__name__}, but must be a NumPy array or a torch tensor"
+            f"logits is a {type(logits).__name__}, but must be a NumPy array, a torch tensor or an "
+            "MLX array"
         )
     if not is_floating:
         raise TypeError(
@@ -267,6 +307,8 @@ def _check_bitmask(bitmask: Bitmask) -> None:
         is_int32 = bitmask.dtype == bitmask_dtype
     elif _is_tensor(bitmask):
         is_int32 = bitmask.dtype == sys.modules["torch"].int32
+    elif _is_mlx(bitmask):
+        is_int32 = bitmask.dtype == sys.modules["mlx.core"].int32
     else:
         raise TypeError(
             f"bitmask is a {type(bitmask).__name__}, but must be a NumPy array or a torch tensor: "
@@ -295,8 +337,16 @@ def _is_tensor(value: object) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+def _is_mlx(value: object) -> bool:
+    mlx = sys.modules.get("mlx.core")
+    return mlx is not None and isinstance(value, mlx.array)
+
+
 def _device(tensor: Any) -> str:
-    return "cpu" if isinstance(tensor, np.ndarray) else str(tensor.device)
+    """Where a tensor stands; MLX decides that for each operation, so its arrays are just its."""
+    if isinstance(tensor, np.ndarray):
+        return "cpu"
+    return "mlx" if _is_mlx(tensor) else str(tensor.device)
 
 
 def _num_rows(tensor: Any) -> int:
