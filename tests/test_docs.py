@@ -20,7 +20,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```python(?P<tags>[^\n]*)\n(?P<code>.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
-NEEDS_A_MODEL = re.compile(r"\b(stencilm\.load|from_transformers|import (torch|transformers))\b")
+NEEDS = {
+    r"\b(stencilm\.load|from_transformers|import (torch|transformers))\b": (
+        "torch",
+        "transformers",
+    ),
+    r"\b(from_mlx|import (mlx|mlx_lm))\b": ("mlx", "mlx_lm"),
+}
+"""The packages that a page needs, by what its code says."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,11 @@ def test_the_code_of_the_page_runs(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = list(blocks(path.read_text(encoding="utf-8")))
-    if any(block.is_run and NEEDS_A_MODEL.search(block.code) for block in found):
-        for package in ("torch", "transformers"):
-            if find_spec(package) is None:
-                pytest.skip(f"the page runs a model, which needs {package}")
+    for words, packages in NEEDS.items():
+        if any(block.is_run and re.search(words, block.code) for block in found):
+            for package in packages:
+                if find_spec(package) is None:
+                    pytest.skip(f"the page runs a model, which needs {package}")
     page = ModuleType("page")
     monkeypatch.setitem(sys.modules, page.__name__, page)
     monkeypatch.chdir(tmp_path)

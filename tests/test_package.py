@@ -36,7 +36,7 @@ from stencilm import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("pydantic", "rich", "tokenizers", "torch", "transformers", "typer")
+HEAVY = ("mlx", "pydantic", "rich", "tokenizers", "torch", "transformers", "typer")
 
 TOKENS = [bytes([byte]) for byte in range(256)] + [b"</s>"]
 INFO = TokenizerInfo(TOKENS, stop_token_ids=[256])

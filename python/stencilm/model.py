@@ -25,7 +25,7 @@ from stencilm.generation.typed import with_value
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import JsonSchemaSource
 from stencilm.matcher import GrammarMatcher
-from stencilm.models.loading import load_backend, wrap_transformers
+from stencilm.models.loading import load_backend, wrap_mlx, wrap_transformers
 from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
 from stencilm.output_types import Output, resolve
 from stencilm.tokenizers import TokenizerInfo
@@ -350,6 +350,23 @@ def from_transformers(model: Any, tokenizer: Any, *, static_cache: int | None = 
             text together; None for a cache that grows.
     """
     return Model(wrap_transformers(model, tokenizer, static_cache=static_cache))
+
+
+def from_mlx(mlx_model: Any, tokenizer: Any) -> Model:
+    """A `Model` of a language model of mlx-lm and its tokenizer.
+
+    The model is put in evaluation mode, and its prompts are written one after another.
+
+    Args:
+        mlx_model: A model of mlx-lm, such as the first that `mlx_lm.load(...)` returns.
+        tokenizer: Its tokenizer, the second.
+
+    Raises:
+        ModelError: mlx or mlx-lm is missing.
+        TypeError: `mlx_model` is none of MLX.
+        TokenizerError: The tokenizer is of no known kind.
+    """
+    return Model(wrap_mlx(mlx_model, tokenizer))
 
 
 def load(

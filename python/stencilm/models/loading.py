@@ -7,6 +7,7 @@ together with the extra that brings it.
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,12 @@ def wrap_transformers(
     return backend
 
 
+def wrap_mlx(model: Any, tokenizer: Any) -> LanguageModel:
+    """The backend of a model of mlx-lm that the caller holds already."""
+    backend: LanguageModel = _backend("mlx", "models of MLX need", "mlx").MlxModel(model, tokenizer)
+    return backend
+
+
 def _find(name_or_path: str | Path) -> str | Path:
     """The folder of a model, or its hub id. Raises ModelError for what can be neither."""
     if name_or_path == EMBEDDED_MODEL:
@@ -63,11 +70,15 @@ def _find(name_or_path: str | Path) -> str | Path:
 
 
 def _transformers_backend() -> Any:
+    return _backend("transformers", "local models need", "transformers")
+
+
+def _backend(module: str, what: str, extra: str) -> Any:
+    """A module of this folder. Raises ModelError where the packages of its extra are missing."""
     try:
-        import stencilm.models.transformers as backend
+        return import_module(f"stencilm.models.{module}")
     except ImportError as error:
-        missing = error.name or "transformers"
+        missing = (error.name or extra).partition(".")[0]
         raise ModelError(
-            f"local models need the package {missing!r}: pip install 'stencilm[transformers]'"
+            f"{what} the package {missing!r}: pip install 'stencilm[{extra}]'"
         ) from error
-    return backend

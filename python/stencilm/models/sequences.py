@@ -22,7 +22,10 @@ class TokenCache(Protocol):
     num_tokens: int
 
     def crop(self, num_tokens: int) -> bool:
-        """Keep the first `num_tokens` positions; False, with nothing changed, where that fails."""
+        """Keep the first `num_tokens` positions; False where that fails.
+
+        What failed is dropped, and a new cache takes its place.
+        """
 
 
 class CachedModel(Protocol):
@@ -106,3 +109,12 @@ class CachedSequence:
             return
         if num_tokens == 0 or not cache.crop(num_tokens):
             self._cache = self._model.new_cache()
+
+
+def context_size_of(config: Any) -> int | None:
+    """The number of positions, under the name that a family of configurations uses."""
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+        size = getattr(config, name, None)
+        if isinstance(size, int) and size > 0:
+            return size
+    return None

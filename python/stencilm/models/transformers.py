@@ -23,7 +23,7 @@ from stencilm.models.batches import TransformersBatch
 from stencilm.models.kv_cache import KeyValueCache
 from stencilm.models.prompts import encode_prompt, stop_token_ids
 from stencilm.models.protocol import Prompt
-from stencilm.models.sequences import CachedSequence
+from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
 
@@ -43,7 +43,11 @@ class TransformersRunner:
             raise ValueError(f"static_cache is {static_cache}, but must be at least 1, or None")
         self.model = model.eval()
         self._static_cache = static_cache
-        sizes = [size for size in (_context_size(model), static_cache) if size is not None]
+        sizes = [
+            size
+            for size in (context_size_of(model.config.get_text_config()), static_cache)
+            if size is not None
+        ]
         self._context_size = min(sizes, default=None)
         parameters = inspect.signature(model.forward).parameters
         self._keeps_last_logits_only = "logits_to_keep" in parameters
@@ -283,13 +287,3 @@ def _logits_width(model: Any) -> int:
     if weight is not None:
         return int(weight.shape[0])
     return int(model.config.get_text_config().vocab_size)
-
-
-def _context_size(model: Any) -> int | None:
-    """The number of positions, under the name that this family of configurations uses."""
-    config = model.config.get_text_config()
-    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
-        size = getattr(config, name, None)
-        if isinstance(size, int) and size > 0:
-            return size
-    return None

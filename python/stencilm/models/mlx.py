@@ -1,0 +1,128 @@
+"""Models of mlx-lm, which run on Apple's MLX: any language model of it, with its prompt cache.
+
+One idea: MLX computes nothing before it is asked for. So a long prompt is read in pieces whose
+logits are never asked for, and only the last piece has some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn
+import numpy as np
+from mlx_lm.models.cache import make_prompt_cache
+from numpy.typing import NDArray
+
+from stencilm.models.prompts import encode_prompt, stop_token_ids
+from stencilm.models.protocol import Prompt
+from stencilm.models.sequences import CachedSequence, context_size_of
+from stencilm.tokenizers import TokenizerInfo
+
+# What is longer is read in pieces: the logits of a long prompt would take more memory than most
+# models, and so would its attention in one piece.
+_PIECE = 512
+
+
+class MlxCache:
+    """The prompt cache of a model of mlx-lm for one sequence: one entry for each layer."""
+
+    def __init__(self, model: Any) -> None:
+        self.num_tokens = 0
+        self.layers = make_prompt_cache(model)
+
+    def crop(self, num_tokens: int) -> bool:
+        """Keep the first `num_tokens` positions; False where a layer cannot go back so far.
+
+        A recurrent state never can, a sliding window only until it is full.
+        """
+        remove = self.num_tokens - num_tokens
+        if not all(layer.is_trimmable() for layer in self.layers):
+            return False
+        if any(layer.trim(remove) != remove for layer in self.layers):
+            return False  # attention in chunks keeps the latest only
+        self.num_tokens = num_tokens
+        return True
+
+
+class MlxModel:
+    """A language model of mlx-lm that a decode loop can drive.
+
+    Stop tokens are those of the tokenizer, as mlx-lm completes them, and of the configuration.
+
+    Args:
+        model: A model of mlx-lm; it is put in evaluation mode.
+        tokenizer: Its tokenizer: mlx-lm's wrapper, or one of transformers.
+
+    Raises:
+        TypeError: The model is none of MLX.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        if not isinstance(model, mlx.nn.Module):
+            raise TypeError(
+                f"mlx_model is {model!r:.60}, but must be a model of mlx-lm: "
+                "mlx_lm.load('organisation/name') returns one with its tokenizer"
+            )
+        self.model: Any = model
+        self.tokenizer = tokenizer
+        model.eval()
+        args = _text_args(model)
+        self._context_size = context_size_of(args)
+        # Only its shape is asked for, so nothing is computed.
+        width = int(self.model(mx.array([[0]])).shape[-1])
+        self._tokenizer_info = TokenizerInfo.from_huggingface(
+            tokenizer,
+            vocab_size=max(len(tokenizer), width),
+            stop_token_ids=stop_token_ids(tokenizer, args),
+        )
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The tokenizer's vocabulary, as wide as the model's logits."""
+        return self._tokenizer_info
+
+    @property
+    def context_size(self) -> int | None:
+        """The number of positions that the model was built for, None when it names none."""
+        return self._context_size
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """The tokens of a text, or of chat messages through the tokenizer's chat template."""
+        return encode_prompt(self.tokenizer, prompt)
+
+    def start(self, prompt_ids: Sequence[int]) -> CachedSequence:
+        """A new sequence that holds the prompt; the first `append` runs it."""
+        return CachedSequence(self, prompt_ids)
+
+    def new_cache(self) -> MlxCache:
+        """An empty cache."""
+        return MlxCache(self.model)
+
+    def read(self, token_ids: Sequence[int], cache: MlxCache, rows: int) -> NDArray[np.float32]:
+        """Run tokens after what the cache holds: the logits of the last `rows` positions.
+
+        The result is float32, shape [rows, width]. A text of at most 512 tokens takes one pass.
+        """
+        start = 0
+        while len(token_ids) - start > max(rows, _PIECE):
+            end = min(start + _PIECE, len(token_ids) - rows)
+            self.model(mx.array([token_ids[start:end]]), cache=cache.layers)
+            mx.eval([layer.state for layer in cache.layers])
+            start = end
+        logits = self.model(mx.array([token_ids[start:]]), cache=cache.layers)[0, -rows:]
+        # A copy: the loop writes into the rows. Converted first, because NumPy lacks bfloat16.
+        found = np.array(logits.astype(mx.float32), dtype=np.float32)
+        cache.num_tokens += len(token_ids)
+        return found
+
+
+def _text_args(model: Any) -> Any:
+    """The arguments that a model was built from; of one that also sees, those of its text part."""
+    args = getattr(model, "args", None)
+    text = getattr(args, "text_config", None)
+    if isinstance(text, Mapping):
+        return SimpleNamespace(**text)
+    return args if text is None else text
