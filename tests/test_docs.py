@@ -25,6 +25,7 @@ NEEDS = {
         "torch",
         "transformers",
     ),
+    r"\b(from_llama_cpp|import llama_cpp)\b": ("llama_cpp", "gguf"),
     r"\b(from_mlx|import (mlx|mlx_lm))\b": ("mlx", "mlx_lm"),
 }
 """The packages that a page needs, by what its code says."""
@@ -57,6 +58,10 @@ def test_the_code_of_the_page_runs(
             for package in packages:
                 if find_spec(package) is None:
                     pytest.skip(f"the page runs a model, which needs {package}")
+    if path.stem == "llama-cpp":
+        from gguf_files import write_tiny
+
+        write_tiny(tmp_path / "tiny.gguf")
     page = ModuleType("page")
     monkeypatch.setitem(sys.modules, page.__name__, page)
     monkeypatch.chdir(tmp_path)

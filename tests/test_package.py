@@ -36,7 +36,7 @@ from stencilm import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("mlx", "pydantic", "rich", "tokenizers", "torch", "transformers", "typer")
+HEAVY = ("llama_cpp", "mlx", "pydantic", "rich", "tokenizers", "torch", "transformers", "typer")
 
 TOKENS = [bytes([byte]) for byte in range(256)] + [b"</s>"]
 INFO = TokenizerInfo(TOKENS, stop_token_ids=[256])
@@ -60,6 +60,27 @@ def test_the_engine_door_loads_no_framework(program: str) -> None:
     check = f"{program}\nimport sys; print([name for name in {HEAVY} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
     assert run.stdout.strip() == "[]", run.stderr
+
+
+@pytest.mark.parametrize(
+    ("door", "arguments", "package", "extra"),
+    [
+        ("from_mlx", 2, "mlx", "mlx"),
+        ("from_llama_cpp", 1, "llama_cpp", "llama-cpp"),
+        ("from_transformers", 2, "torch", "transformers"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    door: str, arguments: int, package: str, extra: str
+) -> None:
+    program = f"import sys, stencilm; sys.modules[{package!r}] = None; stencilm.{door}"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{program}(*[None] * {arguments})"], capture_output=True, text=True
+    )
+    last = run.stderr.strip().splitlines()[-1]
+    assert last.startswith("stencilm.errors.ModelError") and last.endswith(
+        f"the package {package!r}: pip install 'stencilm[{extra}]'"
+    )
 
 
 @pytest.mark.parametrize("name", stencilm.__all__)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         Verdict,
         traverse_draft_tree,
     )
-    from stencilm.model import Model, from_mlx, from_transformers, load
+    from stencilm.model import Model, from_llama_cpp, from_mlx, from_transformers, load
     from stencilm.model_tags import (
         get_model_structural_tag,
         model_structural_tags,
@@ -118,6 +118,7 @@ __all__ = [
     "bitmask_dtype",
     "choose_candidate",
     "from_anthropic",
+    "from_llama_cpp",
     "from_mlx",
     "from_openai",
     "from_transformers",
@@ -170,7 +171,7 @@ _NAMES = {
     "limits": ("Limits",),
     "mask_rows": ("MaskPatch", "MaskRows"),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
-    "model": ("Model", "from_mlx", "from_transformers", "load"),
+    "model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
     "model_tags": (
         "get_model_structural_tag",
         "model_structural_tags",

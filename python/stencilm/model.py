@@ -25,7 +25,12 @@ from stencilm.generation.typed import with_value
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import JsonSchemaSource
 from stencilm.matcher import GrammarMatcher
-from stencilm.models.loading import load_backend, wrap_mlx, wrap_transformers
+from stencilm.models.loading import (
+    load_backend,
+    wrap_llama_cpp,
+    wrap_mlx,
+    wrap_transformers,
+)
 from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
 from stencilm.output_types import Output, resolve
 from stencilm.tokenizers import TokenizerInfo
@@ -350,6 +355,23 @@ def from_transformers(model: Any, tokenizer: Any, *, static_cache: int | None = 
             text together; None for a cache that grows.
     """
     return Model(wrap_transformers(model, tokenizer, static_cache=static_cache))
+
+
+def from_llama_cpp(llama: Any) -> Model:
+    """A `Model` of a `llama_cpp.Llama`, which runs GGUF files.
+
+    Its prompts are written one after another, for its context holds one text.
+
+    Args:
+        llama: The model, such as `llama_cpp.Llama(model_path="model.gguf", n_ctx=4096)`. `n_ctx`
+            bounds the prompt and the text together.
+
+    Raises:
+        ModelError: llama-cpp-python is missing, or the model was made for embeddings or for its
+            vocabulary alone.
+        TypeError: `llama` is no `llama_cpp.Llama`.
+    """
+    return Model(wrap_llama_cpp(llama))
 
 
 def from_mlx(mlx_model: Any, tokenizer: Any) -> Model:

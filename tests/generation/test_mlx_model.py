@@ -181,13 +181,6 @@ def test_what_is_no_model_of_mlx_is_named() -> None:
         stencilm.from_mlx("tiny", tokenizer())
 
 
-def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(__import__("sys").modules, "stencilm.models.mlx", raising=False)
-    monkeypatch.setitem(__import__("sys").modules, "mlx_lm.models.cache", None)
-    with pytest.raises(ModelError, match=r"'mlx_lm'.*pip install 'stencilm\[mlx\]'"):
-        stencilm.from_mlx(random_llama(), tokenizer())
-
-
 def test_it_writes_what_the_transformers_backend_writes(model: Any) -> None:
     pytest.importorskip("torch")
     twin = stencilm.load("tiny")

@@ -51,6 +51,13 @@ def wrap_mlx(model: Any, tokenizer: Any) -> LanguageModel:
     return backend
 
 
+def wrap_llama_cpp(llama: Any) -> LanguageModel:
+    """The backend of a `llama_cpp.Llama` that the caller holds already."""
+    module = _backend("llama_cpp", "models of llama.cpp need", "llama-cpp")
+    backend: LanguageModel = module.LlamaCppModel(llama)
+    return backend
+
+
 def _find(name_or_path: str | Path) -> str | Path:
     """The folder of a model, or its hub id. Raises ModelError for what can be neither."""
     if name_or_path == EMBEDDED_MODEL:

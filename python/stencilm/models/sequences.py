@@ -19,7 +19,9 @@ from stencilm.errors import ModelError
 class TokenCache(Protocol):
     """What a model remembers of the first tokens of a sequence."""
 
-    num_tokens: int
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens that are."""
 
     def crop(self, num_tokens: int) -> bool:
         """Keep the first `num_tokens` positions; False where that fails.

@@ -19,6 +19,7 @@ from stencilm.tokenizers.folder import read_file
 from stencilm.tokenizers.huggingface import read_huggingface
 from stencilm.tokenizers.joint import JointTokenizer
 from stencilm.tokenizers.listed import read_list
+from stencilm.tokenizers.llama_cpp_source import read_llama_cpp
 from stencilm.tokenizers.selftest import choose
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
 from stencilm.tokenizers.source import Source, ids_of
@@ -148,6 +149,22 @@ class TokenizerInfo:
                 range.
         """
         return cls._from_sources([read_sentencepiece(processor)], vocab_size, stop_token_ids)
+
+    @classmethod
+    def from_llama_cpp(
+        cls, llama: Any, *, vocab_size: int | None = None, stop_token_ids: _Ids = None
+    ) -> Self:
+        """Reads the vocabulary of a GGUF file from a `llama_cpp.Llama`.
+
+        Args:
+            llama: The model; one with `vocab_only=True` will do.
+            vocab_size: The number of the model's logits; by default that of the file.
+            stop_token_ids: The tokens that end a text; by default all that do for llama.cpp.
+
+        Raises:
+            TokenizerError: It is no `Llama`, fails its test, or an id is out of range.
+        """
+        return cls._from_sources([read_llama_cpp(llama)], vocab_size, stop_token_ids)
 
     @classmethod
     def deserialize_json(cls, text: str) -> Self:
