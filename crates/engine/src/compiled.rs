@@ -305,9 +305,11 @@ impl Layout {
                     refused = refused.into_iter().flat_map(same).collect();
                     refused.retain(|&same| !run.has_token_edge(configuration, same));
                 }
-                match self.vocabulary.duplicates() {
-                    [] => refused.append(&mut longer),
-                    _ => refused.extend(longer.into_iter().flat_map(same)),
+                if !longer.is_empty() {
+                    match self.vocabulary.duplicates() {
+                        [] => refused.append(&mut longer),
+                        _ => refused.extend(longer.into_iter().flat_map(same)),
+                    }
                 }
                 Ok((known, fresh, computed, refused, found_reads.filter(|_| is_common)))
             })?

@@ -306,16 +306,20 @@ impl Run<'_> {
     /// The same, and the tokens that are in the mask of those threads only: few. So all lengths of a text, but for the last,
     /// have one mask.
     pub fn saturate_but_for(&mut self, threads: &mut Vec<Entry>) -> Result<Vec<u32>, EngineError> {
-        if let [thread] = &mut **threads
-            && !self.machine.keeps_text()
-            && let Some(dfa) = self.automaton_of(*thread)
+        let [thread] = &mut **threads else {
+            self.saturate(threads)?;
+            return Ok(Vec::new());
+        };
+        let Some(dfa) = self.automaton_of(*thread) else { return Ok(Vec::new()) };
+        let state = StateId(thread.state);
+        if !self.machine.keeps_text()
             && !self.machine.fork(ForkId(thread.head)).free
-            && let Some((state, longer)) = self.lexicon.nearly_endless(dfa, StateId(thread.state))?
+            && let Some((endless, longer)) = self.lexicon.nearly_endless(dfa, state)?
         {
-            thread.state = state.0;
+            thread.state = endless.0;
             return Ok(longer.to_vec());
         }
-        self.saturate(threads)?;
+        thread.state = self.lexicon.saturated(dfa, state)?.0;
         Ok(Vec::new())
     }
 
