@@ -16,7 +16,7 @@ use crate::vocabulary::Vocabulary;
 /// With fewer tokens no first mask takes long.
 const MANY_TOKENS: usize = 10_000;
 
-const SCHEMA: &str = r#"{"type": "object", "properties": {
+pub(crate) const SCHEMA: &str = r#"{"type": "object", "properties": {
     "integer": {"type": "integer"},
     "number": {"type": "number"},
     "integers": {"type": "array", "items": {"type": "integer"}},
@@ -41,7 +41,7 @@ const SCHEMA: &str = r#"{"type": "object", "properties": {
     "uri": {"type": "string", "format": "uri"}
 }, "required": ["integer"], "additionalProperties": false}"#;
 
-const TEXT: &str = r#"{"integer": 42, "number": -3.14, "integers": [7, 12], "counts": [1, 20], "numbers": [2.5, 1],
+pub(crate) const TEXT: &str = r#"{"integer": 42, "number": -3.14, "integers": [7, 12], "counts": [1, 20], "numbers": [2.5, 1],
  "flags": [true, false], "lists": [["a"], ["b", "c"]], "texts": ["a", null, "b"], "places": [1, null, 22], "rates": [0.5, null, 1],
  "mixed": ["a", 1.5], "named": {"a": "b", "c": null},
  "anything": [{"d": [1.5e3]}, "e"], "date-time": "2024-02-29T12:34:56.789Z", "date": "1999-12-31",

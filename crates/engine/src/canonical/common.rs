@@ -10,6 +10,7 @@ use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 use crate::compiled::CompiledGrammar;
 use crate::error::MatcherError;
 use crate::matcher::{GrammarMatcher, MatcherOptions};
+use crate::prepare;
 use crate::vocabulary::Vocabulary;
 
 /// Any JSON, with texts that come to the places where a string or a number may end or go on: behind letters, digits, blanks and
@@ -50,10 +51,12 @@ const TYPED_TEXTS: [&str; 2] = [
     r#"{"s":"","i":-7,"n":1234567,"b":false,"o":{},"l":[],"d":[1,2],"f":[],"r":[],"sn":"x","in":null,"nn":null,"bn":null,"z":null,"on":null,"ln":null,"c":1}"#,
 ];
 
-/// Lays it out.
+/// Lays it out. The common formats are those of the text that a vocabulary is prepared with: the first date or address of a
+/// grammar costs more than many later ones here, too.
 pub(crate) fn lay_out(vocabulary: &Arc<Vocabulary>) -> Result<(), MatcherError> {
     walk(vocabulary, ANY, &TEXTS)?;
-    walk(vocabulary, TYPED, &TYPED_TEXTS)
+    walk(vocabulary, TYPED, &TYPED_TEXTS)?;
+    walk(vocabulary, prepare::SCHEMA, &[prepare::TEXT])
 }
 
 /// Asks for the masks of texts of a schema.
