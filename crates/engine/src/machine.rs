@@ -52,6 +52,8 @@ pub struct Machine {
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
     lexemes: Map<ExprId, ExprId>,
+    /// See [`Machine::do_blanks_decide`].
+    blanks_decide: Option<bool>,
     /// Of the entry of a configuration that is the text so far, where elements must differ.
     pub(crate) text_fork: Option<ForkId>,
     /// What is known of lexemes and nodes that unique elements are made of.
@@ -81,6 +83,7 @@ impl Machine {
             named_keys: Vec::new(),
             allowed_elements: Map::default(),
             lexemes: Map::default(),
+            blanks_decide: None,
             text_fork: None,
             richness: Richness::default(),
             grammar,
@@ -183,6 +186,37 @@ impl Machine {
     pub fn is_taken(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
         let free = &self.grammar.members(members).free[class as usize];
         free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
+    }
+
+    /// Whether a blank may tell what comes behind a value or an opening bracket, the comma or the closing bracket, as in a text
+    /// with indentation.
+    pub(crate) fn do_blanks_decide(&mut self, lexicon: &mut Lexicon) -> Result<bool, EngineError> {
+        if let Some(known) = self.blanks_decide {
+            return Ok(known);
+        }
+        let grammar = self.grammar.clone();
+        let objects = grammar.all_members().iter().map(|members| members.surface);
+        let arrays = grammar.all_items().iter().map(|items| items.surface);
+        let pairs = objects.map(|object| [(object.empty, object.open), (object.item, object.close)]);
+        let pairs = pairs.chain(arrays.map(|array| [(array.empty, array.open), (array.item, array.close)]));
+        let mut decide = false;
+        for (one, other) in pairs.flatten() {
+            let dfa = [self.lexeme(lexicon, one), self.lexeme(lexicon, other)];
+            let dfa = lexicon.dfa(&dfa)?;
+            let mut states = vec![StateId::START];
+            for byte in lexicon.live_bytes(dfa, StateId::START)?.iter().collect::<Vec<_>>() {
+                states.push(lexicon.step(dfa, StateId::START, byte)?.0);
+            }
+            for state in states {
+                for &blank in b" \t\r\n" {
+                    let next = lexicon.step(dfa, state, blank)?.0;
+                    let lexemes = |state| lexicon.residuals(dfa, state).iter().map(|&(tag, _)| tag);
+                    decide |= next != StateId::DEAD && !lexemes(state).eq(lexemes(next));
+                }
+            }
+        }
+        self.blanks_decide = Some(decide);
+        Ok(decide)
     }
 
     /// The values with this beginning that a free key of a class must not have, ascending.

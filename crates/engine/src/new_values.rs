@@ -117,7 +117,8 @@ impl Run<'_> {
         let mut bytes: Vec<u8> = alive.iter().collect();
         if level.string == Quoting::Outside {
             let is_blank = |byte: &u8| b" \t\r\n".contains(byte);
-            if bytes.iter().any(|byte| !is_blank(byte)) {
+            // What blanks lead to comes without them, too, but for a text with indentation.
+            if bytes.iter().any(|byte| !is_blank(byte)) && !self.machine.do_blanks_decide(self.lexicon)? {
                 bytes.retain(|byte| !is_blank(byte));
             }
             let (is_zero, zeros) = self.number_tail(level.text);

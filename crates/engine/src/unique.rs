@@ -278,15 +278,19 @@ impl Run<'_> {
         for &thread in &threads {
             lasting = lasting.min(self.lasting(thread)?);
         }
+        // A blank may be where the bracket begins, which ends an element.
+        let decide = self.machine.do_blanks_decide(self.lexicon)?;
+        let outlasts =
+            |bytes: &[u8]| lasting.outlasts(bytes) && !(decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)));
         let Some(open) = self.open_string(text, &pending) else {
             // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
-            let mut threads = threads.iter().map(|thread| self.machine.fork(ForkId(thread.head)));
-            let in_separator = threads.any(|fork| {
+            let mut places = threads.iter().map(|thread| self.machine.fork(ForkId(thread.head)));
+            let in_separator = places.any(|fork| {
                 let apart = fork.blanks.is_some() && self.machine.is_spaced(fork.frame);
                 !apart && matches!(self.machine.frame(fork.frame), Frame::AfterItem(_))
             });
             let last = self.stacks.list(text).next().and_then(|byte| u8::try_from(byte).ok());
-            let is_between = !in_separator
+            let is_between = !(in_separator || decide)
                 && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
                 && self.quoting(text, &pending) == Quoting::Outside;
             let seen = self.seen_strings(&pending);
@@ -297,14 +301,14 @@ impl Run<'_> {
                 let is_new = bare.first() == Some(&b'"')
                     && !bare[1..].iter().any(|byte| b"\"\\".contains(byte))
                     && !seen.have(bare);
-                !(lasting.outlasts(bytes) || is_new || (is_between && bare.is_empty()))
+                !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
             };
             tokens.extend(tokenset::iter(mask).filter(readable).filter(matters).map(Doubtful::element));
             return Ok(());
         };
         // Within a string: what ends it or has an escape, and what a value seen goes on with.
         let allowed = vocabulary.quoting().iter().filter(|&&token| tokenset::get(mask, token));
-        let ends = |token: &u32| !vocabulary.token_bytes(*token).is_some_and(|bytes| lasting.outlasts(bytes));
+        let ends = |token: &u32| !vocabulary.token_bytes(*token).is_some_and(outlasts);
         tokens.extend(allowed.copied().filter(ends).map(Doubtful::element));
         if let [thread] = threads[..]
             && self.refuse_used_strings(vocabulary, thread, text, mask, refused)?
@@ -318,7 +322,7 @@ impl Run<'_> {
             for (before, &byte) in rest.iter().enumerate() {
                 node = node.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));
                 let Some(node) = node else { break };
-                if !lasting.outlasts(&rest[..=before]) {
+                if !outlasts(&rest[..=before]) {
                     along.extend(trie.entry_at(node).filter(|&token| tokenset::get(mask, token)));
                 }
             }

@@ -323,6 +323,11 @@ impl Grammar {
         &self.items[id.0 as usize]
     }
 
+    /// All objects.
+    pub fn all_members(&self) -> &[Members] {
+        &self.members
+    }
+
     /// All array descriptions; an [`ItemsId`] is a position.
     pub fn all_items(&self) -> &[Items] {
         &self.items

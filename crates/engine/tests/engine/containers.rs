@@ -492,3 +492,34 @@ fn keys_with_escapes_are_not_written_twice() {
         }
     }
 }
+
+/// Behind the first value only a comma may come, for the closed object would be a repeat; a line break begins its end.
+#[test]
+fn a_blank_that_closes_a_repeat_is_refused() {
+    let vocabulary = bytes_as_tokens();
+    let indented = JsonSchemaOptions { any_whitespace: false, indent: Some(2), ..JsonSchemaOptions::default() };
+    let objects = r#"{"type": "array", "uniqueItems": true, "items": {"type": "object", "additionalProperties": {"type": "integer"}}}"#;
+    let few = r#"{"type": "array", "uniqueItems": true, "items": {"properties": {"a": {"const": 1}}, "type": "object",
+        "additionalProperties": false}}"#;
+    for (schema, text) in [
+        (objects, "[\n  {\n    \"a\": 1\n  },\n  {\n    \"a\": 1"),
+        (objects, "[\n  {\n    \"a\": 1\n  },\n  {\n    \"a\": 1,\n    \"b\": 2"),
+        (few, "[\n  {\n    \"a\": 1\n  },\n  {"),
+        (few, "[\n  {},\n  {"),
+        (
+            r#"{"type": "array", "uniqueItems": true, "items": {"type": "array", "items": {"type": "integer"}}}"#,
+            "[\n  [\n    1\n  ],\n  [\n    1",
+        ),
+    ] {
+        let grammar = from_json_schema(schema, &indented).expect("the schema is fine");
+        let mut matcher = matcher(grammar, vocabulary.clone());
+        for (at, byte) in text.bytes().map(Some).chain([None]).enumerate() {
+            let mut mask = TokenSet::empty(vocabulary.vocab_size());
+            matcher.fill_mask(mask.words_mut()).expect("within the limits");
+            assert_eq!(mask, naive::mask(&matcher).expect("within the limits"), "{text:?} at {at}");
+            if let Some(byte) = byte {
+                assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{text:?} at {at}");
+            }
+        }
+    }
+}
