@@ -19,6 +19,7 @@ pub enum Automaton {
 }
 
 /// What follows the lexemes of a fork.
+#[derive(Clone)]
 pub(crate) enum Ways {
     /// By tag.
     Listed(Vec<Vec<Continuation>>),
@@ -39,6 +40,7 @@ pub struct Blanks {
 pub const IN_BLANKS: u32 = 1 << 30;
 
 /// Some of the lexemes that may come first at a frame.
+#[derive(Clone)]
 pub struct Fork {
     /// All of them in one automaton.
     pub automaton: Automaton,
@@ -114,15 +116,6 @@ impl Fork {
     /// The state of a thread that starts here.
     pub fn start(&self) -> u32 {
         if self.blanks.is_some() { IN_BLANKS } else { StateId::START.0 }
-    }
-
-    /// The state in which its lexemes begin, for all questions about the next token: with counts too large to matter left
-    /// out, equal for lexemes that differ in those only.
-    pub fn start_of_tokens(&self, lexicon: &mut Lexicon) -> Result<StateId, LimitExceeded> {
-        match self.automaton {
-            Automaton::Dfa(dfa) => lexicon.saturated(dfa, StateId::START),
-            Automaton::Names(..) => Ok(StateId::START),
-        }
     }
 
     /// The automaton in the lexicon, unless names are read.

@@ -244,6 +244,14 @@ impl Lexicon {
         Ok(id)
     }
 
+    /// An automaton that is known already and begins with a state of another one, with the same tags.
+    pub fn known_dfa_from(&self, dfa: DfaId, state: StateId) -> Option<DfaId> {
+        let residuals = self.residuals(dfa, state);
+        let are_positions = residuals.iter().zip(0..).all(|(&(tag, _), position)| tag == position);
+        let exprs: Vec<ExprId> = residuals.iter().map(|&(_, residual)| residual).collect();
+        self.dfa_index.get(&exprs[..]).copied().filter(|_| are_positions)
+    }
+
     /// The state after one byte, and whether anything matches there.
     #[inline]
     pub fn step(&mut self, dfa: DfaId, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
@@ -261,9 +269,18 @@ impl Lexicon {
         self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
     }
 
+    /// Whether a state is the [saturated](Lexicon::saturated) one of where the automaton begins, as far as that was asked for.
+    pub fn is_saturated_start(&self, dfa: DfaId, state: StateId) -> bool {
+        self.dfas[dfa.0 as usize].known_saturated(StateId::START) == Some(state)
+    }
+
     /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
     /// that one reads. `None` where these are none or not few, or not all that tells the states apart.
     pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
+        // A bound that saturation leaves out is further away than any token is long.
+        if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
+            return Ok(None);
+        }
         let &[(_, residual)] = self.residuals(dfa, state) else { return Ok(None) };
         if self.deriver.exprs.greatest_count(residual) == 0 {
             return Ok(None);
@@ -271,6 +288,9 @@ impl Lexicon {
         let Some(Run { character, max: Some(max), tail, .. }) = Run::of(&self.deriver.exprs, residual) else {
             return Ok(None);
         };
+        if max > self.saturation.horizon() {
+            return Ok(None);
+        }
         let &Expr::Bytes(end) = self.deriver.exprs.get(tail) else { return Ok(None) };
         let Some(Some(runs)) = self.classes.get(&character) else { return Ok(None) };
         let Some(longer) = runs.few_longer(max, end) else { return Ok(None) };

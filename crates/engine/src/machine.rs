@@ -13,7 +13,7 @@ use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
 use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of};
 
 use crate::error::EngineError;
-use crate::fork::{Fork, Ways};
+use crate::fork::{Automaton, Fork, Ways};
 pub(crate) use crate::frame::{Continuation, ForkId, Frame, FrameId, Phase, Register};
 use crate::fresh_keys::{has_few, most_free};
 use crate::left::{LeftGraph, Rest};
@@ -41,6 +41,8 @@ pub struct Machine {
     frame_index: Table,
     forks: Vec<Arc<Fork>>,
     fork_index: Map<(FrameId, Phase), ForkId>,
+    /// See [`Machine::fork_of_tokens`]: those that are not the forks themselves.
+    forks_of_tokens: Map<ForkId, (Arc<Fork>, StateId)>,
     known_sets: Vec<Box<[u64]>>,
     /// The known sets by hash; the first is empty and not in it.
     known_index: Table,
@@ -76,6 +78,7 @@ impl Machine {
             frame_index: Table::default(),
             forks: Vec::new(),
             fork_index: Map::default(),
+            forks_of_tokens: Map::default(),
             known_sets: vec![Box::default()],
             known_index: Table::default(),
             objects: Map::default(),
@@ -103,7 +106,8 @@ impl Machine {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let forks: usize = self.forks.iter().map(|fork| fork.memory_bytes()).sum();
+        let of_tokens = self.forks_of_tokens.values().map(|(fork, _)| fork);
+        let forks: usize = self.forks.iter().chain(of_tokens).map(|fork| fork.memory_bytes()).sum();
         let objects: usize = self.objects.values().map(|facts| 64 + facts.names.memory_bytes()).sum();
         let allowed = self.allowed_elements.keys().map(|(.., counts)| 64 + counts.len() * 4).sum::<usize>();
         let tables = allowed + self.frames.len() * 64 + self.fork_index.len() * 32 + self.lexemes.len() * 16;
@@ -114,6 +118,31 @@ impl Machine {
     #[inline]
     pub fn fork(&self, id: ForkId) -> &Arc<Fork> {
         &self.forks[id.0 as usize]
+    }
+
+    /// A fork for all questions about the next token, where that begins in it, and the state in which its lexemes begin
+    /// there: with counts too large to matter left out. Where lexemes without these are known, as the endless string nearly
+    /// always is, it reads those: what their automaton has met is laid out already.
+    ///
+    /// # Errors
+    /// Limits: lexemes that are too large.
+    pub fn fork_of_tokens(&mut self, lexicon: &mut Lexicon, id: ForkId) -> Result<(Arc<Fork>, StateId), EngineError> {
+        let fork = self.fork(id);
+        let Some(dfa) = fork.dfa() else { return Ok((fork.clone(), StateId::START)) };
+        let start = lexicon.saturated(dfa, StateId::START)?;
+        if start == StateId::START {
+            return Ok((fork.clone(), start));
+        }
+        if let Some(known) = self.forks_of_tokens.get(&id) {
+            return Ok(known.clone());
+        }
+        // A free key is remembered by the states of its own automaton.
+        let found = match lexicon.known_dfa_from(dfa, start).filter(|_| !fork.free) {
+            Some(dfa) => (Arc::new(Fork { automaton: Automaton::Dfa(dfa), ..(**fork).clone() }), StateId::START),
+            None => (fork.clone(), start),
+        };
+        self.forks_of_tokens.insert(id, found.clone());
+        Ok(found)
     }
 
     /// The grammar.

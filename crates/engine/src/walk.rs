@@ -39,7 +39,7 @@ struct Spot {
 }
 
 struct Context {
-    /// The thread without its state.
+    /// The thread; of its state only whether its lexemes begin there.
     thread: Entry,
     fork: Arc<Fork>,
     doubt: Doubt,
@@ -137,19 +137,25 @@ impl<'r, 'a> Walk<'r, 'a> {
 
     /// The spot of a thread. What begins there, begins as if counts that are too large to matter were none.
     fn spot(&mut self, thread: Entry, mut doubt: Doubt) -> Result<Spot, EngineError> {
-        let fork = self.run.machine.fork(ForkId(thread.head));
+        let id = ForkId(thread.head);
+        let fork = self.run.machine.fork(id);
         // A token that ends within such a key may leave no new one.
         doubt.uneven |= fork.uneven && self.run.may_run_out(fork, thread);
-        let bare = Entry { state: 0, ..thread };
+        // The thread whose mask is asked for is in such a state already.
+        let saturated = |dfa| self.run.lexicon.is_saturated_start(dfa, StateId(thread.state));
+        let begun = thread.state == StateId::START.0 || fork.dfa().is_some_and(saturated);
+        let begins = begun || thread.state & IN_BLANKS != 0;
+        let bare = Entry { state: if begins { StateId::START.0 } else { StateId::DEAD.0 }, ..thread };
         let next = self.room.contexts.len() as u32;
         let context = *self.room.index.entry((bare, doubt)).or_insert(next);
         if context == next {
-            let fork = self.run.machine.fork(ForkId(thread.head)).clone();
-            let start = fork.start_of_tokens(self.run.lexicon)?;
+            let (fork, start) = match begins {
+                true => self.run.machine.fork_of_tokens(self.run.lexicon, id)?,
+                false => (self.run.machine.fork(id).clone(), StateId::START),
+            };
             self.room.contexts.push(Context { thread: bare, fork, doubt, start });
         }
-        let begins = thread.state == StateId::START.0;
-        let state = if begins { self.room.contexts[context as usize].start.0 } else { thread.state };
+        let state = if begun { self.room.contexts[context as usize].start.0 } else { thread.state };
         Ok(Spot { context, state })
     }
 

@@ -367,6 +367,16 @@ impl Deriver {
         Ok(Some(after))
     }
 
+    /// The bytes with which something that an expression matches can begin, where its derivatives are known already and tell
+    /// that at once.
+    pub fn known_first(&self, id: ExprId) -> Option<ByteSet> {
+        if self.exprs.has_boolean(id) {
+            return None;
+        }
+        let live = self.derivatives.get(&id)?.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
+        Some(live.fold(ByteSet::EMPTY, |first, (set, _)| first.union(set)))
+    }
+
     /// The bytes with which such a repetition goes on: hardly any count changes them. `None` as in [`Deriver::after_a_count`].
     ///
     /// # Errors

@@ -200,8 +200,12 @@ impl Dfa {
     /// As [`Dfa::next`].
     pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<&ByteSet, LimitExceeded> {
         if self.states[state.0 as usize].live.is_none() {
+            // What another automaton has found out of the same expression is not laid out once more before a text comes here.
             let live = match *self.states[state.0 as usize].residuals {
-                [(_, residual)] => deriver.first_of_a_count(residual)?,
+                [(_, residual)] => match deriver.known_first(residual) {
+                    None => deriver.first_of_a_count(residual)?,
+                    known => known,
+                },
                 _ => None,
             };
             match live {
@@ -240,6 +244,13 @@ impl Dfa {
         Ok(result)
     }
 
+    /// See [`Dfa::saturated`]: `None` where that was not asked for yet.
+    #[inline]
+    pub fn known_saturated(&self, state: StateId) -> Option<StateId> {
+        let known = self.states[state.0 as usize].saturated;
+        (known != UNKNOWN).then_some(StateId(known))
+    }
+
     /// A state that no string within the horizon can tell from this one, the same for all states that differ only in
     /// counts far from their bounds.
     ///
@@ -251,9 +262,8 @@ impl Dfa {
         saturation: &mut Saturation,
         state: StateId,
     ) -> Result<StateId, LimitExceeded> {
-        let known = self.states[state.0 as usize].saturated;
-        if known != UNKNOWN {
-            return Ok(StateId(known));
+        if let Some(known) = self.known_saturated(state) {
+            return Ok(known);
         }
         let counted = self.counted(&deriver.exprs, saturation, state);
         let endless = counted.filter(|&(_, max)| max > saturation.horizon()).map(|(endless, _)| endless);
@@ -486,6 +496,23 @@ mod tests {
         }
         let live = *read.live_bytes(&mut deriver, states.0).unwrap();
         assert_eq!(live, *laid_out.live_bytes(&mut other, states.1).unwrap());
+    }
+
+    #[test]
+    fn what_another_automaton_has_laid_out_is_not_laid_out_again() {
+        let mut deriver = Deriver::new(Limits::default());
+        let set = &mut deriver.exprs;
+        let (letters, quote) = (set.bytes(ByteSet::range(b'a', b'y')), set.literal(b"\""));
+        let endless = set.repeat(letters, 0, None);
+        let (body, other) = (set.concat(endless, quote), set.literal(b"z"));
+        let roots = [set.concat(other, body), body];
+        let [mut first, mut second] = roots.map(|root| Dfa::new(&mut deriver, &[root], Limits::default()).unwrap());
+        let inside = first.next(&mut deriver, StateId::START, b'z').unwrap();
+        first.transitions(&mut deriver, inside).unwrap();
+        let states = second.len();
+        let live = *second.live_bytes(&mut deriver, StateId::START).unwrap();
+        assert_eq!(live, *first.live_bytes(&mut deriver, inside).unwrap());
+        assert_eq!(second.len(), states, "no state is made for what leads on");
     }
 
     #[test]

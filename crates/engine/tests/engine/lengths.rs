@@ -31,6 +31,15 @@ fn masks_at_every_count_are_those_of_the_slow_twin() {
     let vocabulary = vocabulary();
     for (schema, begin) in [
         (r#"{"type": "string", "maxLength": 70}"#, "\""),
+        // Those that begin as the endless string for every token, which is known by then.
+        (r#"{"type": "string"}"#, "\""),
+        (r#"{"type": "string", "maxLength": 1000}"#, "\""),
+        (r#"{"anyOf": [{"type": "string", "minLength": 1, "maxLength": 900}, {"type": "integer"}]}"#, "\""),
+        (r#"{"type": "array", "items": {"type": "string", "maxLength": 500}}"#, "[\"a\", \""),
+        (
+            r#"{"type": "object", "patternProperties": {"^a": {}}, "propertyNames": {"maxLength": 700}}"#,
+            "{\"aa\": 1, \"",
+        ),
         (r#"{"type": "string", "minLength": 33, "maxLength": 64}"#, "\""),
         (r#"{"type": "string", "pattern": "^[aé]{3,50}$"}"#, "\""),
         (r#"{"anyOf": [{"type": "string", "maxLength": 30}, {"pattern": "^a", "maxLength": 47}]}"#, "\""),
