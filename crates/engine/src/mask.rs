@@ -96,9 +96,19 @@ impl Draft<'_> {
     }
 
     fn allow(&mut self, token: u32) {
-        if !tokenset::get(self.mask, token) {
-            tokenset::set(self.mask, token);
+        if tokenset::insert(self.mask, token) {
             self.flipped.push(token);
+        }
+    }
+
+    /// The same for many: the runs of blanks beside digits are hundreds of tokens.
+    fn allow_all(&mut self, tokens: &[u32]) {
+        let Draft { mask, flipped, .. } = self;
+        flipped.reserve(tokens.len());
+        for &token in tokens {
+            if tokenset::insert(mask, token) {
+                flipped.push(token);
+            }
         }
     }
 
@@ -108,7 +118,7 @@ impl Draft<'_> {
             row.write(self.mask);
             self.row = Some(row.clone());
         } else if let Some(listed) = &row.listed {
-            listed.iter().for_each(|&token| self.allow(token));
+            self.allow_all(listed);
         } else if self.has_few() {
             // Such a mask differs in few tokens from the greater row.
             let before = self.row.replace(row.clone());
@@ -122,7 +132,7 @@ impl Draft<'_> {
             }
             self.flipped.clear();
             row.write(self.mask);
-            others.into_iter().for_each(|token| self.allow(token));
+            self.allow_all(&others);
             self.cleared.clear();
         } else {
             row.add_inside(self.mask);
@@ -151,6 +161,8 @@ impl Run<'_> {
         let mut flipped = std::mem::take(&mut self.lexicon.room.flipped);
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
+        // The greatest row is written first: of the others only those tokens are added that it lacks.
+        let mut greatest: Option<(Entry, Arc<Fork>, RowHere)> = None;
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
         // The runs of blanks before some threads; in the row of a wide thread they are already.
         let (mut blanks, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
@@ -169,10 +181,18 @@ impl Run<'_> {
                 let rows = if row.is_some() { &mut added } else { &mut blanks };
                 rows.push(runs.row(vocabulary, fork.blanks_left(thread.state)));
             }
-            match row {
-                Some(here) if draft.row.is_none() => self.add_wide(behind, (thread, &fork), &here, &mut draft)?,
-                _ => narrow.push((thread, fork, row)),
-            }
+            let Some(here) = row else {
+                narrow.push((thread, fork, None));
+                continue;
+            };
+            let replaced = match &greatest {
+                Some((.., greater)) if greater.row.count >= here.row.count => Some((thread, fork, here)),
+                _ => greatest.replace((thread, fork, here)),
+            };
+            narrow.extend(replaced.map(|(thread, fork, here)| (thread, fork, Some(here))));
+        }
+        if let Some((thread, fork, here)) = greatest {
+            self.add_wide(behind, (thread, &fork), &here, &mut draft)?;
         }
         // Several threads before the same blanks share a row.
         blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));

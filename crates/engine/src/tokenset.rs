@@ -146,6 +146,15 @@ pub(crate) fn set(words: &mut [u32], id: u32) {
     words[id as usize / 32] |= 1 << (id % 32);
 }
 
+/// Sets a bit, and says whether it was not set.
+#[inline]
+pub(crate) fn insert(words: &mut [u32], id: u32) -> bool {
+    let (word, bit) = (&mut words[id as usize / 32], 1 << (id % 32));
+    let is_new = *word & bit == 0;
+    *word |= bit;
+    is_new
+}
+
 /// Turns a bit over.
 #[inline]
 pub(crate) fn flip(words: &mut [u32], id: u32) {
