@@ -214,7 +214,10 @@ impl Maker {
         let mut known: Vec<KnownMember> = Vec::new();
         for name in ["a", "ab", "b", "c", "é"] {
             if choices.chance(2) {
-                let key = self.key(name, choices.chance(3));
+                let escaped = choices.chance(3);
+                // A key that is written in one way only needs no expression.
+                let is_plain = !escaped && KnownMember::is_plain(name) && choices.chance(2);
+                let key = (!is_plain).then(|| self.key(name, escaped));
                 let value = self.value(choices, depth);
                 known.push(KnownMember { name: name.into(), key, value, required: choices.chance(2) });
             }

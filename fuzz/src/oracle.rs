@@ -211,7 +211,9 @@ impl<'a> Oracle<'a> {
         for (index, member) in members.known.iter().enumerate() {
             let in_order = index >= members.ordered || (seen.known >> index == 0 && seen.free.is_empty());
             if in_order && !seen.has(index) {
-                for end in places(self.lexeme(member.key, at)?) {
+                let plain = format!("\"{}\"", member.name);
+                let key = member.key.unwrap_or_else(|| self.deriver.exprs.literal(plain.as_bytes()));
+                for end in places(self.lexeme(key, at)?) {
                     ways.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
                 }
             }

@@ -79,7 +79,9 @@ impl<'a> Sentences<'a> {
         for (index, known) in members.known.iter().enumerate() {
             if known.required || choices.chance(2) {
                 let at = if index < members.ordered { ordered } else { first_mixed(choices, chosen.len(), ordered) };
-                chosen.insert(at, (known.key, known.value));
+                let plain = format!("\"{}\"", known.name);
+                let key = known.key.unwrap_or_else(|| self.deriver.exprs.literal(plain.as_bytes()));
+                chosen.insert(at, (key, known.value));
                 ordered += usize::from(index < members.ordered);
             }
         }

@@ -58,7 +58,8 @@ fn object(grammar: &Grammar, members: &Members, child: &mut dyn FnMut(NodeId) ->
     let mut parts: Vec<String> = Vec::new();
     for known in &members.known {
         let required = if known.required { "" } else { "?" };
-        parts.push(format!("/{}/{required}: {}", expr(exprs, known.key, 0), child(known.value)));
+        let key = known.key.map_or_else(|| format!("{:?}", known.name), |key| format!("/{}/", expr(exprs, key, 0)));
+        parts.push(format!("{key}{required}: {}", child(known.value)));
     }
     for free in &members.free {
         let some = free.some.map_or(String::new(), |some| format!(", some {}", child(some)));

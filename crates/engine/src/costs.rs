@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Element, Grammar, Items, ItemsId, Members, MembersId, Node};
+use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Members, MembersId, Node};
 use stencilm_regex::{ExprId, StateId};
 
 use crate::arrays::counts_of;
@@ -111,7 +111,12 @@ impl Costs {
         let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
         let (mut needed, mut spare) = (Vec::new(), Vec::new());
         for (_, known) in members.known.iter().enumerate().filter(|&(index, _)| !seen(index)) {
-            if known.required { &mut needed } else { &mut spare }.push(member(known.key, known.value));
+            if known.required { &mut needed } else { &mut spare }.push(known_cost(
+                grammar,
+                &self.nodes,
+                members,
+                known,
+            ));
         }
         let mut bit = 1u32;
         for free in &members.free {
@@ -211,6 +216,16 @@ fn lexeme_cost(grammar: &Grammar, expr: ExprId) -> u64 {
     u64::from(grammar.exprs().shortest_at_least(expr))
 }
 
+/// What a known member takes.
+fn known_cost(grammar: &Grammar, nodes: &[u64], members: &Members, known: &KnownMember) -> u64 {
+    match known.key {
+        Some(key) => member_cost(grammar, nodes, members, key, known.value),
+        None => {
+            sum([known.plain_len() as u64, lexeme_cost(grammar, members.surface.colon), nodes[known.value.0 as usize]])
+        }
+    }
+}
+
 fn member_cost(
     grammar: &Grammar,
     nodes: &[u64],
@@ -306,14 +321,15 @@ fn cost_of(grammar: &Grammar, node: &Node, costs: &[u64]) -> u64 {
             let some = members.free.iter().filter_map(|free| Some(member(free.key, free.some?)));
             let (required, spare): (Vec<_>, Vec<_>) = members.known.iter().partition(|known| known.required);
             let mut all: Vec<u64> =
-                required.into_iter().map(|known| member(known.key, known.value)).chain(some).collect();
+                required.into_iter().map(|member| known_cost(grammar, costs, members, member)).chain(some).collect();
             if all.is_empty() && members.min == 0 {
                 return lexeme_cost(grammar, surface.empty);
             }
             let item = lexeme_cost(grammar, surface.item);
             let mut more = 0;
             if all.len() < members.min as usize {
-                let mut spare: Vec<u64> = spare.into_iter().map(|known| member(known.key, known.value)).collect();
+                let mut spare: Vec<u64> =
+                    spare.into_iter().map(|member| known_cost(grammar, costs, members, member)).collect();
                 spare.sort_unstable();
                 all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
                 let free = members.free.iter().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);

@@ -240,8 +240,9 @@ impl Machine {
         let mut others = Vec::new();
         for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {
             let known = &members.known[index as usize];
+            let Some(key) = known.key else { unreachable!("a plain key has one spelling") };
             let member = self.frame_id(Frame::Member { members: id, value: known.value });
-            others.push((known.key, vec![(after, Register::Known(index)), (member, Register::Value(0))]));
+            others.push((key, vec![(after, Register::Known(index)), (member, Register::Value(0))]));
         }
         if !others.is_empty() {
             let fork = self.fork_of_cases(lexicon, frame, blanks, others)?;

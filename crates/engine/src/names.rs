@@ -3,6 +3,8 @@
 //! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
 //! one trie serves an object from its first member to its last.
 
+use std::cmp::Ordering;
+
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Members};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag};
@@ -61,17 +63,26 @@ impl Names {
         let mut spelled: Vec<(Vec<u8>, Tag)> = Vec::with_capacity(members.known.len());
         let mut others = Vec::new();
         for (index, known) in members.known.iter().enumerate() {
-            match literal(grammar.exprs(), known.key) {
+            let text = match known.key {
+                None => Some(quoted(&known.name)),
+                Some(key) => literal(grammar.exprs(), key),
+            };
+            match text {
                 Some(text) => spelled.push((text, index as Tag)),
                 None => others.push(index as u32),
             }
         }
-        for free in &members.free {
-            let taken = free.taken.iter().filter(|name| is_plain(name));
-            spelled.extend(taken.map(|name| ([b"\"", name.as_bytes(), b"\""].concat(), ONLY_TAKEN)));
-        }
-        // Of a member and a taken name that are spelled alike the member comes first and stays.
+        // Of a member and a taken name that are spelled alike the member stays: nearly all taken names are members.
         spelled.sort_unstable();
+        let num_known = spelled.len();
+        for name in members.free.iter().flat_map(|free| free.taken.iter()).filter(|name| is_plain(name)) {
+            if spelled[..num_known].binary_search_by(|(text, _)| against_quoted(text, name)).is_err() {
+                spelled.push((quoted(name), ONLY_TAKEN));
+            }
+        }
+        if spelled.len() > num_known {
+            spelled.sort_unstable();
+        }
         spelled.dedup_by(|b, a| a.0 == b.0);
         let mut not_taken = FxHashSet::default();
         for (class, free) in members.free.iter().enumerate() {
@@ -250,6 +261,21 @@ fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
 }
 
+/// A name between quotes.
+fn quoted(name: &str) -> Vec<u8> {
+    [b"\"", name.as_bytes(), b"\""].concat()
+}
+
+/// How a text compares with a name between quotes.
+fn against_quoted(text: &[u8], name: &str) -> Ordering {
+    let Some((first, text)) = text.split_first() else { return Ordering::Less };
+    let (within, behind) = text.split_at(text.len().min(name.len()));
+    first.cmp(&b'"').then_with(|| within.cmp(&name.as_bytes()[..within.len()])).then_with(|| match within.len() {
+        len if len < name.len() => Ordering::Less,
+        _ => behind.cmp(b"\""),
+    })
+}
+
 /// So long most names are, quotes included.
 const USUAL_NAME: usize = 24;
 
@@ -269,6 +295,22 @@ fn literal(exprs: &ExprSet, expr: ExprId) -> Option<Vec<u8>> {
                 return Some(text);
             }
             _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn texts_are_compared_with_names_as_these_are_written(text in "[ !\"ab]{0,5}", name in "[ !ab]{0,4}") {
+            prop_assert_eq!(against_quoted(text.as_bytes(), &name), text.as_bytes().cmp(&quoted(&name)[..]));
+            let written = quoted(&name);
+            prop_assert_eq!(against_quoted(&written, &name), Ordering::Equal);
         }
     }
 }

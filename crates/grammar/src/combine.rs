@@ -109,7 +109,7 @@ impl Members {
     pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Members {
         let known = self.known.iter().map(|known| KnownMember {
             name: known.name.clone(),
-            key: expr(known.key),
+            key: known.key.map(&expr),
             value: node(&known.value),
             required: known.required,
         });

@@ -158,12 +158,25 @@ pub struct Surface {
 pub struct KnownMember {
     /// The key as a string value, without quotes or escapes.
     pub name: Arc<str>,
-    /// The key as it is written, quotes included.
-    pub key: ExprId,
+    /// The key as it is written, quotes included; `None` where it is [plain](KnownMember::is_plain) and written as its name
+    /// between quotes only, as nearly all are: no expression is made of these.
+    pub key: Option<ExprId>,
     /// What the value matches.
     pub value: NodeId,
     /// Whether the object is incomplete without it.
     pub required: bool,
+}
+
+impl KnownMember {
+    /// Whether a name is printable ASCII that JSON writes as it is.
+    pub fn is_plain(name: &str) -> bool {
+        name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
+    }
+
+    /// How long a plain name is as it is written, in bytes.
+    pub fn plain_len(&self) -> usize {
+        self.name.len() + 2
+    }
 }
 
 /// How many string values the keys of a class have. The canonical spelling of each value must be among its keys.

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{ArraySurface, Items, KeySpace, Members, Surface};
+use crate::grammar::{ArraySurface, Items, KeySpace, KnownMember, Members, Surface};
 use crate::json_schema::common_exprs;
 use crate::key_space::{is_key, key_space};
 
@@ -40,7 +40,13 @@ impl ObjectChecks {
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
         let Surface { empty, open, colon, item, close } = members.surface;
-        let keys = members.known.iter().map(|known| known.key).chain(members.free.iter().map(|free| free.key));
+        if let Some(known) =
+            members.known.iter().find(|known| known.key.is_none() && !KnownMember::is_plain(&known.name))
+        {
+            let message = format!("the name {:?} is not written as it is; say how its key is", known.name);
+            return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        }
+        let keys = members.known.iter().filter_map(|known| known.key).chain(members.free.iter().map(|free| free.key));
         self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
         if members.free.iter().any(|free| free.some.is_some() && matches!(free.space, KeySpace::Few(_))) {
             let message = "other members of which only few keys are possible have `some`; describe them one by one";

@@ -23,7 +23,7 @@ use crate::report::{Finding, Report};
 /// What a text must say it is.
 const FORMAT: &str = "stencilm-grammar";
 /// The version of the form described here.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Longest text accepted, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 /// Most nodes, rules, members and names of any one list.
@@ -102,7 +102,7 @@ struct SavedMembers {
 #[serde(deny_unknown_fields)]
 struct SavedKnown {
     name: String,
-    key: Index,
+    key: Option<Index>,
     value: Index,
     required: bool,
 }
@@ -231,7 +231,7 @@ fn saved(grammar: &Grammar) -> Saved {
         let Surface { empty, open, colon, item, close } = members.surface;
         let known = members.known.iter().map(|known| SavedKnown {
             name: known.name.to_string(),
-            key: number(&known.key),
+            key: known.key.as_ref().map(&number),
             value: known.value.0,
             required: known.required,
         });
@@ -434,7 +434,8 @@ fn load_members(
     let list = "members";
     let mut known = Vec::with_capacity(saved.known.len());
     for SavedKnown { name, key, value, required } in saved.known {
-        let (key, value) = (exprs.get(key, list, at)?, nodes.get(value, list, at)?);
+        let key = key.map(|key| exprs.get(key, list, at)).transpose()?;
+        let value = nodes.get(value, list, at)?;
         known.push(KnownMember { name: name.into(), key, value, required });
     }
     let mut free = Vec::with_capacity(saved.free.len());

@@ -61,8 +61,9 @@ pub(crate) fn members(
     let mut known = Vec::with_capacity(object.members.len());
     for member in &object.members {
         let key = match given(builder, member.key)? {
-            Some(key) => key,
-            None => json_schema::quoted_literals(&mut builder.exprs, &[&member.name]),
+            None if KnownMember::is_plain(&member.name) => None,
+            None => Some(json_schema::quoted_literals(&mut builder.exprs, &[&member.name])),
+            given => given,
         };
         let value = nodes[member.value.index()];
         known.push(KnownMember { name: member.name.as_str().into(), key, value, required: member.required });

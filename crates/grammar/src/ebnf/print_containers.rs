@@ -11,7 +11,7 @@ fn sign(name: &'static str, expr: ExprId) -> [Step; 5] {
 }
 
 fn value(node: NodeId) -> [Step; 3] {
-    [Step::Text(" : "), Step::Node(node, Place::Alternatives), Step::Text(";\n")]
+    [Step::Text(": "), Step::Node(node, Place::Alternatives), Step::Text(";\n")]
 }
 
 /// `name {m,n};`
@@ -42,7 +42,10 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
         }
         let mut entry = if *required { "  member " } else { "  optional " }.to_string();
         escapes::write_text(&mut entry, name);
-        steps.extend([Step::Owned(entry), Step::Text(" = "), Step::Expr(*key)]);
+        match key {
+            Some(key) => steps.extend([Step::Owned(entry), Step::Text(" = "), Step::Expr(*key), Step::Text(" ")]),
+            None => steps.push(Step::Owned(entry)),
+        }
         steps.extend(value(*node));
     }
     for FreeMembers { key, taken, value: node, some, space: _ } in free {
@@ -52,10 +55,10 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
             escapes::write_text(&mut entry, name);
         }
         steps.extend([Step::Owned(entry), Step::Text(";\n")]);
-        steps.extend([Step::Text("  others = "), Step::Expr(*key)]);
+        steps.extend([Step::Text("  others = "), Step::Expr(*key), Step::Text(" ")]);
         steps.extend(value(*node));
         if let Some(some) = some {
-            steps.push(Step::Text("  some"));
+            steps.push(Step::Text("  some "));
             steps.extend(value(*some));
         }
     }

@@ -64,7 +64,7 @@ impl Lowering<'_> {
                     let surface = self.surfaces.object(&mut self.builder.exprs, depth);
                     let mut known = Vec::with_capacity(entries.len());
                     for (name, inner) in entries.iter() {
-                        let key = self.strings.literals(&mut self.builder.exprs, &[name]);
+                        let key = self.strings.key(&mut self.builder.exprs, name);
                         known.push(KnownMember { name: name.into(), key, value: nodes[inner], required: true });
                     }
                     let ordered = if self.options.any_order { 0 } else { known.len() };

@@ -61,7 +61,7 @@ pub(super) struct Lowering<'a> {
     pub(super) relaxed: Vec<(SchemaId, Finding)>,
     pub(super) reasons: Reasons,
     /// Spellings of known keys, which many objects may have.
-    pub(super) keys: Map<Arc<str>, ExprId>,
+    pub(super) keys: Map<Arc<str>, Option<ExprId>>,
     /// The nodes of values.
     pub(super) values: Values<'a>,
     lexemes: Map<ExprId, NodeId>,

@@ -154,7 +154,7 @@ impl<'a> Lowering<'a> {
             let (name, key) = match self.keys.get_key_value(member.name) {
                 Some((name, &key)) => (name.clone(), key),
                 None => {
-                    let key = self.strings.literals(&mut self.builder.exprs, &[member.name]);
+                    let key = self.strings.key(&mut self.builder.exprs, member.name);
                     let name: Arc<str> = member.name.into();
                     self.keys.insert(name.clone(), key);
                     (name, key)

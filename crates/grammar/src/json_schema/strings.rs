@@ -10,6 +10,7 @@ use stencilm_regex::{ByteSet, ExprId, ExprSet, Map};
 use super::common::common;
 use super::schema::Format;
 use super::{Spelling, formats};
+use crate::grammar::KnownMember;
 
 /// Short escapes: the character, and the letter after the backslash.
 const SHORT: [(char, u8); 8] = [
@@ -111,6 +112,12 @@ impl Strings {
         let mark = exprs.literal(if self.spelling == Spelling::Bare { &b""[..] } else { b"\"" });
         let rest = self.trie(exprs, texts, mark);
         exprs.concat(mark, rest)
+    }
+
+    /// The key of a known member of this name, as [`KnownMember::key`] has it.
+    pub(super) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Option<ExprId> {
+        let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name);
+        (!is_plain).then(|| self.literals(exprs, &[name]))
     }
 
     /// Any of these strings, with quotes, in every spelling.

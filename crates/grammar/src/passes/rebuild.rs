@@ -99,7 +99,7 @@ pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(
             let Members { known, free, surface, .. } = grammar.members(*id);
             let Surface { empty, open, colon, item, close } = *surface;
             [empty, open, colon, item, close].into_iter().for_each(&mut visit);
-            known.iter().for_each(|known| visit(known.key));
+            known.iter().filter_map(|known| known.key).for_each(&mut visit);
             free.iter().for_each(|free| visit(free.key));
         }
         Node::Items(id) => {

@@ -31,8 +31,8 @@ fn damaged_texts_are_refused() {
         ("", "line 1, column 0", "no serialized grammar"),
         ("[]", "line 1, column 2", "no serialized grammar"),
         ("{}", "#/format", "not \"stencilm-grammar\""),
-        (r#"{"format":"stencilm-grammar","version":1}"#, "#/version", "the version is 1"),
-        (r#"{"format":"stencilm-grammar","version":2}"#, "line 1, column 41", "missing field"),
+        (r#"{"format":"stencilm-grammar","version":2}"#, "#/version", "the version is 2"),
+        (r#"{"format":"stencilm-grammar","version":3}"#, "line 1, column 41", "missing field"),
     ];
     for (text, place, words) in cases {
         let error = Grammar::deserialize_json(text).expect_err(text);
@@ -92,7 +92,7 @@ fn expansive_texts_are_refused() {
     let mut exprs = vec![r#"{"bytes":[[97,97]]}"#.to_string()];
     exprs.extend((0..60).map(|at| format!(r#"{{"concat":[{at},{at}]}}"#)));
     let text = format!(
-        r#"{{"format":"stencilm-grammar","version":2,"exprs":[{}],"nodes":[{{"lexeme":60}}],"rules":[],"members":[],"items":[],
+        r#"{{"format":"stencilm-grammar","version":3,"exprs":[{}],"nodes":[{{"lexeme":60}}],"rules":[],"members":[],"items":[],
         "root":0,"report":{{"enforced":[],"annotations":[],"relaxed":[]}}}}"#,
         exprs.join(",")
     );

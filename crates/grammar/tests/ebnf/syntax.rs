@@ -93,9 +93,14 @@ fn objects() {
         string ::= "\"" [^"\\]* "\"""#;
     let printed = crate::grammar(text).to_string();
     assert_eq!(crate::grammar(&printed).to_string(), printed);
-    for piece in ["member \"name\" = ", "optional \"age\" = ", "taken \"age\" \"name\";", "others = "] {
+    for piece in ["member \"name\": ", "optional \"age\": ", "taken \"age\" \"name\";", "others = "] {
         assert!(printed.contains(piece), "{piece} in {printed}");
     }
+    // A key that is written in other ways too is printed.
+    let text = "root ::= %object { member \"é\": \"1\"; member \"b\" = \"b\": \"1\"; }";
+    let printed = crate::grammar(text).to_string();
+    assert!(printed.contains("member \"é\" = ") && printed.contains("member \"b\" = \"b\""), "{printed}");
+    assert_eq!(crate::grammar(&printed).to_string(), printed);
     let text = r#"root ::= %object { order = any; optional "a": "1"; open = "{"; close = "}"; colon = ":"; item = ","; empty = "{}"; }"#;
     let printed = crate::grammar(text).to_string();
     assert!(printed.contains("order = any;"), "{printed}");

@@ -121,7 +121,9 @@ impl Oracle<'_> {
             if state.seen[index] || skips || (is_ordered && index < least) {
                 continue;
             }
-            for value in self.values_after(members, known.key, known.value, start) {
+            let plain = format!("\"{}\"", known.name);
+            let key = known.key.unwrap_or_else(|| self.deriver.exprs.literal(plain.as_bytes()));
+            for value in self.values_after(members, key, known.value, start) {
                 state.seen[index] = true;
                 state.least = if is_ordered { index + 1 } else { members.ordered };
                 self.after_member(members, value, state, ends);
