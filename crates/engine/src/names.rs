@@ -4,9 +4,10 @@
 //! one trie serves an object from its first member to its last.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use stencilm_grammar::{Grammar, Members};
+use stencilm_grammar::{Grammar, KnownMember, Members};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag};
 
 use crate::trie::Nodes;
@@ -44,6 +45,18 @@ impl Filter {
     }
 }
 
+/// A name as it is spelled, as a part of a text of all of them.
+struct Spelled {
+    text: Range<usize>,
+    tag: Tag,
+}
+
+impl Spelled {
+    fn of<'t>(&self, texts: &'t [u8]) -> &'t [u8] {
+        &texts[self.text.clone()]
+    }
+}
+
 /// The plainly spelled names of one object, quotes included.
 pub struct Names {
     trie: Nodes,
@@ -60,45 +73,55 @@ pub struct Names {
 impl Names {
     /// The names of an object of this grammar.
     pub fn new(grammar: &Grammar, members: &Members) -> Names {
-        let mut spelled: Vec<(Vec<u8>, Tag)> = Vec::with_capacity(members.known.len());
+        let named = || members.known.iter().filter(|known| known.key.is_none());
+        let mut texts: Vec<u8> = Vec::with_capacity(named().map(KnownMember::plain_len).sum());
+        let mut spelled: Vec<Spelled> = Vec::with_capacity(members.known.len());
         let mut others = Vec::new();
         for (index, known) in members.known.iter().enumerate() {
-            let text = match known.key {
-                None => Some(quoted(&known.name)),
-                Some(key) => literal(grammar.exprs(), key),
+            let start = texts.len();
+            let is_text = match known.key {
+                None => {
+                    quote(&known.name, &mut texts);
+                    true
+                }
+                Some(key) => spell(grammar.exprs(), key, &mut texts),
             };
-            match text {
-                Some(text) => spelled.push((text, index as Tag)),
-                None => others.push(index as u32),
+            match is_text {
+                true => spelled.push(Spelled { text: start..texts.len(), tag: index as Tag }),
+                false => others.push(index as u32),
             }
         }
         // Of a member and a taken name that are spelled alike the member stays: nearly all taken names are members.
-        spelled.sort_unstable();
+        let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
+        spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         let num_known = spelled.len();
         for name in members.free.iter().flat_map(|free| free.taken.iter()).filter(|name| is_plain(name)) {
-            if spelled[..num_known].binary_search_by(|(text, _)| against_quoted(text, name)).is_err() {
-                spelled.push((quoted(name), ONLY_TAKEN));
+            if spelled[..num_known].binary_search_by(|known| against_quoted(known.of(&texts), name)).is_err() {
+                let start = texts.len();
+                quote(name, &mut texts);
+                spelled.push(Spelled { text: start..texts.len(), tag: ONLY_TAKEN });
             }
         }
         if spelled.len() > num_known {
-            spelled.sort_unstable();
+            spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         }
-        spelled.dedup_by(|b, a| a.0 == b.0);
+        spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
         let mut not_taken = FxHashSet::default();
         for (class, free) in members.free.iter().enumerate() {
             if free.taken.iter().filter(|name| is_plain(name)).count() == spelled.len() {
                 continue;
             }
-            for (entry, (text, _)) in spelled.iter().enumerate() {
-                let name = &text[1..text.len() - 1];
-                if free.taken.binary_search_by(|taken| taken.as_bytes().cmp(name)).is_err() {
+            for (entry, known) in spelled.iter().enumerate() {
+                let within = known.of(&texts).strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+                let find = |name| free.taken.binary_search_by(|taken| taken.as_bytes().cmp(name)).ok();
+                if within.and_then(find).is_none() {
                     not_taken.insert((entry as u32, class as u32));
                 }
             }
         }
-        let entries = spelled.iter().enumerate().map(|(entry, (text, _))| (&text[..], entry as u32));
-        let trie = Nodes::from_sorted(entries);
-        let tags: Vec<Tag> = spelled.iter().map(|&(_, tag)| tag).collect();
+        let entries = spelled.iter().enumerate().map(|(entry, known)| (known.of(&texts), entry as u32));
+        let trie = Nodes::within(texts.len(), entries);
+        let tags: Vec<Tag> = spelled.iter().map(|known| known.tag).collect();
         let mut bounds = vec![(Tag::MAX, 0); trie.len()];
         let mut path: Vec<usize> = Vec::new();
         for node in 0..trie.len() {
@@ -261,9 +284,11 @@ fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
 }
 
-/// A name between quotes.
-fn quoted(name: &str) -> Vec<u8> {
-    [b"\"", name.as_bytes(), b"\""].concat()
+/// Adds a name between quotes.
+fn quote(name: &str, texts: &mut Vec<u8>) {
+    texts.push(b'"');
+    texts.extend_from_slice(name.as_bytes());
+    texts.push(b'"');
 }
 
 /// How a text compares with a name between quotes.
@@ -276,27 +301,24 @@ fn against_quoted(text: &[u8], name: &str) -> Ordering {
     })
 }
 
-/// So long most names are, quotes included.
-const USUAL_NAME: usize = 24;
-
-/// The only string that an expression matches, if it is a chain of single bytes.
-fn literal(exprs: &ExprSet, expr: ExprId) -> Option<Vec<u8>> {
-    let mut text = Vec::with_capacity(USUAL_NAME);
-    let mut rest = expr;
-    loop {
-        match *exprs.get(rest) {
-            Expr::Concat { head, tail } => {
-                let Expr::Bytes(set) = exprs.get(head) else { return None };
-                text.push(set.single()?);
-                rest = tail;
-            }
-            Expr::Bytes(ref set) => {
-                text.push(set.single()?);
-                return Some(text);
-            }
-            _ => return None,
-        }
+/// Adds the only string that an expression matches, if it is a chain of single bytes; says whether it is.
+fn spell(exprs: &ExprSet, expr: ExprId, texts: &mut Vec<u8>) -> bool {
+    let start = texts.len();
+    let mut rest = Some(expr);
+    while let Some(expr) = rest {
+        let (head, tail) = match *exprs.get(expr) {
+            Expr::Concat { head, tail } => (head, Some(tail)),
+            _ => (expr, None),
+        };
+        let byte = if let Expr::Bytes(set) = exprs.get(head) { set.single() } else { None };
+        let Some(byte) = byte else {
+            texts.truncate(start);
+            return false;
+        };
+        texts.push(byte);
+        rest = tail;
     }
+    true
 }
 
 #[cfg(test)]
@@ -308,8 +330,9 @@ mod tests {
     proptest! {
         #[test]
         fn texts_are_compared_with_names_as_these_are_written(text in "[ !\"ab]{0,5}", name in "[ !ab]{0,4}") {
-            prop_assert_eq!(against_quoted(text.as_bytes(), &name), text.as_bytes().cmp(&quoted(&name)[..]));
-            let written = quoted(&name);
+            let mut written = Vec::new();
+            quote(&name, &mut written);
+            prop_assert_eq!(against_quoted(text.as_bytes(), &name), text.as_bytes().cmp(&written[..]));
             prop_assert_eq!(against_quoted(&written, &name), Ordering::Equal);
         }
     }

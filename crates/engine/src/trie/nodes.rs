@@ -12,7 +12,17 @@ impl Nodes {
     /// # Panics
     /// When a string is longer than 16 MiB.
     pub fn from_sorted<'a>(strings: impl Iterator<Item = (&'a [u8], u32)>) -> Nodes {
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut nodes = Nodes::within(0, strings);
+        nodes.0.shrink_to_fit();
+        nodes
+    }
+
+    /// The same of strings that have so many bytes in all, where few begin alike.
+    ///
+    /// # Panics
+    /// As [`Nodes::from_sorted`].
+    pub fn within<'a>(bytes: usize, strings: impl Iterator<Item = (&'a [u8], u32)>) -> Nodes {
+        let mut nodes: Vec<Node> = Vec::with_capacity(bytes);
         let mut path: Vec<usize> = Vec::new();
         let mut previous: &[u8] = &[];
         let close = |nodes: &mut Vec<Node>, path: &mut Vec<usize>, depth: usize| {
@@ -36,7 +46,6 @@ impl Nodes {
             previous = string;
         }
         close(&mut nodes, &mut path, 0);
-        nodes.shrink_to_fit();
         Nodes(nodes)
     }
 
@@ -52,7 +61,7 @@ impl Nodes {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.0.len() * size_of::<Node>()
+        self.0.capacity() * size_of::<Node>()
     }
 
     /// The entries of the strings that end at this node or below it.

@@ -38,6 +38,23 @@ fn dies_at(grammar: &str, text: &str, valid: usize) {
     assert_eq!((verdict.status, verdict.valid_bytes), (Status::Dead, valid), "{text}");
 }
 
+/// A key may be written without quotes, where the grammar says so; that of one letter ended in a panic.
+#[test]
+fn keys_without_quotes_come_beside_other_members() {
+    let grammar = r#"root ::= %object { member "b" = "b": "1"; optional "cd" = "cd": "1"; others: "2"; }"#;
+    check(grammar, &["{b:1}", r#"{b:1,cd:1,"c":2}"#], &["{b:2}", r#"{"b":1}"#, r#"{b:1,"b":2}"#, r#"{b:1,"cd":2}"#]);
+    let mut matcher = read(grammar);
+    for byte in br#"{b:1,"c":2,"cd"#.iter().copied() {
+        let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+        matcher.fill_mask(mask.words_mut()).expect("within the limits");
+        assert!(mask == naive::mask(&matcher).expect("within the limits"), "before {:?}", char::from(byte));
+        assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{:?}", char::from(byte));
+    }
+    let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+    matcher.fill_mask(mask.words_mut()).expect("within the limits");
+    assert!(!mask.contains(u32::from(b'"')), "the other member is called as one that has a value of its own");
+}
+
 #[test]
 fn members_in_order_come_before_mixed_ones() {
     let grammar = r#"root ::= %object {
