@@ -1,7 +1,7 @@
 //! What an object or an array must be like for masks without dead ends, checked where a user may have described it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
+use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{ArraySurface, Items, KeySpace, KnownMember, Members, Surface};
@@ -64,6 +64,15 @@ impl ObjectChecks {
         self.check_lexemes(exprs, std::iter::once(key))?;
         let deriver = self.deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
         let copy = deriver.exprs.import(exprs, key);
+        // Keys are compared as string values; masks know by its quotes where a key is that lies within a token.
+        let begins_bare = |&&(bytes, _): &&(ByteSet, ExprId)| bytes.iter().any(|byte| !b"\" \t\r\n".contains(&byte));
+        for &(_, rest) in deriver.derivatives(copy).map_err(limit)?.iter().filter(begins_bare) {
+            if deriver.is_live(rest).map_err(limit)? {
+                let message = "the key of other members may begin without a quote; describe members with such keys by \
+                               their names, or write them as rules without %object";
+                return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+            }
+        }
         let Some(space) = key_space(deriver, copy).map_err(limit)? else {
             let message =
                 "telling how many keys the other members of an object may have took too long; use a simpler key";
