@@ -7,11 +7,11 @@ use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::Watch;
 
-use crate::behind::Behind;
 use crate::cache::{KeptMask, MaskCache};
 use crate::canonical::CanonicalMasks;
 use crate::captures;
 use crate::error::EngineError;
+use crate::known_suffixes::KnownSuffixes;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
 use crate::machine::Machine;
@@ -56,7 +56,7 @@ pub(crate) struct Layout {
 /// What the masks of a layout have found.
 struct Masks {
     known: MaskCache,
-    behind: Behind,
+    suffixes: KnownSuffixes,
 }
 
 /// A mask as [`Layout::fill_mask`] wrote it.
@@ -134,7 +134,7 @@ impl CompiledGrammar {
     pub fn memory_bytes(&self) -> usize {
         let layout = self.layout();
         let machine = try_lock(&layout.machine).map(|machine| machine.memory_bytes());
-        let masks = try_lock(&layout.masks).map(|masks| masks.known.memory_bytes() + masks.behind.memory_bytes());
+        let masks = try_lock(&layout.masks).map(|masks| masks.known.memory_bytes() + masks.suffixes.memory_bytes());
         let canonical = try_lock(&layout.canonical).map(|masks| masks.memory_bytes());
         if let (Some(machine), Some(masks), Some(canonical)) = (machine, masks, canonical) {
             self.measured.store(machine + masks + canonical, Ordering::Relaxed);
@@ -179,7 +179,7 @@ impl Layout {
             lexicon: vocabulary.lexicon(LexiconLimits::from(limits)),
             masks: Mutex::new(Masks {
                 known: MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth()),
-                behind: Behind::new(vocabulary.trie().max_depth()),
+                suffixes: KnownSuffixes::new(vocabulary.trie().max_depth()),
             }),
             canonical: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
@@ -250,7 +250,7 @@ impl Layout {
                 if known.is_none() {
                     let saturated = run.stacks.configuration(&mut threads)?;
                     run.stacks.watch();
-                    let finished = run.fill_mask(&self.vocabulary, &mut masks.behind, saturated, mask);
+                    let finished = run.fill_mask(&self.vocabulary, &mut masks.suffixes, saturated, mask);
                     let reads = run.stacks.unwatch();
                     let finished = finished?;
                     computed = match &reads {

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, StateId};
 
-use crate::behind::Behind;
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
 use crate::json_text;
+use crate::known_suffixes::KnownSuffixes;
 use crate::machine::ForkId;
 use crate::row::{Row, RowHere};
 use crate::run::{Doubt, Run, offers_tokens};
@@ -153,7 +153,7 @@ impl Run<'_> {
     pub fn fill_mask(
         &mut self,
         vocabulary: &Tokens,
-        behind: &mut Behind,
+        suffixes: &mut KnownSuffixes,
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<Finished, EngineError> {
@@ -192,7 +192,7 @@ impl Run<'_> {
             narrow.extend(replaced.map(|(thread, fork, here)| (thread, fork, Some(here))));
         }
         if let Some((thread, fork, here)) = greatest {
-            self.add_wide(behind, (thread, &fork), &here, &mut draft)?;
+            self.add_wide(suffixes, (thread, &fork), &here, &mut draft)?;
         }
         // Several threads before the same blanks share a row.
         blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
@@ -204,7 +204,7 @@ impl Run<'_> {
         let mut plain = Vec::new();
         for (thread, fork, row) in narrow {
             match row {
-                Some(here) => self.add_wide(behind, (thread, &fork), &here, &mut draft)?,
+                Some(here) => self.add_wide(suffixes, (thread, &fork), &here, &mut draft)?,
                 None if fork.free => self.add_free(thread, &fork, &mut draft)?,
                 None => plain.push(thread),
             }
@@ -265,7 +265,7 @@ impl Run<'_> {
     /// Adds the tokens of one wide thread.
     fn add_wide(
         &mut self,
-        behind: &mut Behind,
+        suffixes: &mut KnownSuffixes,
         (thread, fork): (Entry, &Fork),
         here: &RowHere,
         draft: &mut Draft<'_>,
@@ -332,7 +332,7 @@ impl Run<'_> {
             self.lexicon.rows_bytes += exits.memory_bytes() - before;
             let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
             match fork.free {
-                true => behind.suffixes(self, known, &mut threads, doubt.element, leaves)?,
+                true => suffixes.read(self, known, &mut threads, doubt.element, leaves)?,
                 false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
             }
         }

@@ -29,16 +29,16 @@ struct Found {
 }
 
 /// The suffixes that are read behind lexemes. The slow twin is the walk of all of them.
-pub(crate) struct Behind {
+pub(crate) struct KnownSuffixes {
     /// By the place of the suffixes in memory, and whether an element of an array was in doubt before.
     known: FxHashMap<(usize, bool), LookCache<Found>>,
     horizon: usize,
 }
 
-impl Behind {
+impl KnownSuffixes {
     /// Nothing yet. No token has more bytes than `horizon`.
-    pub fn new(horizon: usize) -> Behind {
-        Behind { known: FxHashMap::default(), horizon }
+    pub fn new(horizon: usize) -> KnownSuffixes {
+        KnownSuffixes { known: FxHashMap::default(), horizon }
     }
 
     /// Bytes of memory held, about.
@@ -48,7 +48,7 @@ impl Behind {
 
     /// Calls `reached` for every suffix of some exits that is read by some threads, once or more, with what is in doubt then.
     /// `element` says that the lexeme may be an element of an array which is there already.
-    pub fn suffixes(
+    pub fn read(
         &mut self,
         run: &mut Run<'_>,
         exits: &Exits,
