@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::blanks::BlanksInLexemes;
 use super::kept_blanks::BlankAnswers;
+use super::places::Place;
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use super::{CursorKey, Encoding, Known};
 use crate::cache::KeptMask;
@@ -60,8 +61,23 @@ impl Run<'_> {
         };
         // What is told beside the row may be in it, where the mask lacks it.
         tokens.retain(|&token| tokenset::get(mask, token) && !(blanks.is_some() && encoding.is_blank(token)));
-        for token in tokens {
+        let mut longer: Option<Longer<'_>> = None;
+        // Nearly always they are in the order of the trie, where those which others begin with come before them.
+        for token in tokens.into_iter().rev() {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
+            if let Some(longer) = &mut longer
+                && longer.rules_out(self, &mut search, configuration, bytes)?
+            {
+                // The slow twin: searched like any other.
+                debug_assert!(match encoding.follow(search.places, place, before, token) {
+                    Some(behind) => {
+                        let reached = search.run(self, configuration, bytes)?;
+                        search.leads_on(self, reached, token, behind)? != Some(true)
+                    }
+                    None => true,
+                });
+                continue;
+            }
             let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };
             if search.looked_in_all > MAX_STEPS_OF_MASK {
                 kept.push(token);
@@ -70,6 +86,7 @@ impl Run<'_> {
             let reached = search.run(self, configuration, bytes)?;
             if search.leads_on(self, reached, token, behind)? != Some(false) {
                 kept.push(token);
+                longer = Some(Longer { bytes, token, reached, behind, from: None });
             }
         }
         kept.sort_unstable();
@@ -81,6 +98,58 @@ impl Run<'_> {
             }
             None => kept,
         })
+    }
+}
+
+/// A token that leads on. Where every text of the grammar that goes on with a part of it is written with the token itself, as with
+/// all of a word whose beginnings are tokens, too, that part is not a token of its own.
+struct Longer<'t> {
+    bytes: &'t [u8],
+    token: u32,
+    /// The configuration and the place behind it.
+    reached: SetId,
+    behind: Place,
+    /// The least number of bytes behind which that is so; known once it is asked for.
+    from: Option<usize>,
+}
+
+impl Longer<'_> {
+    /// Whether the token leaves no room for one of these bytes, where both come at a configuration.
+    fn rules_out(
+        &mut self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        configuration: SetId,
+        bytes: &[u8],
+    ) -> Result<bool, EngineError> {
+        if bytes.len() >= self.bytes.len() || !self.bytes.starts_with(bytes) {
+            return Ok(false);
+        }
+        let from = match self.from {
+            Some(from) => from,
+            None => *self.from.insert(self.forced_from(run, search, configuration)?),
+        };
+        Ok(bytes.len() >= from)
+    }
+
+    fn forced_from(
+        &self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        configuration: SetId,
+    ) -> Result<usize, EngineError> {
+        if !search.is_in_all_texts(run, self.reached, self.token, self.behind)? {
+            return Ok(self.bytes.len());
+        }
+        let (mut from, mut here) = (0, configuration);
+        for (at, &byte) in self.bytes.iter().enumerate() {
+            let (next, may_end) = search.next_bytes(run, here)?;
+            if may_end || next.single().is_none() {
+                from = at + 1;
+            }
+            here = search.step(run, here, byte)?;
+        }
+        Ok(from)
     }
 }
 

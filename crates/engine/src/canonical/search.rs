@@ -221,6 +221,25 @@ impl<'e> Search<'e> {
         Ok(found == told)
     }
 
+    /// Whether a token that leads on is written in all texts that go on so; `false` where that is not known.
+    pub fn is_in_all_texts(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<bool, EngineError> {
+        let Next { bytes, may_end, .. } = *self.found.ahead.next(run, configuration)?;
+        if may_end && !self.places.may_end(self.encoding, place) {
+            return Ok(false);
+        }
+        if self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &bytes) == bytes {
+            return Ok(true);
+        }
+        // What a text that comes in any case tells is told of all that goes on with it.
+        Ok(!may_end && bytes.single().is_some() && self.by_forced_text(run, configuration, token, place)? == Some(true))
+    }
+
     /// Whether some of these bytes, and something behind it, may come.
     pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
         let Next { bytes: next, surely, .. } = *self.found.ahead.next(run, configuration)?;
