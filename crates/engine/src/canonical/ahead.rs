@@ -4,7 +4,7 @@
 //! is a list. A mask comes to a few dozen, each with a byte or two.
 
 use super::followers::Listed;
-use super::search::Next;
+use super::next::Next;
 use crate::error::EngineError;
 use crate::run::Run;
 use crate::stacks::SetId;

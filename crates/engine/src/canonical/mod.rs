@@ -25,6 +25,7 @@ mod leaving;
 mod left_tree;
 mod masks;
 mod merges;
+mod next;
 mod pairs;
 mod places;
 mod probes;

@@ -8,16 +8,15 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, StateId};
+use stencilm_regex::ByteSet;
 
 use super::ahead::Ahead;
+use super::next::Next;
 use super::places::{Place, Places};
 use super::rows::Rows;
 use super::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
-use crate::fork::{Automaton, IN_BLANKS};
-use crate::machine::ForkId;
-use crate::run::{Run, offers_tokens};
+use crate::run::Run;
 use crate::stacks::{Entry, SetId};
 
 /// So many nodes of the trie are looked at behind one token, and behind all tokens of a mask; where that does not tell, the
@@ -30,17 +29,6 @@ const MANY_NODES: usize = 512;
 const MAX_DEPTH: usize = 24;
 /// Room for more than so many answers is given back.
 const MUCH_ROOM: usize = 10_000;
-
-/// What may come at a configuration.
-#[derive(Clone, Copy)]
-pub(super) struct Next {
-    /// The bytes that lead on, perhaps some more.
-    pub bytes: ByteSet,
-    /// Those of them that surely do.
-    pub surely: ByteSet,
-    /// Whether the text, or this stretch of it, may end here.
-    may_end: bool,
-}
 
 /// What was found so far within one operation, for which numbers of configurations are good.
 #[derive(Default)]
@@ -437,37 +425,5 @@ impl Run<'_> {
         let place = places.of(cursor);
         let mut search = Search::new(self, encoding, places, rows, search);
         Ok(search.leads_on(self, configuration, token, place)? != Some(false))
-    }
-
-    /// What may come at a configuration.
-    pub(super) fn next_of(&mut self, configuration: SetId) -> Result<Next, EngineError> {
-        let mut next = Next { bytes: ByteSet::EMPTY, surely: ByteSet::EMPTY, may_end: false };
-        for index in 0..self.stacks.entries(configuration).len() {
-            let thread = self.stacks.entries(configuration)[index];
-            if thread == Entry::BOTTOM || offers_tokens(thread) {
-                next.may_end = true;
-                continue;
-            }
-            let fork = self.machine.fork(ForkId(thread.head)).clone();
-            let blanks = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0);
-            let state = if blanks.is_some() { StateId::START.0 } else { thread.state };
-            let blanks = blanks.filter(|_| fork.blanks_left(thread.state) != Some(0));
-            let live = fork.live_bytes(self.lexicon, state)?;
-            next.bytes = next.bytes.union(&live);
-            // A thread is there because it can be completed. Only of keys and of elements that must be new it is not sure which
-            // bytes do so.
-            let is_sure = !fork.free && !self.machine.keeps_text();
-            if is_sure {
-                next.surely = next.surely.union(&match &fork.automaton {
-                    Automaton::Dfa(_) => live,
-                    Automaton::Names(names, filter) => names.bytes_of(filter, StateId(state), &live),
-                });
-            }
-            if let Some(blanks) = blanks {
-                next.bytes = next.bytes.union(&blanks.set);
-                next.surely = next.surely.union(&blanks.set);
-            }
-        }
-        Ok(next)
     }
 }
