@@ -1,6 +1,6 @@
 //! Tokens that are alike: behind them the grammar stands at the same place, so that one look at what comes next tells of all.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -24,22 +24,24 @@ pub(super) struct Group {
     pub behind: [Option<Place>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
-    /// Whether it is known of all that they lead on, whatever follows.
-    leads_on: AtomicBool,
+    /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
+    told: OnceLock<bool>,
 }
 
 impl Group {
-    /// Whether all of them lead on whatever follows: that is so once a search has told it of each, at all places behind it.
-    pub fn leads_on(&self, told: impl Fn(u32, Place) -> bool) -> bool {
-        if self.leads_on.load(Ordering::Relaxed) {
-            return true;
+    /// Whether all of them lead on, whatever follows and whatever token stands before: known once searches have told it of each, at
+    /// all places behind it.
+    pub fn told(&self, answer: impl Fn(u32, Place) -> Option<bool>) -> Option<bool> {
+        if self.told.get().is_none() {
+            let mut all = true;
+            for &(_, token) in &self.tokens {
+                for &place in self.behind.iter().flatten() {
+                    all &= answer(token, place)?;
+                }
+            }
+            self.told.get_or_init(|| all);
         }
-        let is_told = |&(_, token): &(u32, u32)| self.behind.iter().flatten().all(|&place| told(token, place));
-        let leads_on = self.tokens.iter().all(is_told);
-        if leads_on {
-            self.leads_on.store(true, Ordering::Relaxed);
-        }
-        leads_on
+        self.told.get().copied()
     }
 }
 
@@ -63,7 +65,7 @@ impl Alike {
                     .flatten()
                     .fold(ByteSet::ALL, |sure, &behind| encoding.sure_bytes(places.cursor(behind), &merging, &sure));
                 alike.sure = alike.sure.intersect(&sure);
-                alike.groups.push(Group { sure, behind, tokens: Vec::new(), leads_on: AtomicBool::new(false) });
+                alike.groups.push(Group { sure, behind, tokens: Vec::new(), told: OnceLock::new() });
                 alike.groups.len() - 1
             });
             alike.groups[group].tokens.push((number, token));

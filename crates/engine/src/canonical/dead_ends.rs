@@ -127,7 +127,7 @@ impl Run<'_> {
         let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
         let mut search = Search::new(self, encoding, places, row_cache, search);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
-        let mut doubtful = Doubtful::new(encoding, mask, doubts, blanks.is_some());
+        let mut doubtful = Doubtful::new(encoding, (mask, fitting), doubts, blanks.is_some());
         if let Some(blanks) = &blanks {
             let told = kept_blanks.told_anyway(encoding, search.places, blanks, place);
             found.ways.clone_from(&told.dead);

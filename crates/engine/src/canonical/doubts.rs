@@ -48,6 +48,8 @@ impl Doubts {
 pub(super) struct Doubtful<'m> {
     encoding: &'m Encoding,
     mask: &'m [u32],
+    /// The tokens that fit behind the token before.
+    fitting: &'m [u32],
     doubts: &'m mut Doubts,
     /// Whether what is known of blanks was added already.
     blanks_told: bool,
@@ -58,9 +60,14 @@ pub(super) struct Doubtful<'m> {
 
 impl<'m> Doubtful<'m> {
     /// None of them.
-    pub fn new(encoding: &'m Encoding, mask: &'m [u32], doubts: &'m mut Doubts, blanks_told: bool) -> Doubtful<'m> {
+    pub fn new(
+        encoding: &'m Encoding,
+        (mask, fitting): (&'m [u32], &'m [u32]),
+        doubts: &'m mut Doubts,
+        blanks_told: bool,
+    ) -> Doubtful<'m> {
         doubts.clear(mask.len());
-        Doubtful { encoding, mask, doubts, blanks_told, by_groups: false }
+        Doubtful { encoding, mask, fitting, doubts, blanks_told, by_groups: false }
     }
 
     /// Adds a token if the mask has it.
@@ -104,9 +111,20 @@ impl<'m> Doubtful<'m> {
         beside.into_iter().flatten().for_each(|&token| self.add(token));
     }
 
-    /// Whether it is open whether a token leads on.
+    /// Whether it is open whether a token leads on that fits.
     pub fn asks(&self, token: u32) -> bool {
-        if self.by_groups { tokenset::get(self.mask, token) } else { self.doubts.has(token) }
+        let is_open = if self.by_groups { tokenset::get(self.mask, token) } else { self.doubts.has(token) };
+        is_open && tokenset::get(self.fitting, token)
+    }
+
+    /// Of some alike tokens it is known that they lead on, or not known.
+    pub fn tell(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
+        match self.by_groups {
+            true if lead_on => {}
+            true => tokens.for_each(|token| self.add(token)),
+            false if lead_on => tokens.for_each(|token| self.settle(token)),
+            false => {}
+        }
     }
 
     /// A token leads on.

@@ -1,5 +1,7 @@
 //! The questions that a mask of many tokens asks: what leads on behind tokens, by groups of those that are alike, and one by one.
 
+use std::sync::Arc;
+
 use super::Encoding;
 use super::alike::Alike;
 use super::blanks::BeforeBlanks;
@@ -13,7 +15,7 @@ use crate::cache::KeptMask;
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
 use crate::machine::ForkId;
-use crate::row::RowHere;
+use crate::row::{Row, RowHere};
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
 
@@ -134,14 +136,21 @@ impl Questions<'_, '_> {
         }
         let fork = self.run.machine.fork(ForkId(thread.head)).clone();
         for alike in known.inside.iter() {
+            let answer = |token, place| sure.answer(&here.row, token, place);
+            if alike.groups.iter().all(|group| group.told(answer).is_some()) {
+                for group in &alike.groups {
+                    let tokens = group.tokens.iter().map(|&(_, token)| token);
+                    doubtful.tell(tokens, group.told(answer) == Some(true));
+                }
+                continue;
+            }
             let Some(&(_, one)) = alike.groups.first().and_then(|group| group.tokens.first()) else { continue };
             let mut state = thread.state;
             for &byte in self.encoding.tokens().token_bytes(one).unwrap_or_default() {
                 state = fork.step(self.run.lexicon, state, byte)?.0;
             }
             let behind = self.run.behind_state(thread, &fork, state)?;
-            let told = |token, place| sure.answer(&here.row, token, place) == Some(true);
-            self.settle_alike(behind, alike, told, |_, _| true, doubtful)?;
+            self.settle_alike(behind, alike, answer, |_, _| true, doubtful)?;
         }
         let row = &here.row;
         let Some(leaving) = row.only_leaving() else { return Ok(false) };
@@ -155,7 +164,7 @@ impl Questions<'_, '_> {
         let mut leaving = leaving_rows.here(row, exits, self.place);
         if let Some(ending) = ending {
             let alike = leaving.with(self.encoding, self.search.places, None);
-            self.settle_alike(start, alike, |_, _| false, |_, token| ending.set.contains(token), doubtful)?;
+            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), doubtful)?;
         }
         let read = behind.read(self.run, vocabulary.trie().max_depth(), start, (row, exits))?;
         for suffix in read.iter() {
@@ -171,7 +180,7 @@ impl Questions<'_, '_> {
             let bytes = vocabulary.token_bytes(one).unwrap_or_default();
             let depth = exits.suffixes().depth(suffix.node as usize);
             let behind = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
-            self.settle_alike(behind, alike, |_, _| false, |way, _| exits.has_way(way), doubtful)?;
+            self.settle_alike(behind, alike, |_, _| None, |way, _| exits.has_way(way), doubtful)?;
         }
         Ok(true)
     }
@@ -182,7 +191,7 @@ impl Questions<'_, '_> {
         &mut self,
         behind: SetId,
         alike: &Alike,
-        is_told: impl Fn(u32, Place) -> bool,
+        answer: impl Fn(u32, Place) -> Option<bool>,
         is_here: impl Fn(u32, u32) -> bool,
         doubtful: &mut Doubtful<'_>,
     ) -> Result<(), EngineError> {
@@ -195,22 +204,17 @@ impl Questions<'_, '_> {
         for group in &alike.groups {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
-            let mut leads_on = all
+            let told = if all { Some(true) } else { group.told(&answer) };
+            let mut leads_on = told == Some(true)
                 || !surely.intersect(&group.sure).is_empty()
-                || group.leads_on(&is_told)
-                || search.may_come(run, behind, &group.sure)?;
-            if !leads_on && here.clone().any(|token| doubtful.asks(token)) {
+                || (told.is_none() && search.may_come(run, behind, &group.sure)?);
+            if !leads_on && told.is_none() && here.clone().any(|token| doubtful.asks(token)) {
                 leads_on = true;
                 for &place in group.behind.iter().flatten() {
                     leads_on &= search.told(run, behind, one, place)? == Some(true);
                 }
             }
-            match doubtful.by_groups {
-                true if leads_on => {}
-                true => here.for_each(|token| doubtful.add(token)),
-                false if leads_on => here.for_each(|token| doubtful.settle(token)),
-                false => {}
-            }
+            doubtful.tell(here, leads_on);
         }
         Ok(())
     }
@@ -251,6 +255,9 @@ impl Questions<'_, '_> {
                     // the limit.
                     if found.is_none() || !self.search.has_left {
                         sure.add(row, token, behind, found != Some(false));
+                        if found != Some(false) {
+                            self.ask_other_way(alone, token, behind, (row, sure))?;
+                        }
                     }
                     if is_only || found != Some(false) {
                         return Ok(found != Some(false));
@@ -266,6 +273,28 @@ impl Questions<'_, '_> {
             return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
         }
         Ok(self.search_behind(here, token, behind)? != Some(false))
+    }
+
+    /// Asks for the other way of a token within the lexeme of a row which leads on at the place behind it: what leads on in both
+    /// is not asked for at this place again, whatever token stands before.
+    fn ask_other_way(
+        &mut self,
+        alone: SetId,
+        token: u32,
+        behind: Place,
+        (row, sure): (&Arc<Row>, &mut SureRows),
+    ) -> Result<(), EngineError> {
+        let ways = self.search.places.advance_both(self.encoding, self.place, token);
+        let other = ways.into_iter().flatten().find(|&way| way != behind);
+        let is_asked =
+            |&other: &Place| self.search.looked_in_all <= MAX_STEPS_OF_MASK && sure.answer(row, token, other).is_none();
+        if let Some(other) = other.filter(is_asked) {
+            let found = self.search_behind(alone, token, other)?;
+            if found.is_none() || !self.search.has_left {
+                sure.add(row, token, other, found != Some(false));
+            }
+        }
+        Ok(())
     }
 
     /// Whether something leads on behind a token that follows a configuration; `None` where the search was given up.
