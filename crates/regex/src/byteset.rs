@@ -32,8 +32,8 @@ impl ByteSet {
     }
 
     /// Adds one byte.
-    pub fn insert(&mut self, byte: u8) {
-        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    pub const fn insert(&mut self, byte: u8) {
+        self.0[(byte >> 6) as usize] |= 1 << (byte & 63);
     }
 
     /// Whether the byte is in the set.

@@ -196,25 +196,15 @@ impl KnownBlanks {
         next: &ByteSet,
         at: Arc<BlanksAt>,
     ) -> KnownBlanks {
-        if known_ways.len() >= MAX_KNOWN {
-            known_ways.clear();
-        }
-        let mut way_of = |&(token, behind): &(u32, Place)| {
-            let key = (*next, behind, encoding.merging_number(token));
-            *known_ways.entry(key).or_insert_with(|| KnownWay::new(encoding, places, next, token, behind))
-        };
-        let ways = at.examples.iter().map(&mut way_of).collect();
+        let ways =
+            at.examples.iter().map(|&example| KnownWay::of(encoding, places, known_ways, next, example)).collect();
         KnownBlanks { at, ways }
     }
 
     /// Whether something leads on behind a token, joined with the token before or not; `None` where that is not known.
     pub fn leads_on(&self, (number, len): Blank, before: &BeforeBlanks, apart: bool) -> Option<bool> {
         let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
-        let left = before.left.checked_sub(len)?;
-        if way.needs.is_some_and(|needs| needs <= left) {
-            return Some(true);
-        }
-        (left == 0 && way.is_dead_at_last && before.is_exact).then_some(false)
+        way.leads_on(len, before)
     }
 
     /// The same for both ways, where it is known of all in which it fits.
@@ -234,6 +224,35 @@ impl KnownBlanks {
 }
 
 impl KnownWay {
+    /// What is known of a token, from the place behind it, where these bytes, blanks among them, may follow.
+    pub fn of(
+        encoding: &Encoding,
+        places: &mut Places,
+        known: &mut KnownWays,
+        next: &ByteSet,
+        (token, behind): (u32, Place),
+    ) -> KnownWay {
+        let key = (*next, behind, encoding.merging_number(token));
+        if let Some(&known) = known.get(&key) {
+            return known;
+        }
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        let way = KnownWay::new(encoding, places, next, token, behind);
+        known.insert(key, way);
+        way
+    }
+
+    /// Whether something leads on behind so many blanks; `None` where that is not known.
+    pub fn leads_on(self, blanks: usize, before: &BeforeBlanks) -> Option<bool> {
+        let left = before.left.checked_sub(blanks)?;
+        if self.needs.is_some_and(|needs| needs <= left) {
+            return Some(true);
+        }
+        (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
+    }
+
     fn new(encoding: &Encoding, places: &mut Places, next: &ByteSet, token: u32, behind: Place) -> KnownWay {
         let is_dead_at_last = nothing_follows(encoding, places, &without_blanks(next), behind);
         let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, behind, left);
@@ -249,7 +268,7 @@ impl KnownWay {
 }
 
 pub(super) fn without_blanks(bytes: &ByteSet) -> ByteSet {
-    JSON_BLANKS.iter().fold(*bytes, |others, &byte| others.intersect(&ByteSet::of(byte).complement()))
+    bytes.intersect(&json_blanks().complement())
 }
 
 /// Whether a token of blanks surely leads on where these bytes, blanks among them, may follow: so many blanks at most.
@@ -300,6 +319,14 @@ fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, pl
     true
 }
 
-pub(super) fn json_blanks() -> ByteSet {
-    JSON_BLANKS.iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)))
+pub(super) const fn json_blanks() -> ByteSet {
+    const SET: ByteSet = {
+        let (mut set, mut at) = (ByteSet::EMPTY, 0);
+        while at < JSON_BLANKS.len() {
+            set.insert(JSON_BLANKS[at]);
+            at += 1;
+        }
+        set
+    };
+    SET
 }

@@ -9,6 +9,7 @@ use super::probes::last_character;
 use super::questions::{Path, Questions};
 use super::search::Search;
 use super::sure::SureTokens;
+use super::tails::Tails;
 use super::{CursorKey, Encoding, Known};
 use crate::cache::KeptMask;
 use crate::error::EngineError;
@@ -142,6 +143,7 @@ impl Run<'_> {
             place,
             threads,
             path: Path::default(),
+            tails: Tails::default(),
         };
         questions.begin(&rows, kept, &mut doubtful);
         if blanks.is_none() && questions.threads.len() > 1 {
@@ -192,7 +194,7 @@ impl Run<'_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
         for (token, apart, behind, _) in asked {
-            if !questions.ask(token, behind, &rows, (sure, kept_blanks))? {
+            if !questions.ask(token, behind, &rows, (sure, kept_blanks, in_lexemes))? {
                 found.add(token, apart);
             }
         }

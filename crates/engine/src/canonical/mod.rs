@@ -37,6 +37,7 @@ mod shapes;
 mod source;
 mod splitter;
 mod sure;
+mod tails;
 mod trail;
 mod whole;
 mod within;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::Encoding;
 use super::alike::Alike;
-use super::blanks::BeforeBlanks;
+use super::blanks::{BeforeBlanks, BlanksInLexemes};
 use super::doubts::Doubtful;
 use super::kept_blanks::{BlankAnswers, KeptBlanks};
 use super::leaving::{Leaving, SuffixesBehind};
 use super::places::Place;
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use super::sure::{SureRows, SureTokens};
+use super::tails::Tails;
 use crate::cache::KeptMask;
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
@@ -65,6 +66,7 @@ pub(super) struct Questions<'q, 'r> {
     pub place: Place,
     pub threads: Vec<Entry>,
     pub path: Path,
+    pub tails: Tails,
 }
 
 /// The text that was read last, with the configurations on the way.
@@ -234,7 +236,7 @@ impl Questions<'_, '_> {
         token: u32,
         behind: Place,
         rows: &[(Entry, SureTokens)],
-        (sure, kept_blanks): (&mut SureRows, &mut KeptBlanks),
+        (sure, kept_blanks, in_lexemes): (&mut SureRows, &mut KeptBlanks, &mut BlanksInLexemes),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
@@ -272,7 +274,11 @@ impl Questions<'_, '_> {
         if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
             return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
         }
-        Ok(self.search_behind(here, token, behind)? != Some(false))
+        let lexemes = (in_lexemes, kept_blanks);
+        match self.tails.leads_on(self.run, &mut self.search, lexemes, here, (token, behind))? {
+            Some(leads_on) => Ok(leads_on),
+            None => Ok(self.search_behind(here, token, behind)? != Some(false)),
+        }
     }
 
     /// Asks for the other way of a token within the lexeme of a row which leads on at the place behind it: what leads on in both
