@@ -79,6 +79,8 @@ pub(super) struct Places {
     pub shown: FxHashMap<(Place, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
     pub followers: FxHashMap<(Place, u32, ByteSet), Option<Followers>>,
+    /// By token that ends within a character: one that led on behind it somewhere.
+    pub led_on: FxHashMap<u32, u32>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
     pub telling: FxHashMap<Place, Arc<[u32]>>,
     /// What is known of tokens before texts that come in any case.
@@ -101,7 +103,7 @@ impl Places {
         followers.chain(telling).chain(walks).sum::<usize>()
             + self.cursors.len() * (size_of::<Cursor>() + 640)
             + self.forced.memory_bytes()
-            + (self.steps.len() + self.shown.len()) * 24
+            + (self.steps.len() + self.shown.len() + self.led_on.len()) * 24
     }
 
     /// The number of a cursor.

@@ -311,11 +311,22 @@ impl<'e> Search<'e> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         let trie = vocabulary.trie();
+        let way = (token, place);
+        // The bytes that may go on with a character are many, and so are the tokens that begin with them. What led on elsewhere
+        // nearly always comes here too.
+        if self.places.cursor(place).within_character()
+            && let Some(&next) = self.places.led_on.get(&token)
+        {
+            let here = self.run(run, configuration, vocabulary.token_bytes(next).unwrap_or_default())?;
+            if here != SetId::EMPTY && self.follows(run, here, way, next, depth)? {
+                return Ok(true);
+            }
+        }
         if let Some(listed) = self.few_that_are_read(run, configuration)? {
             self.looked += listed.len();
             for &(next, here) in listed.iter() {
-                if self.follows(run, here, (token, place), next, depth)? {
-                    return Ok(true);
+                if self.follows(run, here, way, next, depth)? {
+                    return Ok(self.led_on(way, next));
                 }
             }
             return Ok(false);
@@ -327,7 +338,7 @@ impl<'e> Search<'e> {
             for &(next, behind) in few.iter() {
                 let here = self.run(run, configuration, vocabulary.token_bytes(next).unwrap_or_default())?;
                 if here != SetId::EMPTY && self.search(run, here, next, behind, depth + 1)? {
-                    return Ok(true);
+                    return Ok(self.led_on(way, next));
                 }
             }
             return Ok(false);
@@ -354,8 +365,8 @@ impl<'e> Search<'e> {
                 }
                 if let Some(entry) = trie.entry_at(node) {
                     for next in std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied()) {
-                        if self.follows(run, here, (token, place), next, depth)? {
-                            return Ok(true);
+                        if self.follows(run, here, way, next, depth)? {
+                            return Ok(self.led_on(way, next));
                         }
                     }
                 }
@@ -365,6 +376,14 @@ impl<'e> Search<'e> {
             }
         }
         Ok(false)
+    }
+
+    /// Notes which token led on behind another one, where that ends within a character.
+    fn led_on(&mut self, (token, place): (u32, Place), next: u32) -> bool {
+        if self.places.cursor(place).within_character() {
+            self.places.led_on.insert(token, next);
+        }
+        true
     }
 
     /// Whether a token fits behind another one, and something leads on behind it, where the configuration is known.
