@@ -235,6 +235,27 @@ def test_what_is_known_of_a_lexeme_outlives_its_lexicon() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("unique", [False, True])
+def test_a_key_that_is_taken_tells_nothing_of_strings(name: str, unique: bool) -> None:
+    # A free key is read by the lexeme of strings, but no quote ends it where a member has its name.
+    tokenizer_info(name)  # skips where it is not at hand
+    info = TokenizerInfo.from_file(FOLDERS[name])
+    compiler = GrammarCompiler(info)
+    named: dict[str, Any] = {"properties": {"example": {"type": "integer"}}}
+    string = {"properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    list_of_named = {"type": "array", "uniqueItems": unique, "items": named}
+    for schema, instance in [
+        ({"properties": {"items": list_of_named}}, {"items": [{"example": 1}]}),
+        ({"type": "array", "items": string}, [{"a": "example"}]),
+        ({"properties": {"o": string}, "additionalProperties": False}, {"o": {"a": "example"}}),
+    ]:
+        matcher = GrammarMatcher(compiler.compile_json_schema(schema), canonical=True)
+        for token_id in own_tokens(info, json.dumps(instance)):
+            assert token_id in allowed_tokens(matcher, info)
+            assert matcher.accept_token(token_id)
+
+
 def test_single_tokens_are_walls() -> None:
     info = TokenizerInfo.from_file(FOLDERS["tiny"])
     special = next(i for i in info.special_token_ids if i not in info.stop_token_ids)

@@ -253,12 +253,10 @@ impl Questions<'_, '_> {
                     };
                     self.search.stay_with(Some(*thread));
                     let found = self.search_behind(alone, token, behind)?;
-                    // It is the same wherever the lexeme comes if nothing else was looked at, or if nothing was found within
-                    // the limit.
-                    if found.is_none() || !self.search.has_left {
+                    if self.holds_of_lexeme(*thread, found) {
                         sure.add(row, token, behind, found != Some(false));
                         if found != Some(false) {
-                            self.ask_other_way(alone, token, behind, (row, sure))?;
+                            self.ask_other_way(*thread, alone, (token, behind), (row, sure))?;
                         }
                     }
                     if is_only || found != Some(false) {
@@ -281,13 +279,24 @@ impl Questions<'_, '_> {
         }
     }
 
+    /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
+    /// nothing was found within the limit. That nothing leads on may be so because a key is taken, or an element not new.
+    fn holds_of_lexeme(&self, thread: Entry, found: Option<bool>) -> bool {
+        let reads_all = || !self.run.remembers(thread) && !self.run.machine.fork(ForkId(thread.head)).free;
+        match found {
+            None => true,
+            Some(true) => !self.search.has_left,
+            Some(false) => !self.search.has_left && reads_all(),
+        }
+    }
+
     /// Asks for the other way of a token within the lexeme of a row which leads on at the place behind it: what leads on in both
     /// is not asked for at this place again, whatever token stands before.
     fn ask_other_way(
         &mut self,
+        thread: Entry,
         alone: SetId,
-        token: u32,
-        behind: Place,
+        (token, behind): (u32, Place),
         (row, sure): (&Arc<Row>, &mut SureRows),
     ) -> Result<(), EngineError> {
         let ways = self.search.places.advance_both(self.encoding, self.place, token);
@@ -296,7 +305,7 @@ impl Questions<'_, '_> {
             |&other: &Place| self.search.looked_in_all <= MAX_STEPS_OF_MASK && sure.answer(row, token, other).is_none();
         if let Some(other) = other.filter(is_asked) {
             let found = self.search_behind(alone, token, other)?;
-            if found.is_none() || !self.search.has_left {
+            if self.holds_of_lexeme(thread, found) {
                 sure.add(row, token, other, found != Some(false));
             }
         }
