@@ -256,6 +256,36 @@ def test_a_key_that_is_taken_tells_nothing_of_strings(name: str, unique: bool) -
             assert matcher.accept_token(token_id)
 
 
+@pytest.mark.parametrize("name", FOLDERS)
+def test_unique_elements_change_nothing_elsewhere(name: str) -> None:
+    info = tokenizer_info(name)
+    compiler = GrammarCompiler(info)
+
+    def masks(unique: bool, canonical: bool) -> list[set[int]]:
+        words = {"type": "array", "uniqueItems": unique, "items": {"type": "string"}}
+        schema = {
+            "properties": {
+                "apple": {"type": "string"},
+                "size": {"type": "integer"},
+                "words": words,
+            },
+            "required": ["apple", "size"],
+            "additionalProperties": False,
+        }
+        grammar = compiler.compile_json_schema(schema)
+        matcher = GrammarMatcher(grammar, canonical=canonical)
+        found: list[set[int]] = []
+        # A first element differs from all before it, too.
+        for token_id in own_tokens(info, '{"apple": "r\\u00e9d", "size": 12, "words": ["first'):
+            found.append(allowed_tokens(matcher, info))
+            assert matcher.accept_token(token_id)
+        return found
+
+    # A token such as `","",` holds a repeat itself.
+    both = zip(masks(False, True), masks(True, False), strict=True)
+    assert masks(True, True) == [canonical & unique for canonical, unique in both]
+
+
 def test_single_tokens_are_walls() -> None:
     info = TokenizerInfo.from_file(FOLDERS["tiny"])
     special = next(i for i in info.special_token_ids if i not in info.stop_token_ids)

@@ -67,6 +67,8 @@ pub(crate) struct PlainMask {
     pub reads: Option<Vec<SetId>>,
     /// As it is kept, where that tells all of it.
     pub kept: Option<Arc<KeptMask>>,
+    /// Tokens that it lacks for what this sequence has read, as a key that its object has.
+    pub refused: Vec<u32>,
 }
 
 impl CompiledGrammar {
@@ -234,7 +236,7 @@ impl Layout {
         told: bool,
     ) -> Result<PlainMask, EngineError> {
         // A known mask is written when no lock is held any more: that is most of the work, and others wait.
-        let (known, fresh, computed, refused, reads) = {
+        let (known, fresh, computed, mut refused, reads) = {
             let mut masks = lock(&self.masks);
             self.with(stacks, |run| {
                 // What a mask depends on is told of its own configuration.
@@ -274,8 +276,8 @@ impl Layout {
                     run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut doubtful, &mut refused)?;
                 }
                 // Replaying the looks is cheap, but only canonical masks ask.
-                let is_common = doubtful.is_empty() && !run.machine.keeps_text();
-                if told && is_common && known.is_some() {
+                let is_common = told && doubtful.is_empty() && run.without_text(configuration)?.is_some();
+                if is_common && known.is_some() {
                     let saturated = run.stacks.configuration(&mut threads)?;
                     found_reads = masks.known.looks(run.machine, run.stacks, saturated);
                 }
@@ -319,13 +321,13 @@ impl Layout {
             kept.write(mask);
             allowed = kept.allowed();
         }
-        let mut cleared = 0;
-        for token in refused {
-            cleared += usize::from(tokenset::get(mask, token));
+        refused.retain(|&token| {
+            let was_there = tokenset::get(mask, token);
             tokenset::clear(mask, token);
-        }
-        allowed = allowed.map(|allowed| allowed - cleared);
-        Ok(PlainMask { allowed, reads, kept: known.or(fresh) })
+            was_there
+        });
+        allowed = allowed.map(|allowed| allowed - refused.len());
+        Ok(PlainMask { allowed, reads, kept: known.or(fresh), refused })
     }
 }
 

@@ -313,7 +313,7 @@ impl Run<'_> {
 
     /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
     pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
-        if self.machine.keeps_text() || self.spent_at.is_some() {
+        if self.compares_elements() || self.spent_at.is_some() {
             return self.run(configuration, &[byte]);
         }
         // One byte is asked for very often, so it makes no room for threads.

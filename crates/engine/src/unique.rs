@@ -85,6 +85,39 @@ impl Run<'_> {
         }
     }
 
+    /// Whether the elements of an array are held against each other: a mask takes each for a new one.
+    #[inline]
+    pub(crate) fn compares_elements(&self) -> bool {
+        self.recording && self.machine.keeps_text()
+    }
+
+    /// A configuration without its text, where that makes no difference to what leads on: outside of arrays with unique elements, in
+    /// a first element, and in a string that no element has, as long as those arrays may go on with endlessly many values.
+    /// `None` where it may make one.
+    pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
+        if !self.machine.keeps_text() {
+            return Ok(Some(configuration));
+        }
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
+        let Some(text) = self.text.take() else { return Ok(Some(configuration)) };
+        let mut arrays = Vec::new();
+        for &thread in &threads {
+            self.unique_arrays(thread, &mut arrays);
+        }
+        for &(frame, register) in &arrays {
+            if !self.is_frame_rich(frame, register)? {
+                return Ok(None);
+            }
+        }
+        let states = arrays.iter().map(|&(_, register)| self.stacks.items(register));
+        let pending: Vec<ItemsState> = states.filter(|state| state.seen != NIL).collect();
+        if !pending.is_empty() && !self.is_new_string(text, &pending) {
+            return Ok(None);
+        }
+        self.stacks.configuration(&mut threads).map(Some)
+    }
+
     /// The register of an array before the element that begins here.
     pub(crate) fn begin_element(&mut self, state: ItemsState) -> u32 {
         let start = if self.recording { self.text.unwrap_or(UNKNOWN_TEXT) } else { UNKNOWN_TEXT };

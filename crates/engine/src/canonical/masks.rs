@@ -133,9 +133,12 @@ impl Layout {
             _ => {
                 let fitting = encoding.fitting(&before.0, before.1);
                 let kept = plain.kept.as_deref();
+                // What is found is kept for sequences that have read something else, too.
+                plain.refused.iter().for_each(|&token| tokenset::set(mask, token));
                 let dead_ends = self.dead_ends(stacks, configuration, encoding, before, (&fitting, mask, kept))?;
                 tokenset::keep(mask, &fitting);
                 dead_ends.clear(encoding, before.1, mask);
+                plain.refused.iter().for_each(|&token| tokenset::clear(mask, token));
                 Ok(Some(CanonicalVerdict::Many(dead_ends)))
             }
         }
@@ -150,7 +153,8 @@ impl Layout {
         let mut cache = self.canonical();
         let Some(kept) = cache.few.get_mut(before) else { return Ok(None) };
         self.with(stacks, |run| {
-            let saturated = run.saturated(configuration)?;
+            let Some(here) = run.without_text(configuration)? else { return Ok(None) };
+            let saturated = run.saturated(here)?;
             let Some(known) = kept.find(run.machine, run.stacks, saturated) else { return Ok(None) };
             // Which keys an object has seen is not in the description of a configuration.
             let mut doubtful = Vec::new();
@@ -170,9 +174,9 @@ impl Layout {
     ) -> Result<Arc<Box<[u32]>>, EngineError> {
         let mut cache = self.canonical();
         self.with(stacks, |run| {
-            let keeps = plain.reads.is_some();
-            let saturated = if keeps { run.saturated(configuration)? } else { configuration };
-            run.recording = run.machine.keeps_text();
+            let here = if plain.reads.is_some() { run.without_text(configuration)? } else { None };
+            let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
+            run.recording = here.is_none() && run.machine.keeps_text();
             run.stacks.watch();
             let in_lexemes = &mut cache.in_lexemes;
             let told = (mask, plain.kept.as_deref());
@@ -199,9 +203,9 @@ impl Layout {
         let mut cache = self.canonical();
         self.with(stacks, |run| {
             // What an array has seen is not in the description of a configuration.
-            let keeps = !run.machine.keeps_text();
-            let saturated = if keeps { run.saturated(configuration)? } else { configuration };
-            self.dead_ends_before(run, &mut cache, (saturated, keeps), encoding, before, told)
+            let here = run.without_text(configuration)?;
+            let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
+            self.dead_ends_before(run, &mut cache, (saturated, here.is_some()), encoding, before, told)
         })
     }
 

@@ -41,7 +41,7 @@ impl Run<'_> {
             next.bytes = next.bytes.union(&live);
             // A thread is there because it can be completed. Only of keys and of elements that must be new it is not sure which
             // bytes do so.
-            let is_sure = !fork.free && !self.machine.keeps_text();
+            let is_sure = !fork.free && !self.compares_elements();
             if is_sure {
                 next.surely = next.surely.union(&match &fork.automaton {
                     Automaton::Dfa(_) => live,
@@ -52,7 +52,7 @@ impl Run<'_> {
                 next.bytes = next.bytes.union(&blanks.set);
                 next.surely = next.surely.union(&blanks.set);
             }
-            if fork.free && !fork.uneven && !self.machine.keeps_text() {
+            if fork.free && !fork.uneven && !self.compares_elements() {
                 endless = Some((fork, state));
             }
         }

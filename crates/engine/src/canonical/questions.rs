@@ -23,7 +23,7 @@ use crate::stacks::{Entry, SetId};
 impl Run<'_> {
     /// Whether it makes a difference to what follows a lexeme which of its texts was read.
     fn remembers(&self, thread: Entry) -> bool {
-        self.machine.keeps_text() || thread == Entry::BOTTOM || offers_tokens(thread)
+        self.compares_elements() || thread == Entry::BOTTOM || offers_tokens(thread)
     }
 
     /// The configuration behind a lexeme that a thread reads, where it has come to a state.
