@@ -27,6 +27,9 @@ use crate::tokenset::{self, BITS, TokenSet};
 /// Bytes that all that is known of rows may take.
 const BUDGET: usize = 64 << 20;
 
+/// Near the end of a bounded run, where a class tells nothing of more tokens than this, all of the row are judged.
+const MAX_OTHERS: usize = 1_000;
+
 /// What is known of the tokens of wide lexemes, by their rows.
 #[derive(Default)]
 pub(super) struct SureRows {
@@ -194,8 +197,9 @@ impl Run<'_> {
                 Some(runs) => as_in_class(lexicon, encoding, anywhere, sure, runs)?,
                 None => None,
             };
-            let row = match class {
-                Some(class) => near_class(vocabulary, here.row.clone(), class),
+            let near = class.map(|class| near_class(vocabulary, here.row.clone(), class));
+            let row = match near.filter(|near| near.others.len() <= MAX_OTHERS) {
+                Some(near) => near,
                 None => sure_row(lexicon, encoding, anywhere, &reader, thread.state, here.row.clone())?,
             };
             let sets = if row.ending.is_some() { 3 } else { 2 };
