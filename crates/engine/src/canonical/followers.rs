@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stencilm_regex::ByteSet;
 
 use super::places::Place;
-use super::search::Search;
+use super::search::{Search, is_other};
 use crate::error::EngineError;
 use crate::run::Run;
 use crate::stacks::SetId;
@@ -21,8 +21,14 @@ const FEW_FOLLOWERS: usize = 64;
 /// For so many tokens those that may follow them are kept.
 const MAX_FOLLOWERS: usize = 20_000;
 
-/// Tokens, each with the configuration behind it.
-pub(super) type Listed = Arc<[(u32, SetId)]>;
+/// Tokens that are read at a configuration.
+#[derive(Clone)]
+pub(super) struct Listed {
+    /// Each with the configuration behind it, and whether the way there is beyond the lexemes that are read where it begins.
+    pub tokens: Arc<[(u32, SetId, bool)]>,
+    /// Whether any way is, also one that ends within a token.
+    pub some_beyond: bool,
+}
 
 /// Tokens that may follow another one, each with the place behind it.
 pub(super) type Followers = Arc<[(u32, Place)]>;
@@ -43,12 +49,12 @@ impl Search<'_> {
         if bytes.len() >= MANY_BYTES {
             return Ok(None);
         }
-        let mut path = vec![(configuration, bytes)];
-        let (mut found, mut looked) = (Some(Vec::new()), 0);
+        let mut path = vec![(configuration, bytes, false)];
+        let (mut found, mut looked, mut some_beyond) = (Some(Vec::new()), 0, false);
         'nodes: for (mut node, end) in trie.roots(bytes) {
             while node < end {
                 path.truncate(trie.depth(node));
-                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                let &(above, alive, beyond) = path.last().expect("the path begins with the configuration at the root");
                 let here = match alive.contains(trie.byte(node)) {
                     true => self.step(run, above, trie.byte(node))?,
                     false => SetId::EMPTY,
@@ -62,15 +68,17 @@ impl Search<'_> {
                     found = None;
                     break 'nodes;
                 }
+                let beyond = beyond || is_other(run.stacks.entries(here), run.stacks.entries(configuration));
+                some_beyond |= beyond;
                 if let (Some(entry), Some(found)) = (trie.entry_at(node), &mut found) {
                     let same = std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied());
-                    found.extend(same.map(|token| (token, here)));
+                    found.extend(same.map(|token| (token, here, beyond)));
                 }
-                path.push((here, self.next_bytes(run, here)?.0));
+                path.push((here, self.next_bytes(run, here)?.0, beyond));
                 node += 1;
             }
         }
-        let found = found.map(Listed::from);
+        let found = found.map(|tokens| Listed { tokens: tokens.into(), some_beyond });
         *self.found.ahead.read(configuration) = Some(found.clone());
         Ok(found)
     }

@@ -35,8 +35,8 @@ const MUCH_ROOM: usize = 10_000;
 pub(super) struct Found {
     /// What was found of tokens, and whether beyond the lexeme: `None` while it is looked for.
     known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
-    /// What the next characters tell of tokens that merge with the same.
-    told: FxHashMap<(SetId, u32, Place), Option<bool>>,
+    /// What the next characters tell of tokens that merge with the same, and whether they were read beyond the lexeme.
+    told: FxHashMap<(SetId, u32, Place), (Option<bool>, bool)>,
     /// What is known of configurations alone.
     pub ahead: Ahead,
 }
@@ -119,7 +119,7 @@ impl<'e> Search<'e> {
         token: u32,
         place: Place,
     ) -> Result<Option<bool>, EngineError> {
-        (self.looked, self.circular, self.given_up, self.has_left) = (0, false, false, self.home.is_none());
+        (self.looked, self.circular, self.given_up, self.has_left) = (0, false, false, false);
         let found = self.search(run, configuration, token, place, 0)?;
         self.looked_in_all += self.looked;
         Ok(if self.given_up { None } else { Some(found) })
@@ -136,10 +136,27 @@ impl<'e> Search<'e> {
         if configuration == SetId::EMPTY {
             return Ok(false);
         }
-        if let Some(home) = self.home {
-            let threads = run.stacks.entries(configuration);
-            self.has_left |= threads.iter().any(|thread| Entry { state: home.state, ..*thread } != home);
-        }
+        // What leads on tells of its own way only, that nothing does of all ways.
+        let is_beyond = self.is_beyond(run, configuration);
+        let before = std::mem::replace(&mut self.has_left, is_beyond);
+        let found = self.search_here(run, configuration, token, place, depth)?;
+        self.has_left |= is_beyond || (!found && before);
+        Ok(found)
+    }
+
+    /// Whether a configuration is beyond the lexeme to stay with.
+    fn is_beyond(&self, run: &Run<'_>, configuration: SetId) -> bool {
+        self.home.is_none_or(|home| is_other(run.stacks.entries(configuration), &[home]))
+    }
+
+    fn search_here(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
         let next = *self.found.ahead.next(run, configuration)?;
         let sure = self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &next.surely);
         if !sure.is_empty() {
@@ -154,7 +171,8 @@ impl<'e> Search<'e> {
             debug_assert!(self.agrees(run, configuration, token, place, told)?);
             return Ok(told);
         }
-        if let Some(told) = self.told(run, configuration, token, place)? {
+        if let (Some(told), beyond) = self.told_within(run, configuration, token, place)? {
+            self.has_left |= beyond;
             return Ok(told);
         }
         if depth >= MAX_DEPTH || self.looked > MAX_STEPS {
@@ -250,6 +268,17 @@ impl<'e> Search<'e> {
         token: u32,
         place: Place,
     ) -> Result<Option<bool>, EngineError> {
+        Ok(self.told_within(run, configuration, token, place)?.0)
+    }
+
+    /// The same, and whether characters were looked at that come behind the lexemes of the configuration.
+    fn told_within(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<(Option<bool>, bool), EngineError> {
         let key = (configuration, self.encoding.merging_number(token), place);
         if let Some(&known) = self.found.told.get(&key) {
             return Ok(known);
@@ -265,25 +294,26 @@ impl<'e> Search<'e> {
         configuration: SetId,
         token: u32,
         place: Place,
-    ) -> Result<Option<bool>, EngineError> {
+    ) -> Result<(Option<bool>, bool), EngineError> {
         let encoding = self.encoding;
         let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
-            return Ok(Some(true));
+            return Ok((Some(true), false));
         }
         let merging = encoding.merging(token);
         let telling = encoding.sure_bytes(self.places.cursor(place), &merging, &bytes);
         if !telling.intersect(&surely).is_empty() {
-            return Ok(Some(true));
+            return Ok((Some(true), false));
         }
         for byte in telling.iter() {
             if self.step(run, configuration, byte)? != SetId::EMPTY {
-                return Ok(Some(true));
+                return Ok((Some(true), false));
             }
         }
         let Search { places, found, .. } = self;
         let ahead = RefCell::new((run, &mut found.ahead));
-        encoding.keeps_end(
+        let mut beyond = false;
+        let told = encoding.keeps_end(
             places,
             place,
             token,
@@ -295,9 +325,11 @@ impl<'e> Search<'e> {
             &mut |here, byte| {
                 let (run, ahead) = &mut *ahead.borrow_mut();
                 let next = ahead.step(run, here, byte)?;
+                beyond |= is_other(run.stacks.entries(next), run.stacks.entries(configuration));
                 Ok((next != SetId::EMPTY).then_some(next))
             },
-        )
+        )?;
+        Ok((told, beyond))
     }
 
     fn some_token_leads_on(
@@ -317,38 +349,47 @@ impl<'e> Search<'e> {
         if self.places.cursor(place).within_character()
             && let Some(&next) = self.places.led_on.get(&token)
         {
-            let here = self.run(run, configuration, vocabulary.token_bytes(next).unwrap_or_default())?;
+            let (here, beyond) = self.run_within(run, configuration, next)?;
             if here != SetId::EMPTY && self.follows(run, here, way, next, depth)? {
+                self.has_left |= beyond;
                 return Ok(true);
             }
         }
         if let Some(listed) = self.few_that_are_read(run, configuration)? {
-            self.looked += listed.len();
-            for &(next, here) in listed.iter() {
+            self.looked += listed.tokens.len();
+            for &(next, here, beyond) in listed.tokens.iter() {
                 if self.follows(run, here, way, next, depth)? {
+                    self.has_left |= beyond;
                     return Ok(self.led_on(way, next));
                 }
             }
+            self.has_left |= listed.some_beyond;
             return Ok(false);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
         if trie.nodes_behind(bytes) > MANY_NODES
             && let Some(few) = self.few_that_follow((token, place), bytes)
         {
+            let mut some_beyond = false;
             for &(next, behind) in few.iter() {
-                let here = self.run(run, configuration, vocabulary.token_bytes(next).unwrap_or_default())?;
+                let (here, beyond) = self.run_within(run, configuration, next)?;
                 if here != SetId::EMPTY && self.search(run, here, next, behind, depth + 1)? {
+                    self.has_left |= beyond;
                     return Ok(self.led_on(way, next));
                 }
+                some_beyond |= beyond;
             }
+            self.has_left |= some_beyond;
             return Ok(false);
         }
-        // Configurations on the way, each with the bytes that may lead on: what cannot come costs no step.
-        let mut path = vec![(configuration, bytes)];
+        // Configurations on the way, each with the bytes that may lead on, for what cannot come costs no step, and whether the way
+        // there is beyond the lexeme.
+        let mut path = vec![(configuration, bytes, false)];
+        let mut some_beyond = false;
         for (mut node, end) in trie.roots(bytes) {
             while node < end {
                 path.truncate(trie.depth(node));
-                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                let &(above, alive, beyond) = path.last().expect("the path begins with the configuration at the root");
                 if !alive.contains(trie.byte(node)) {
                     node += trie.size(node);
                     continue;
@@ -363,18 +404,22 @@ impl<'e> Search<'e> {
                     node += trie.size(node);
                     continue;
                 }
+                let beyond = beyond || self.is_beyond(run, here);
+                some_beyond |= beyond;
                 if let Some(entry) = trie.entry_at(node) {
                     for next in std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied()) {
                         if self.follows(run, here, way, next, depth)? {
+                            self.has_left |= beyond;
                             return Ok(self.led_on(way, next));
                         }
                     }
                 }
                 let alive = self.next_bytes(run, here)?.0;
-                path.push((here, alive));
+                path.push((here, alive, beyond));
                 node += 1;
             }
         }
+        self.has_left |= some_beyond;
         Ok(false)
     }
 
@@ -428,6 +473,31 @@ impl<'e> Search<'e> {
         }
         Ok(here)
     }
+
+    /// The configuration behind a token, and whether the way there is beyond the lexeme.
+    fn run_within(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+    ) -> Result<(SetId, bool), EngineError> {
+        let vocabulary = self.encoding.tokens();
+        let (mut here, mut beyond) = (configuration, false);
+        for &byte in vocabulary.token_bytes(token).unwrap_or_default() {
+            here = self.step(run, here, byte)?;
+            if here == SetId::EMPTY {
+                break;
+            }
+            beyond = beyond || self.is_beyond(run, here);
+        }
+        Ok((here, beyond))
+    }
+}
+
+/// Whether some threads are none of these, wherever those are in their lexemes.
+pub(super) fn is_other(threads: &[Entry], known: &[Entry]) -> bool {
+    let same = |a: &Entry, b: &Entry| Entry { state: b.state, ..*a } == *b;
+    threads.iter().any(|thread| !known.iter().any(|known| same(thread, known)))
 }
 
 impl Run<'_> {
