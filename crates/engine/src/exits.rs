@@ -84,6 +84,11 @@ impl Suffixes {
         (below <= 2 * most).then(|| Suffixes::behind(vocabulary, nodes.into_iter()))
     }
 
+    /// The distinct suffixes; an entry is the number of one.
+    pub fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
     /// The ways from a node.
     pub fn of_node(&self, node: u32) -> Range<u32> {
         let Ok(place) = self.nodes.binary_search_by_key(&node, |&(node, _)| node) else { return 0..0 };

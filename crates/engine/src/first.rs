@@ -5,6 +5,8 @@
 //! that they lead through, since every way has a continuation of its own: then the ways become frames, and are as many as
 //! the nodes.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Items, KeySpace, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, Map, Set, StateId};
@@ -14,7 +16,7 @@ use crate::fork::{Automaton, Blanks, Fork, Ways};
 use crate::left::{Region, Rest};
 use crate::lexicon::{DfaId, Lexicon};
 use crate::machine::{Continuation, Frame, FrameId, Machine, Phase, Register};
-use crate::names::Filter;
+use crate::names::{Filter, Names};
 
 /// So many frames may be written into the continuations of one fork.
 const MAX_PUSHES: usize = 4_000_000;
@@ -24,6 +26,10 @@ const MAX_WAYS_PER_PLACE: usize = 3;
 
 /// As many ways are fine however few the places are.
 const FEW_WAYS: usize = 300;
+
+/// A lexeme with no more texts than these, in so many bytes together, is read by a trie of them.
+const MAX_TEXTS: usize = 256;
+const MAX_TEXT_BYTES: usize = 8_192;
 
 /// So many lexemes are compared one by one.
 const FEW_LEXEMES: usize = 16;
@@ -131,6 +137,9 @@ impl Machine {
         }
         if let Some(cases) = self.plain_cases(frame, phase) {
             return Ok(vec![self.fork_of_cases(lexicon, whole, blanks, cases)?]);
+        }
+        if let Some(fork) = self.fork_of_texts(whole, blanks, frame) {
+            return Ok(vec![fork]);
         }
         let mut search = Search::default();
         let mut nullable = false;
@@ -248,22 +257,27 @@ impl Machine {
             let fork = self.fork_of_cases(lexicon, frame, blanks, others)?;
             forks.push(Fork { members: Some(id), ..fork });
         }
-        forks.push(Fork {
-            automaton: Automaton::Names(facts.names.clone(), filter),
-            blanks,
-            ways: Ways::Known(id),
-            tokens: Vec::new(),
-            opens: Vec::new(),
-            nullable: false,
-            free: false,
-            uneven: false,
-            has_taken: false,
-            members: Some(id),
-            class: 0,
-            frame,
-            also: None,
-        });
+        let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
+        forks.push(Fork { blanks, members: Some(id), ..Fork::new(frame, automaton, ways) });
         Ok(forks)
+    }
+
+    /// The fork of a lexeme that is one of a few texts, as a constant is.
+    fn fork_of_texts(&self, whole: FrameId, blanks: Option<Blanks>, frame: FrameId) -> Option<Fork> {
+        // What is known of unique elements is told by their expressions.
+        let Frame::Lexeme(expr) = self.frames[frame.0 as usize] else { return None };
+        let exprs = self.grammar.exprs();
+        if self.keeps_text() || exprs.is_nullable(expr) {
+            return None;
+        }
+        let names = Names::of_texts(&exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES)?);
+        let first = names.next_bytes(StateId::START);
+        if blanks.is_some_and(|blanks| !first.intersect(&blanks.set).is_empty()) {
+            return None;
+        }
+        let automaton = Automaton::Names(Arc::new(names), Filter::Range { from: 0, to: 0 });
+        let ways = Ways::Listed(vec![vec![Continuation::default()]]);
+        Some(Fork { blanks, ..Fork::new(whole, automaton, ways) })
     }
 
     /// The fork of these lexemes, each with the frames that follow it.
@@ -304,21 +318,7 @@ impl Machine {
             ways.dedup();
         }
         let (dfa, blanks) = automaton(lexicon, exprs, blanks)?;
-        Ok(Fork {
-            automaton: Automaton::Dfa(dfa),
-            blanks,
-            ways: Ways::Listed(ways),
-            tokens: Vec::new(),
-            opens: Vec::new(),
-            nullable: false,
-            free: false,
-            uneven: false,
-            has_taken: false,
-            members: None,
-            class: 0,
-            frame,
-            also: None,
-        })
+        Ok(Fork { blanks, ..Fork::new(frame, Automaton::Dfa(dfa), Ways::Listed(ways)) })
     }
 
     /// Follows every way to a first lexeme that reads at least one byte.

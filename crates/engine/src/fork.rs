@@ -14,7 +14,7 @@ use crate::names::{Filter, Names};
 pub enum Automaton {
     /// All lexemes in one automaton of the lexicon.
     Dfa(DfaId),
-    /// The plainly spelled known keys of an object, as far as they may come.
+    /// The plainly spelled known keys of an object, as far as they may come, or the few texts of a value.
     Names(Arc<Names>, Filter),
 }
 
@@ -71,12 +71,12 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// A fork from which nothing leads on.
-    pub fn nothing(frame: FrameId) -> Fork {
+    /// A fork of some lexemes with nothing before or beside them.
+    pub(crate) fn new(frame: FrameId, automaton: Automaton, ways: Ways) -> Fork {
         Fork {
-            automaton: Automaton::Names(Arc::new(Names::none()), Filter::Range { from: 1, to: 0 }),
+            automaton,
             blanks: None,
-            ways: Ways::Listed(Vec::new()),
+            ways,
             tokens: Vec::new(),
             opens: Vec::new(),
             nullable: false,
@@ -88,6 +88,12 @@ impl Fork {
             frame,
             also: None,
         }
+    }
+
+    /// A fork from which nothing leads on.
+    pub fn nothing(frame: FrameId) -> Fork {
+        let automaton = Automaton::Names(Arc::new(Names::none()), Filter::Range { from: 1, to: 0 });
+        Fork::new(frame, automaton, Ways::Listed(Vec::new()))
     }
 
     /// Whether there is any lexeme, not only single tokens.
@@ -104,7 +110,12 @@ impl Fork {
             Ways::Listed(ways) => ways.iter().flatten().map(|way| 24 + way.len() * 20).sum(),
             Ways::Known(_) => 0,
         };
-        size_of::<Fork>() + ways + (self.tokens.len() + self.opens.len()) * 48
+        // The names of an object are counted with it.
+        let texts = match &self.automaton {
+            Automaton::Names(names, _) if self.members.is_none() => names.memory_bytes(),
+            _ => 0,
+        };
+        size_of::<Fork>() + ways + texts + (self.tokens.len() + self.opens.len()) * 48
     }
 
     /// How many blanks may still come in this state; `None` without limit.

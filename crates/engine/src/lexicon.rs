@@ -17,11 +17,13 @@ use crate::classes::{ClassRuns, Run};
 use crate::exits::Suffixes;
 use crate::fork::{Blanks, IN_BLANKS};
 use crate::kinds::Kinds;
+use crate::known_suffixes::WithinValues;
 use crate::open_runs::Behind;
 use crate::row::Row;
 use crate::rows::MAX_EXITS;
 use crate::run::Room;
 use crate::tokens::Tokens;
+use crate::value_shapes::ValueShapes;
 use crate::walk::WalkRoom;
 
 /// An automaton of one [`Lexicon`].
@@ -55,6 +57,9 @@ pub struct Lexicon {
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
     /// The ways behind a byte, where they are not too many.
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
+    /// What goes on behind keys up to the ends of values, and the shapes of these.
+    pub(crate) within_values: WithinValues,
+    pub(crate) shapes: ValueShapes,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
     /// How many expressions there were when the memory was measured, and how many bytes it was.
@@ -83,6 +88,8 @@ impl Lexicon {
             completions: Completions::default(),
             blank_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
+            within_values: WithinValues::default(),
+            shapes: ValueShapes::default(),
             kinds: None,
             measured: (0, 0),
             longest_token,
@@ -155,6 +162,8 @@ impl Lexicon {
             + self.completions.memory_bytes()
             + self.rows_bytes
             + self.room.bases.memory_bytes()
+            + self.within_values.memory_bytes()
+            + self.shapes.memory_bytes()
             + runs
             + kinds
     }

@@ -69,6 +69,7 @@ mod tokens;
 mod tokenset;
 mod trie;
 mod unique;
+mod value_shapes;
 mod vocabulary;
 mod walk;
 mod whole_keys;

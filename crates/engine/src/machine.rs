@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
+use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of};
 
 use crate::error::EngineError;
@@ -24,6 +24,7 @@ use crate::objects::{Had, ObjectFacts};
 use crate::richness::Richness;
 use crate::stacks::{NIL, Stacks};
 use crate::token_edges::TokenEdges;
+use crate::value_shapes::ShapeId;
 use crate::whole_keys::WholeKeys;
 
 /// The lazily laid out machine of one grammar.
@@ -54,6 +55,8 @@ pub struct Machine {
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
     lexemes: Map<ExprId, ExprId>,
+    /// See [`Machine::shape_of`].
+    pub(crate) shapes: Map<NodeId, Option<ShapeId>>,
     /// See [`Machine::do_blanks_decide`].
     blanks_decide: Option<bool>,
     /// Of the entry of a configuration that is the text so far, where elements must differ.
@@ -86,6 +89,7 @@ impl Machine {
             named_keys: Vec::new(),
             allowed_elements: Map::default(),
             lexemes: Map::default(),
+            shapes: Map::default(),
             blanks_decide: None,
             text_fork: None,
             richness: Richness::default(),

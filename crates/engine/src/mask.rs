@@ -160,6 +160,7 @@ impl Run<'_> {
         (self.recording, self.known) = (false, None);
         let mut flipped = std::mem::take(&mut self.lexicon.room.flipped);
         flipped.clear();
+        self.lexicon.room.taken.walked.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
         // The greatest row is written first: of the others only those tokens are added that it lacks.
         let mut greatest: Option<(Entry, Arc<Fork>, RowHere)> = None;
@@ -209,8 +210,20 @@ impl Run<'_> {
                 None => plain.push(thread),
             }
         }
-        if !plain.is_empty() {
-            Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
+        let walked = std::mem::take(&mut self.lexicon.room.taken.walked);
+        let mut others = Vec::with_capacity(plain.len());
+        for thread in plain {
+            let leads = |token, doubt| {
+                draft.allow(token);
+                draft.note(token, doubt, false);
+            };
+            if !Walk::new(self).along_names(vocabulary, thread, &walked, leads)? {
+                others.push(thread);
+            }
+        }
+        self.lexicon.room.taken.walked = walked;
+        if !others.is_empty() {
+            Walk::new(self).over_tokens(vocabulary, &others, |token, doubt| {
                 draft.allow(token);
                 draft.note(token, doubt, false);
             })?;

@@ -2,13 +2,16 @@
 //!
 //! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
 //! one trie serves an object from its first member to its last.
+//!
+//! The values of a constant or an `enum` are such texts, too: a grammar's own, of which an automaton that all grammars share
+//! would take ten times as long to make, and would hardly be met again.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, KnownMember, Members};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts};
 
 use crate::trie::Nodes;
 
@@ -66,6 +69,8 @@ pub struct Names {
     bounds: Vec<(Tag, Tag)>,
     /// Names, by entry, that keys of a class of other members may have all the same: usually none.
     not_taken: FxHashSet<(u32, u32)>,
+    /// Whether a name goes on behind another one, which only keys without quotes do.
+    any_goes_on: bool,
     /// Known members whose keys have more than the plain spelling.
     pub others: Vec<u32>,
 }
@@ -119,15 +124,36 @@ impl Names {
                 }
             }
         }
-        let entries = spelled.iter().enumerate().map(|(entry, known)| (known.of(&texts), entry as u32));
+        Names { not_taken, others, ..Names::spelled(&texts, &spelled) }
+    }
+
+    /// Texts that all have the tag 0.
+    pub fn of_texts(all: &Texts) -> Names {
+        let mut texts = Vec::with_capacity(all.total_len());
+        let mut spelled: Vec<Spelled> = Vec::with_capacity(all.len());
+        for text in all.iter() {
+            let start = texts.len();
+            texts.extend_from_slice(text);
+            spelled.push(Spelled { text: start..texts.len(), tag: 0 });
+        }
+        spelled.sort_unstable_by(|a, b| a.of(&texts).cmp(b.of(&texts)));
+        spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
+        Names::spelled(&texts, &spelled)
+    }
+
+    /// Distinct parts of a text, sorted by what they spell.
+    fn spelled(texts: &[u8], spelled: &[Spelled]) -> Names {
+        let entries = spelled.iter().enumerate().map(|(entry, known)| (known.of(texts), entry as u32));
         let trie = Nodes::within(texts.len(), entries);
         let tags: Vec<Tag> = spelled.iter().map(|known| known.tag).collect();
         let mut bounds = vec![(Tag::MAX, 0); trie.len()];
         let mut path: Vec<usize> = Vec::new();
+        let mut any_goes_on = false;
         for node in 0..trie.len() {
             path.truncate(trie.depth(node) - 1);
             path.push(node);
             let Some(entry) = trie.entry_at(node) else { continue };
+            any_goes_on |= trie.size(node) > 1;
             let tag = tags[entry as usize];
             if tag != ONLY_TAKEN {
                 for &above in &path {
@@ -136,13 +162,13 @@ impl Names {
                 }
             }
         }
-        Names { trie, tags, bounds, not_taken, others }
+        let (not_taken, others) = (FxHashSet::default(), Vec::new());
+        Names { trie, tags, bounds, not_taken, any_goes_on, others }
     }
 
     /// No names.
     pub fn none() -> Names {
-        let trie = Nodes::from_sorted(std::iter::empty());
-        Names { trie, tags: Vec::new(), bounds: Vec::new(), not_taken: FxHashSet::default(), others: Vec::new() }
+        Names::spelled(&[], &[])
     }
 
     /// Bytes of memory held, about.
@@ -198,7 +224,13 @@ impl Names {
         if next == StateId::DEAD || !self.is_alive(filter, next) {
             return (StateId::DEAD, false);
         }
-        (next, self.accepts(next).iter().any(|&tag| filter.allows(tag)))
+        (next, self.is_complete(filter, next))
+    }
+
+    /// Whether a name that may come was read to its end.
+    #[inline]
+    pub fn is_complete(&self, filter: &Filter, state: StateId) -> bool {
+        self.accepts(state).iter().any(|&tag| filter.allows(tag))
     }
 
     /// The member whose name was read.
@@ -232,6 +264,11 @@ impl Names {
         state.is_some_and(|state| !self.accepts(state).is_empty())
     }
 
+    /// Whether some name goes on behind another one.
+    pub fn any_goes_on(&self) -> bool {
+        self.any_goes_on
+    }
+
     /// Whether a name that may come goes on behind this one.
     pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
         let (mut child, end) = self.trie.children(state.0 as usize - 2);
@@ -261,19 +298,21 @@ impl Names {
         rests
     }
 
-    fn is_alive(&self, filter: &Filter, state: StateId) -> bool {
+    /// Whether a name that may come leads through this state.
+    pub fn is_alive(&self, filter: &Filter, state: StateId) -> bool {
         let node = state.0 as usize - 2;
         let (least, greatest) = self.bounds[node];
         if least > greatest {
             return false;
         }
-        if let Filter::Range { from, to } = *filter {
-            if greatest < from || least > to {
-                return false;
-            }
-            if least >= from && least <= to || greatest >= from && greatest <= to {
-                return true;
-            }
+        if let Filter::Range { from, to } = *filter
+            && (greatest < from || least > to)
+        {
+            return false;
+        }
+        // Both are names below, and nearly always one of them may still come.
+        if filter.allows(least) || filter.allows(greatest) {
+            return true;
         }
         self.trie.entries_below(node).any(|entry| filter.allows(self.tags[entry as usize]))
     }

@@ -43,7 +43,7 @@ struct Leader {
 }
 
 /// Why it may have been wrong to take a key for a new one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Doubt {
     /// Its object has seen free keys.
     pub seen: bool,
@@ -150,7 +150,7 @@ impl Run<'_> {
     }
 
     /// Adds the threads that start at a stack: its frames, and what lies below those that may match nothing.
-    fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+    pub(crate) fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         if let Some(started) = self.known.as_ref().and_then(|known| known.starts.get(&stack)) {
             threads.extend_from_slice(started);
             return Ok(());

@@ -239,6 +239,16 @@ impl Stacks {
         (!part.too_many).then_some(part.reads)
     }
 
+    /// Notes nothing of what is looked at from now on, until [`Stacks::watch_on`]: it hangs on none of the sets that are there.
+    pub fn look_away(&mut self) -> Option<Watch> {
+        self.watch.take()
+    }
+
+    /// Goes on with what [`Stacks::look_away`] gave.
+    pub fn watch_on(&mut self, watch: Option<Watch>) {
+        self.watch = watch;
+    }
+
     /// Says that the content of a stack set decides what comes next.
     pub fn look_at(&mut self, set: SetId) {
         if let Some(watch) = &mut self.watch

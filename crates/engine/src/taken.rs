@@ -2,6 +2,9 @@
 //!
 //! Behind all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
 //! are asked for. They are the same behind every name, so the last ones are kept: to list them took an eighth of a mask.
+//!
+//! To find them, all names are read through the vocabulary. The thread that reads the names themselves goes along the same
+//! ways, as far as they may still come, so these are written down for it ([`WalkedNames`]).
 
 use std::convert::Infallible;
 
@@ -9,7 +12,7 @@ use stencilm_grammar::MembersId;
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
-use crate::fork::{Fork, IN_BLANKS};
+use crate::fork::{Blanks, Fork, IN_BLANKS};
 use crate::names::Names;
 use crate::run::Run;
 use crate::stacks::{Entry, NIL};
@@ -65,12 +68,36 @@ impl TakenTokens {
     }
 }
 
+/// The ways of all names of an object through the vocabulary, from the place of one thread.
+#[derive(Default)]
+pub(crate) struct WalkedNames {
+    /// The object, the state of a thread of its names at that place, and the blanks that may come first there.
+    from: Option<(MembersId, u32, Option<Blanks>)>,
+    /// The nodes of the vocabulary's trie on these ways, each part in the order of the trie, with the state of the names.
+    nodes: Vec<(u32, StateId)>,
+}
+
+impl WalkedNames {
+    /// Forgets them: another grammar has other names under the same number.
+    pub fn clear(&mut self) {
+        self.from = None;
+    }
+
+    /// The nodes, if it was from the place of this thread that the ways were walked, of the names that it reads.
+    pub fn of(&self, thread: Entry, fork: &Fork) -> Option<&[(u32, StateId)]> {
+        let blanks = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0);
+        (self.from == Some((fork.members?, thread.state, blanks))).then_some(&self.nodes)
+    }
+}
+
 /// Such tokens of earlier masks: those below one node, if they were many, and the last others.
 #[derive(Default)]
 pub(crate) struct TakenRoom {
     many: TakenTokens,
     others: TakenTokens,
     nodes: Vec<u32>,
+    /// Of the mask under way.
+    pub walked: WalkedNames,
 }
 
 impl TakenRoom {
@@ -130,9 +157,14 @@ impl Run<'_> {
     ) -> Result<(), EngineError> {
         let names = self.machine.names(members);
         let trie = vocabulary.trie();
+        let mut walked = std::mem::take(&mut self.lexicon.room.taken.walked);
+        walked.clear();
+        walked.nodes.clear();
         // The parts of the trie to walk, each from a state of the names.
         let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
-        match fork.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
+        let blanks = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0);
+        let mut state = thread.state;
+        match blanks {
             Some(blanks) => {
                 let runs = self.lexicon.blank_runs(vocabulary, blanks.set);
                 for byte in names.next_bytes(StateId::START).iter() {
@@ -144,16 +176,19 @@ impl Run<'_> {
             }
             None => {
                 let memory = self.stacks.members(thread.register);
-                let start = if memory.text == NIL { StateId::START.0 } else { memory.name };
-                let first = names.next_bytes(StateId(start));
-                parts.extend(trie.roots(first).map(|nodes| (nodes, 0, start)));
+                state = if memory.text == NIL { StateId::START.0 } else { memory.name };
+                let first = names.next_bytes(StateId(state));
+                parts.extend(trie.roots(first).map(|nodes| (nodes, 0, state)));
             }
         }
         let way = &mut self.lexicon.room.way;
-        let mut reader = TakenNames { names: &names, class: fork.class, ends };
+        let mut reader = TakenNames { names: &names, class: fork.class, ends, walked: &mut walked.nodes };
         for (nodes, depth, start) in parts {
             let Ok(()) = trie.walk_few(nodes, depth, start, way, &mut reader, |_| {});
         }
+        // Behind a name that is taken no other one was looked for.
+        walked.from = (!names.any_goes_on()).then_some((members, state, blanks));
+        self.lexicon.room.taken.walked = walked;
         Ok(())
     }
 }
@@ -163,6 +198,7 @@ struct TakenNames<'a> {
     names: &'a Names,
     class: u32,
     ends: &'a mut Vec<u32>,
+    walked: &'a mut Vec<(u32, StateId)>,
 }
 
 impl Reader for TakenNames<'_> {
@@ -174,10 +210,14 @@ impl Reader for TakenNames<'_> {
 
     fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, Infallible> {
         let next = self.names.next(StateId(state), byte);
+        if next == StateId::DEAD {
+            return Ok(None);
+        }
+        self.walked.push((node, next));
         if self.names.is_taken(next, self.class) {
             self.ends.push(node);
             return Ok(None);
         }
-        Ok((next != StateId::DEAD).then_some(next.0))
+        Ok(Some(next.0))
     }
 }

@@ -19,6 +19,7 @@ use crate::lexicon::{DfaId, Lexicon};
 use crate::machine::ForkId;
 use crate::run::{Doubt, Run, offers_tokens};
 use crate::stacks::{Entry, SetId};
+use crate::taken::WalkedNames;
 use crate::tokens::Tokens;
 use crate::trie::{Reader, Trie, Way};
 
@@ -55,6 +56,8 @@ struct Behind {
     doubt: Doubt,
     /// Whether a part may end here whose budget is spent.
     ends_spent: bool,
+    /// Whether the text may end here.
+    ends_text: bool,
 }
 
 /// A part of a trie that is still to be walked: the nodes from one to before another, which lie below this depth.
@@ -106,6 +109,8 @@ pub(crate) struct Walk<'r, 'a> {
     spent_at: Option<u32>,
     /// Those nodes.
     ends_spent: Vec<u32>,
+    /// The nodes at which the text is complete and something is below, where it is asked for.
+    complete: Option<Vec<(u32, Doubt)>>,
 }
 
 impl Drop for Walk<'_, '_> {
@@ -118,7 +123,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     /// A walk that has not begun.
     pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
         let room = std::mem::take(&mut run.lexicon.walk_room);
-        Walk { run, room, spent_at: None, ends_spent: Vec::new() }
+        Walk { run, room, spent_at: None, ends_spent: Vec::new(), complete: None }
     }
 
     /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some way that
@@ -168,6 +173,11 @@ impl<'r, 'a> Walk<'r, 'a> {
         doubt: Doubt,
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
+        self.begin_over(trie, threads, doubt)?;
+        if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, doubt, reached) }
+    }
+
+    fn begin_over(&mut self, trie: &Trie, threads: &[Entry], doubt: Doubt) -> Result<(), EngineError> {
         for &thread in threads {
             if thread != Entry::BOTTOM && !offers_tokens(thread) {
                 let spot = self.spot(thread, doubt)?;
@@ -176,7 +186,40 @@ impl<'r, 'a> Walk<'r, 'a> {
                 self.room.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
             }
         }
-        if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, doubt, reached) }
+        Ok(())
+    }
+
+    /// As [`Walk::over`], and the nodes at which the text is complete and strings go on. `None` where the ways are too many.
+    pub fn up_to_the_end(
+        mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<Option<Vec<(u32, Doubt)>>, EngineError> {
+        self.complete = Some(Vec::new());
+        self.begin_over(trie, threads, doubt)?;
+        Ok(if self.apart(trie, &mut reached)? { self.complete.take() } else { None })
+    }
+
+    /// As [`Walk::over`], of the strings that go on behind some nodes, at each of which something else is in doubt. Whether it
+    /// was done: not where the ways are too many.
+    pub fn behind_nodes(
+        &mut self,
+        trie: &Trie,
+        nodes: &[(u32, Doubt)],
+        threads: &[Entry],
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        for &(node, doubt) in nodes {
+            for &thread in threads {
+                if thread != Entry::BOTTOM && !offers_tokens(thread) {
+                    let (node, spot) = (node as usize, self.spot(thread, doubt)?);
+                    self.room.jobs.push(Job { nodes: trie.children(node), depth: trie.depth(node), spot });
+                }
+            }
+        }
+        self.apart(trie, &mut reached)
     }
 
     /// As [`Walk::over`], of the strings behind the nodes above some nodes; their entries are told. Whether it was done: not
@@ -215,6 +258,44 @@ impl<'r, 'a> Walk<'r, 'a> {
             return Ok(());
         }
         self.together(trie, threads, Doubt::default(), reached)
+    }
+
+    /// The same for one thread that reads the names of an object, along ways that were walked for another one from the same
+    /// place. Says whether it was done: not where they are the ways of something else, or those behind them too many.
+    pub fn along_names(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        walked: &WalkedNames,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        let fork = self.run.machine.fork(ForkId(thread.head)).clone();
+        let (Automaton::Names(names, filter), Some(nodes)) = (&fork.automaton, walked.of(thread, &fork)) else {
+            return Ok(false);
+        };
+        if self.run.known.is_some() {
+            return Ok(false);
+        }
+        let (trie, spot) = (vocabulary.trie(), self.spot(thread, Doubt::default())?);
+        let doubt = self.room.contexts[spot.context as usize].doubt;
+        let mut gone = 0..0;
+        for &(node, state) in nodes {
+            let place = node as usize;
+            if gone.contains(&place) {
+                continue;
+            }
+            if !names.is_alive(filter, state) {
+                gone = place..place + trie.size(place);
+                continue;
+            }
+            if let Some(entry) = trie.entry_at(place) {
+                reached(entry, doubt);
+            }
+            if trie.size(place) > 1 && names.is_complete(filter, state) {
+                self.room.ends.push((node, state.0));
+            }
+        }
+        Ok(self.go_on_behind_ends(trie, spot, false, &mut reached)? && self.apart(trie, &mut reached)?)
     }
 
     fn begin_over_tokens(&mut self, vocabulary: &Tokens, threads: &[Entry]) -> Result<(), EngineError> {
@@ -269,31 +350,49 @@ impl<'r, 'a> Walk<'r, 'a> {
                     trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
                 }
             }
-            // What is behind one of them adds to the room, but no ends.
-            let mut ends = std::mem::take(&mut self.room.ends);
-            for (node, state) in ends.drain(..) {
-                let Behind { start, end, doubt, ends_spent } = self.behind(Spot { state, ..job.spot })?;
-                if ends_spent {
-                    self.ends_spent.push(node);
+            if !self.go_on_behind_ends(trie, job.spot, free, reached)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes jobs of what follows a lexeme at the nodes where it is complete, which are forgotten with that. Gives up, saying
+    /// so, where they are too many.
+    fn go_on_behind_ends(
+        &mut self,
+        trie: &Trie,
+        spot: Spot,
+        free: bool,
+        reached: &mut impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        // What is behind one of them adds to the room, but no ends.
+        let mut ends = std::mem::take(&mut self.room.ends);
+        for (node, state) in ends.drain(..) {
+            let Behind { start, end, doubt, ends_spent, ends_text } = self.behind(Spot { state, ..spot })?;
+            if ends_spent {
+                self.ends_spent.push(node);
+            }
+            if ends_text && let Some(complete) = &mut self.complete {
+                complete.push((node, doubt));
+            }
+            // What ends with the key itself is as doubtful as what goes on behind it.
+            if free && let Some(entry) = trie.entry_at(node as usize) {
+                reached(entry, doubt);
+            }
+            for index in start..end {
+                let spot = self.room.followers[index as usize];
+                if self.room.contexts.len() > MAX_CONTEXTS || self.room.done.len() > MAX_JOBS {
+                    self.room.jobs.clear();
+                    return Ok(false);
                 }
-                // What ends with the key itself is as doubtful as what goes on behind it.
-                if free && let Some(entry) = trie.entry_at(node as usize) {
-                    reached(entry, doubt);
-                }
-                for index in start..end {
-                    let spot = self.room.followers[index as usize];
-                    if self.room.contexts.len() > MAX_CONTEXTS || self.room.done.len() > MAX_JOBS {
-                        self.room.jobs.clear();
-                        return Ok(false);
-                    }
-                    if self.room.done.insert((node, spot)) {
-                        let nodes = trie.children(node as usize);
-                        self.room.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
-                    }
+                if self.room.done.insert((node, spot)) {
+                    let nodes = trie.children(node as usize);
+                    self.room.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
                 }
             }
-            self.room.ends = ends;
         }
+        self.room.ends = ends;
         Ok(true)
     }
 
@@ -354,6 +453,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         let machine = &*self.run.machine;
         let is_spent = |tokens| threads.iter().any(|&thread| machine.ends_spent_part(thread, tokens));
         let ends_spent = self.spent_at.is_some_and(is_spent);
+        let ends_text = threads.contains(&Entry::BOTTOM);
         let start = self.room.followers.len() as u32;
         for thread in threads.drain(..) {
             if thread != Entry::BOTTOM {
@@ -362,7 +462,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             }
         }
         self.room.threads = threads;
-        let behind = Behind { start, end: self.room.followers.len() as u32, doubt, ends_spent };
+        let behind = Behind { start, end: self.room.followers.len() as u32, doubt, ends_spent, ends_text };
         self.room.behind.insert(spot, behind);
         Ok(behind)
     }

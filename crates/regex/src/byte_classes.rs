@@ -23,6 +23,10 @@ const FEW_ROOTS: usize = 8;
 #[derive(Clone, Default)]
 pub(crate) struct ByteClasses {
     known: FxHashMap<ExprId, Classes>,
+    /// By expression the round in which it was met last. A lexicon that many grammars have used has hundreds of thousands,
+    /// most automata are of a dozen: to clear a bit for each took longer than to look at these.
+    met: Vec<u32>,
+    round: u32,
 }
 
 impl ByteClasses {
@@ -45,7 +49,8 @@ impl ByteClasses {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let sets = self.known.values().map(|classes| classes.sets.len() + classes.seen.len()).sum::<usize>();
-        self.known.len() * (size_of::<(ExprId, Classes)>() + 8) + sets * size_of::<ByteSet>()
+        let known = self.known.len() * (size_of::<(ExprId, Classes)>() + 8) + sets * size_of::<ByteSet>();
+        known + self.met.len() * size_of::<u32>()
     }
 
     fn classes(&mut self, exprs: &ExprSet, roots: &[ExprId]) -> Classes {
@@ -71,17 +76,13 @@ impl ByteClasses {
     }
 
     /// What lies below some expressions, as far as its classes are not known.
-    fn parts(&self, exprs: &ExprSet, roots: &[ExprId]) -> Parts {
+    fn parts(&mut self, exprs: &ExprSet, roots: &[ExprId]) -> Parts {
         let (mut parts, mut work) = (Parts::default(), roots.to_vec());
-        // Parts have smaller numbers than the whole: a bit for each is less than a set of those that are met.
-        let most = work.iter().map(|root| root.index()).max().unwrap_or(0);
-        let mut seen = vec![0u64; most / 64 + 1];
+        self.begin_round(exprs.len());
         while let Some(id) = work.pop() {
-            let (word, bit) = (&mut seen[id.index() / 64], 1 << (id.index() % 64));
-            if *word & bit != 0 {
+            if std::mem::replace(&mut self.met[id.index()], self.round) == self.round {
                 continue;
             }
-            *word |= bit;
             parts.nodes += 1;
             match exprs.get(id) {
                 Expr::Bytes(set) => parts.sets.push(*set),
@@ -99,6 +100,18 @@ impl ByteClasses {
             exprs.for_each_child(id, |child| work.push(child));
         }
         parts
+    }
+
+    /// A round in which no expression was met yet.
+    fn begin_round(&mut self, exprs: usize) {
+        if self.round == u32::MAX {
+            self.met.fill(0);
+            self.round = 0;
+        }
+        self.round += 1;
+        if self.met.len() < exprs {
+            self.met.resize(exprs, 0);
+        }
     }
 
     fn joined(&self, parts: &Parts) -> Classes {

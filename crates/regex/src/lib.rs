@@ -20,6 +20,7 @@ mod shortest;
 mod split;
 pub mod syntax;
 mod table;
+mod texts;
 mod watch;
 mod witness;
 
@@ -38,4 +39,5 @@ pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
 pub use table::{Map, Set, Table, hash_of};
+pub use texts::Texts;
 pub use watch::{Watch, check as check_time, check_now as check_time_now};
