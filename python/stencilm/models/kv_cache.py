@@ -39,6 +39,11 @@ class KeyValueCache:
             _is_static(layer) or getattr(layer, "is_sliding", False) for layer in self.cache.layers
         )
 
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether some layer holds a state, not keys: it goes on by one token at a time only."""
+        return any(hasattr(layer, "recurrent_states") for layer in self.cache.layers)
+
     def crop(self, num_tokens: int) -> bool:
         """Keep the first `num_tokens` positions; False, with nothing changed, where that fails."""
         remove = self.num_tokens - num_tokens

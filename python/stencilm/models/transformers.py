@@ -29,6 +29,8 @@ from stencilm.tokenizers import TokenizerInfo
 
 _HUB_TIMEOUT = 10.0  # seconds
 _FEW_TOKENS = 32
+# What models call the cache that they are given: all before transformers 5.24, most since then.
+_CACHE_ARGUMENTS = ("past_key_values", "cache")
 
 
 class TransformersRunner:
@@ -53,7 +55,7 @@ class TransformersRunner:
         self._keeps_last_logits_only = "logits_to_keep" in parameters
         num_parameters = sum(weight.numel() for weight in model.parameters())
         self._is_small = num_parameters <= SMALL_MODEL and model.device.type == "cpu"
-        self._has_cache = "past_key_values" in parameters
+        self._cache_argument = next((name for name in _CACHE_ARGUMENTS if name in parameters), None)
         self._takes_positions = {"attention_mask", "position_ids"} <= parameters.keys()
         self._takes_own_masks: bool | None = None  # found out when it first matters
 
@@ -65,7 +67,10 @@ class TransformersRunner:
     @property
     def runs_batches(self) -> bool:
         """Whether rows of different lengths may share a pass: a cache that can be masked."""
-        return self._has_cache and self._takes_positions and self._static_cache is None
+        if not self._takes_positions or self._static_cache is not None:
+            return False
+        cache = self.new_cache()
+        return cache is not None and not cache.is_recurrent
 
     def start_batch(self, prompts: Sequence[Sequence[int]]) -> TransformersBatch:
         """Several sequences that are run together."""
@@ -73,7 +78,7 @@ class TransformersRunner:
 
     def new_cache(self) -> KeyValueCache | None:
         """An empty cache; None for a model that knows none."""
-        if not self._has_cache:
+        if self._cache_argument is None:
             return None
         return KeyValueCache(self.model.config, static_size=self._static_cache)
 
@@ -89,8 +94,15 @@ class TransformersRunner:
         `token_ids` holds one list for each sequence of the batch, all of one length. The result is
         float32, shape [batch, rows, width].
         """
+        count = len(token_ids[0])
+        if cache is not None and cache.num_tokens and count > 1 and cache.is_recurrent:
+            # Of several tokens such layers begin anew, as if nothing had been read before.
+            passes = [
+                self._run([[row[at]] for row in token_ids], cache, 1, more) for at in range(count)
+            ]
+            return np.concatenate(passes[-rows:], axis=1)
         if cache is not None and not more and self._is_worth_a_mask(token_ids, cache):
-            more = {"attention_mask": _mask_behind(cache.num_tokens, len(token_ids[0]))}
+            more = {"attention_mask": _mask_behind(cache.num_tokens, count)}
         return self._run(token_ids, cache, rows, more)
 
     def _run(
@@ -101,8 +113,8 @@ class TransformersRunner:
         more: dict[str, Any],
     ) -> NDArray[np.float32]:
         options: dict[str, Any] = {"logits_to_keep": rows} if self._keeps_last_logits_only else {}
-        if cache is not None:
-            options |= {"past_key_values": cache.cache, "use_cache": True}
+        if cache is not None and self._cache_argument is not None:
+            options |= {self._cache_argument: cache.cache, "use_cache": True}
         device = self.model.device
         options |= {name: torch.as_tensor(value, device=device) for name, value in more.items()}
         threads = one_thread() if self._is_small else nullcontext()
