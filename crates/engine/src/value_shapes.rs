@@ -176,3 +176,55 @@ impl Description<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stencilm_grammar::{JsonSchemaOptions, Members, from_json_schema};
+
+    use super::*;
+    use crate::token_edges::TokenEdges;
+    use crate::vocabulary::Vocabulary;
+
+    /// The shape of the values of free members.
+    fn shape(shapes: &mut ValueShapes, known: &str, value: &str, options: &JsonSchemaOptions) -> Option<ShapeId> {
+        let schema = format!(r#"{{"type": "object", "properties": {{{known}}}, "additionalProperties": {value}}}"#);
+        let grammar = Arc::new(from_json_schema(&schema, options).expect("the schema is fine"));
+        let vocabulary = Vocabulary::new(&[Some("a")], 1, &[], &[]).expect("one token");
+        let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary).expect("no tokens are named"));
+        let mut machine = Machine::new(grammar.clone(), tokens).expect("no marks are nested");
+        let named = |members: &Members| members.known.iter().any(|known| ["a", "b"].contains(&&*known.name));
+        let object = grammar.all_members().iter().position(named);
+        let value = grammar.all_members()[object.expect("the object is there")].free[0].value;
+        machine.shape_of(shapes, value)
+    }
+
+    #[test]
+    fn shapes_are_alike_in_all_grammars_where_the_values_are() {
+        let mut shapes = ValueShapes::default();
+        let free = JsonSchemaOptions::default();
+        let any_order = JsonSchemaOptions { any_order: true, ..free.clone() };
+        let narrow = JsonSchemaOptions { max_whitespace: Some(3), ..free.clone() };
+        let any = shape(&mut shapes, r#""a": true"#, "{}", &any_order);
+        let text = shape(&mut shapes, r#""a": true"#, r#"{"type": "string"}"#, &free);
+        assert!(any.is_some() && text.is_some() && any != text);
+        for known in [r#""b": true"#, r#""a": true, "b": {"type": "integer"}"#] {
+            assert_eq!(shape(&mut shapes, known, "{}", &any_order), any, "{known}");
+            assert_eq!(shape(&mut shapes, known, r#"{"type": "string"}"#, &free), text, "{known}");
+        }
+        for (value, options) in [
+            (r#"{"type": "array"}"#, &free),
+            (r#"{"type": "array", "minItems": 2}"#, &free),
+            (r#"{"type": "array", "items": {"type": "string"}}"#, &free),
+            ("{}", &narrow),
+        ] {
+            let other = shape(&mut shapes, r#""a": true"#, value, options);
+            assert!(other != any && other != text, "{value}");
+            assert_eq!(shape(&mut shapes, r#""b": true"#, value, options), other, "{value}");
+        }
+        for own in [r#"{"const": "red"}"#, r#"{"type": "object", "properties": {"x": {}}}"#, r#"{"pattern": "^x+y"}"#] {
+            assert_eq!(shape(&mut shapes, r#""a": true"#, own, &free), None, "{own}");
+        }
+    }
+}

@@ -14,3 +14,4 @@ mod random;
 mod recognition;
 mod structural_tags;
 mod token_edges;
+mod values;
