@@ -60,7 +60,7 @@ struct WithinValue {
 /// of all of them in one grammar.
 #[derive(Default)]
 pub(crate) struct WithinValues {
-    /// By the place of the suffixes in memory and the value; `None` where they are too many ways.
+    /// By the place of the suffixes in memory and the value; `None` where the ways are too many.
     known: FxHashMap<(usize, ValueBehindKey), Option<Arc<WithinValue>>>,
 }
 
