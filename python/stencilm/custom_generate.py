@@ -47,8 +47,8 @@ class CustomGenerate:
     ) -> Any:
         """The prompts with what was written, padded on the right: a tensor, as from `generate`.
 
-        Raises ValueError for beams and for dictionaries, which only `generate`'s own loops give:
-        use `LogitsProcessor` with them.
+        Raises ValueError for beams and for dictionaries, which only `generate`'s own loops give,
+        and for models without a cache that can be masked: use `LogitsProcessor` with them.
         """
         import torch
 
@@ -60,6 +60,12 @@ class CustomGenerate:
                 "stencilm.LogitsProcessor with generate for these"
             )
         runner = TransformersRunner(model)
+        if not runner.runs_batches:
+            raise ValueError(
+                f"CustomGenerate reads several tokens in one pass, which {type(model).__name__} "
+                "cannot: it takes no positions, or keeps a recurrent state in place of keys; use "
+                "stencilm.LogitsProcessor with generate"
+            )
         mask = model_kwargs.get("attention_mask")
         rows = [
             _Row(

@@ -11,7 +11,13 @@ import pytest
 from pydantic import BaseModel, Field
 
 import stencilm
-from generation.small_models import byte_tokenizer, random_llama, random_mistral, torch
+from generation.small_models import (
+    byte_tokenizer,
+    random_llama,
+    random_mamba,
+    random_mistral,
+    torch,
+)
 from stencilm.generation.partial import MISSING, partial_value
 
 PATTERN = "(ab|ba|[0-9]{2}){2,6}!"
@@ -323,6 +329,20 @@ def test_custom_generate_writes_the_same_in_fewer_passes(model: stencilm.Model) 
     assert sampled != texts
     with pytest.raises(ValueError, match="LogitsProcessor"):
         generated(model, custom_generate=custom, num_beams=2)
+
+
+def test_custom_generate_refuses_recurrent_models() -> None:
+    """They read several tokens as a beginning, so what they wrote would not be theirs."""
+    mamba, tokenizer = random_mamba(), byte_tokenizer()
+    info = stencilm.TokenizerInfo.from_huggingface(tokenizer, vocab_size=264)
+    compiled = stencilm.GrammarCompiler(info).compile_regex('name="[a-c]{3}"')
+    ids = torch.tensor([[5, 6, 7]])
+    options = {"attention_mask": torch.ones_like(ids), "do_sample": False, "max_new_tokens": 20}
+    with pytest.raises(ValueError, match=r"Mamba.*LogitsProcessor"):
+        mamba.generate(ids, custom_generate=stencilm.CustomGenerate(compiled), **options)
+    processors = [stencilm.LogitsProcessor(compiled)]
+    written = mamba.generate(ids, logits_processor=processors, **options)[0, 3:]
+    assert info.decode_bytes(written[:10].tolist()).startswith(b'name="')
 
 
 def test_processors_take_grammars_only() -> None:

@@ -95,10 +95,10 @@ class TransformersRunner:
         float32, shape [batch, rows, width].
         """
         count = len(token_ids[0])
-        if cache is not None and cache.num_tokens and count > 1 and cache.is_recurrent:
+        if cache is not None and not more and cache.num_tokens and count > 1 and cache.is_recurrent:
             # Of several tokens such layers begin anew, as if nothing had been read before.
             passes = [
-                self._run([[row[at]] for row in token_ids], cache, 1, more) for at in range(count)
+                self._run([[row[at]] for row in token_ids], cache, 1, {}) for at in range(count)
             ]
             return np.concatenate(passes[-rows:], axis=1)
         if cache is not None and not more and self._is_worth_a_mask(token_ids, cache):
