@@ -211,19 +211,22 @@ impl Run<'_> {
             }
         }
         let walked = std::mem::take(&mut self.lexicon.room.taken.walked);
-        let mut others = Vec::with_capacity(plain.len());
-        for thread in plain {
-            let leads = |token, doubt| {
-                draft.allow(token);
-                draft.note(token, doubt, false);
-            };
-            if !Walk::new(self).along_names(vocabulary, thread, &walked, leads)? {
-                others.push(thread);
+        if walked.are_known() {
+            let mut others = Vec::with_capacity(plain.len());
+            for thread in plain {
+                let leads = |token, doubt| {
+                    draft.allow(token);
+                    draft.note(token, doubt, false);
+                };
+                if !Walk::new(self).along_names(vocabulary, thread, &walked, leads)? {
+                    others.push(thread);
+                }
             }
+            plain = others;
         }
         self.lexicon.room.taken.walked = walked;
-        if !others.is_empty() {
-            Walk::new(self).over_tokens(vocabulary, &others, |token, doubt| {
+        if !plain.is_empty() {
+            Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
                 draft.allow(token);
                 draft.note(token, doubt, false);
             })?;

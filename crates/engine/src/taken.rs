@@ -83,6 +83,11 @@ impl WalkedNames {
         self.from = None;
     }
 
+    /// Whether any were walked.
+    pub fn are_known(&self) -> bool {
+        self.from.is_some()
+    }
+
     /// The nodes, if it was from the place of this thread that the ways were walked, of the names that it reads.
     pub fn of(&self, thread: Entry, fork: &Fork) -> Option<&[(u32, StateId)]> {
         let blanks = fork.blanks.filter(|_| thread.state & IN_BLANKS != 0);
