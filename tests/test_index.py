@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stencilm
-from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenIndex, TokenizerInfo
+from stencilm import (
+    Grammar,
+    GrammarCompiler,
+    GrammarMatcher,
+    TokenIndex,
+    TokenizerError,
+    TokenizerInfo,
+)
 from tokenizer_folders import tokenizer_info
 
 # The table of the article "Coalescence" of Outlines, for a vocabulary of just these tokens.
@@ -163,6 +170,48 @@ def check_minimal(index: TokenIndex) -> None:
     assert len(numbers) == index.num_states
 
 
+BYTES = TokenizerInfo([*(bytes([byte]) for byte in range(256)), "</s>"], stop_token_ids=[256])
+
+
+def has_dead_end(pattern: str, vocabulary: list[str | None]) -> bool:
+    """The slow way: every token, byte by byte, through the index of a vocabulary of bytes."""
+    index = TokenIndex.from_regex(pattern, BYTES)
+    moves: dict[int, set[int]] = {}
+    order = [index.initial_state]
+    for state in order:  # grows while it is walked
+        moves[state] = set()
+        for token in vocabulary[:-1]:
+            target: int | None = state if token else None
+            for byte in (token or "").encode():
+                target = None if target is None else index.next_state(target, byte)
+            if target is not None:
+                moves[state].add(target)
+                if target not in order:
+                    order.append(target)
+    ends = set(order) & index.final_states
+    while more := {state for state in order if moves[state] & ends} - ends:
+        ends |= more
+    return ends != set(order)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tokens", "message"),
+    [
+        ("😈😍", ["😈", " ", "b"], 'after "😈" no tokens make up "😍"'),
+        ("a(b|xc)", ["a", "b", "x"], 'after "ax" no tokens make up "c"'),
+        ("(ab)*c", ["ab", "b"], 'after "" no tokens make up "c"'),
+        ("é", [b"\xc3", "e"], 'after the bytes "\\\\xc3" no tokens make up the bytes "\\\\xa9"'),
+        ("(a|b){80}c", ["a", "b"], r'after \.\.\."a{60}" no tokens make up "c"'),
+    ],
+)
+def test_what_tokens_cannot_spell_is_named(
+    pattern: str, tokens: list[str | bytes], message: str
+) -> None:
+    info = TokenizerInfo([*tokens, "</s>"], stop_token_ids=[len(tokens)])
+    with pytest.raises(TokenizerError, match=message):
+        TokenIndex.from_regex(pattern, info)
+
+
 @pytest.mark.parametrize("vocabulary", [SMALL, LACKING])
 @settings(max_examples=150, deadline=None)
 @given(pattern=PATTERNS, seed=st.integers(0, 1000))
@@ -170,7 +219,13 @@ def test_it_is_minimal_and_allows_what_the_matcher_allows(
     vocabulary: list[str | None], pattern: str, seed: int
 ) -> None:
     info = TokenizerInfo(vocabulary, stop_token_ids=[len(vocabulary) - 1])
-    index = TokenIndex.from_regex(pattern, info)
+    try:
+        index = TokenIndex.from_regex(pattern, info)
+    except TokenizerError as error:
+        assert has_dead_end(pattern, vocabulary)
+        assert re.search(r'after "\w*" no tokens make up ', str(error))
+        return
+    assert not has_dead_end(pattern, vocabulary)
     check_against_matcher(index, Grammar.from_regex(pattern), seed)
     check_minimal(index)
     again = TokenIndex.deserialize_json(index.serialize_json(), info)

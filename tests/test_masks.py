@@ -232,7 +232,7 @@ def test_wrong_bitmasks_are_refused_before_a_byte_is_written() -> None:
     words = (info.vocab_size + 31) // 32
     read_only = np.zeros(words, dtype=np.int32)
     read_only.setflags(write=False)
-    cases: list[tuple[Any, int, type[Exception]]] = [
+    cases: list[tuple[Any, int, type[Exception] | tuple[type[Exception], ...]]] = [
         (np.zeros(words, dtype=np.int64), 0, TypeError),
         (np.zeros(words, dtype=np.float32), 0, TypeError),
         (np.zeros((2, words + 1), dtype=np.int32), 0, ValueError),
@@ -240,6 +240,10 @@ def test_wrong_bitmasks_are_refused_before_a_byte_is_written() -> None:
         (np.zeros((2, words), dtype=np.int32), 2, IndexError),
         (np.zeros((words, 2), dtype=np.int32).T, 0, ValueError),
         (read_only, 0, ValueError),
+        (np.zeros(4, [("pad", "i1"), ("mask", "<i4", words)])["mask"], 0, (TypeError, ValueError)),
+        (np.zeros((3, words * 4 + 4), np.uint8)[:, 2:-2].view("<i4"), 1, (TypeError, ValueError)),
+        (np.zeros(4, [("mask", "<i4", words), ("pad", "i1")])["mask"], 1, (TypeError, ValueError)),
+        (np.zeros(words, [("mask", "<i4"), ("pad", "i1")])["mask"], 0, ValueError),
         (torch.zeros(words, dtype=torch.int64), 0, TypeError),
         (torch.zeros((2, words), dtype=torch.int32), 5, IndexError),
         ([0] * words, 0, TypeError),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from stencilm import (
     GrammarMatcher,
     GrammarSyntaxError,
     LimitExceeded,
+    Limits,
     StencilError,
     TokenizerError,
     TokenizerInfo,
@@ -203,3 +205,79 @@ def test_a_tokenizer_with_the_wrong_fields_is_an_error(fields: dict[str, Any]) -
 def test_what_is_no_tokenizer_is_an_error(text: Any) -> None:
     with pytest.raises(TokenizerError):
         TokenizerInfo.deserialize_json(text)
+
+
+def saved_expressions(exprs: list[Any]) -> str:
+    """A saved grammar whose root is the last of these expressions."""
+    return json.dumps(
+        {
+            "format": "stencilm-grammar",
+            "version": json.loads(Grammar.from_regex("a").serialize_json())["version"],
+            "exprs": exprs,
+            "nodes": [{"lexeme": len(exprs) - 1}],
+            "rules": [],
+            "members": [],
+            "items": [],
+            "root": 0,
+            "report": {"enforced": [], "annotations": [], "relaxed": []},
+        }
+    )
+
+
+BYTES = [{"bytes": [[97, 97]]}, {"bytes": [[98, 98]]}]
+
+
+@pytest.mark.parametrize(
+    "exprs",
+    [
+        # Each concatenation begins with the one before, so a constructor that copies its head is quadratic.
+        [*BYTES, {"concat": [0, 1]}, *({"concat": [at, at % 2]} for at in range(2, 60_000))],
+        # Each choice holds the one before and one part more.
+        [
+            *BYTES,
+            *({"concat": [0, at - 1]} for at in range(2, 30_000)),
+            {"or": [2, 3]},
+            *({"or": [at, at - 29_990]} for at in range(30_000, 59_000)),
+        ],
+        # Each intersection likewise.
+        [
+            *BYTES,
+            *({"concat": [0, at - 1]} for at in range(2, 10_000)),
+            *({"not": at} for at in range(2, 10_000)),
+            {"and": [10_000, 10_001]},
+            *({"and": [at, at - 9_990]} for at in range(19_998, 29_000)),
+        ],
+    ],
+    ids=["concat", "or", "and"],
+)
+def test_crafted_chains_are_refused_before_they_cost_much(exprs: list[Any]) -> None:
+    text = saved_expressions(exprs)
+    begun = process_time()
+    with pytest.raises(LimitExceeded, match="#/exprs/"):
+        Grammar.deserialize_json(text)
+    # Copied for each entry, the chains take minutes.
+    assert process_time() - begun < 10
+
+
+def test_chains_as_they_are_written_are_read() -> None:
+    right = [*BYTES, {"concat": [0, 1]}, *({"concat": [at % 2, at]} for at in range(2, 60_000))]
+    grammar = Grammar.deserialize_json(saved_expressions(right))
+    assert Grammar.deserialize_json(grammar.serialize_json()) == Grammar.deserialize_json(
+        grammar.serialize_json()
+    )
+    literal = Grammar.from_regex("ab" * 30_000)
+    assert Grammar.deserialize_json(literal.serialize_json()).serialize_json() == (
+        literal.serialize_json()
+    )
+
+
+def test_reading_ends_at_the_deadline() -> None:
+    text = Grammar.from_regex("ab" * 200_000).serialize_json()
+    with pytest.raises(LimitExceeded, match="milliseconds"):
+        Grammar.deserialize_json(text, limits=Limits(milliseconds=0))
+    with pytest.raises(LimitExceeded, match="ms"):
+        CompiledGrammar.deserialize_json(
+            compiled(Grammar.from_regex("ab" * 20_000)).serialize_json(),
+            INFO,
+            limits=Limits(milliseconds=0),
+        )

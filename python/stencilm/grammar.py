@@ -269,14 +269,18 @@ class Grammar:
         return self.core.serialize_json()
 
     @staticmethod
-    def deserialize_json(text: str) -> Grammar:
+    def deserialize_json(text: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:
         """The grammar that `serialize_json` wrote; nothing in the text is run or taken on trust.
+
+        Args:
+            text: The text.
+            limits: How long reading may take.
 
         Raises:
             GrammarSyntaxError: The text is damaged, or of another format or version.
-            LimitExceeded: The text is too large.
+            LimitExceeded: The text is too large, or reading it took too long.
         """
-        return Grammar.from_source(SerializedSource(checked_text("text", text)))
+        return Grammar.from_source(SerializedSource(checked_text("text", text)), limits)
 
     @staticmethod
     def _combined(how: Literal["concat", "union"], grammars: tuple[Grammar, ...]) -> Grammar:

@@ -270,7 +270,7 @@ class SerializedSource:
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar that was written."""
-        return _core.Grammar.deserialize_json(self.text)
+        return _core.Grammar.deserialize_json(self.text, limits.core)
 
 
 @dataclass(frozen=True, slots=True)

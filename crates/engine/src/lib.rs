@@ -81,7 +81,7 @@ pub use compiled::CompiledGrammar;
 pub use cpus::available_cpus;
 pub use draft::{DraftTree, DraftTreeError};
 pub use error::{EngineError, MatcherError};
-pub use index::{IndexBuilder, IndexError, IndexLimits, SavedIndexError, TokenIndex};
+pub use index::{IndexBuilder, IndexError, IndexLimits, SavedIndexError, TokenIndex, Unspelled};
 pub use limits::Limits;
 pub use matcher::{GrammarMatcher, MatcherOptions};
 pub use patch::MaskPatch;

@@ -2,8 +2,9 @@
 
 use std::cell::LazyCell;
 use std::sync::Arc;
+use stencilm_regex::{HashMap, HashSet};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};
 
 use crate::error::EngineError;
@@ -57,7 +58,7 @@ impl TokenEdges {
     /// no token of the vocabulary is meant by.
     pub fn new(grammar: &Grammar, tokens: &Tokens) -> Result<TokenEdges, EngineError> {
         let mut sets: FxHashMap<NodeId, IdSet> = FxHashMap::default();
-        let mut known: FxHashMap<&TokenPattern, NodeId> = FxHashMap::default();
+        let mut known: HashMap<&TokenPattern, NodeId> = HashMap::default();
         for (index, node) in grammar.nodes().iter().enumerate() {
             if let Node::Token(pattern) = node {
                 let id = NodeId(index as u32);
@@ -85,7 +86,7 @@ impl TokenEdges {
 /// The grammar without what asks for special tokens that the vocabulary need not have and has not.
 pub(crate) fn with_special_tokens(grammar: Arc<Grammar>, tokens: &Tokens) -> Result<Arc<Grammar>, EngineError> {
     // Few grammars ask for any, and a vocabulary may have hundreds.
-    let special: LazyCell<FxHashSet<&str>, _> =
+    let special: LazyCell<HashSet<&str>, _> =
         LazyCell::new(|| tokens.special_tokens().iter().map(|(_, name)| &**name).collect());
     match grammar.with_special_tokens(|name| special.contains(name)) {
         Ok(Some(fewer)) => Ok(Arc::new(fewer)),

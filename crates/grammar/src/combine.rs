@@ -1,7 +1,7 @@
 //! Grammars made of grammars: one after the other, and any one of them.
 
-use rustc_hash::FxHashSet;
 use stencilm_regex::ExprId;
+use stencilm_regex::HashSet;
 
 use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
@@ -39,7 +39,7 @@ fn combined(
     join: impl FnOnce(&mut GrammarBuilder, &[NodeId]) -> NodeId,
 ) -> Result<Grammar, GrammarError> {
     let mut builder = GrammarBuilder::default();
-    let mut names = FxHashSet::default();
+    let mut names = HashSet::default();
     let mut report = Report::default();
     let mut roots = Vec::with_capacity(grammars.len());
     for grammar in grammars {
@@ -54,7 +54,7 @@ fn combined(
 }
 
 /// Adds all of a grammar, with names that no rule before has; gives its root.
-pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, grammar: &Grammar) -> NodeId {
+pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut HashSet<String>, grammar: &Grammar) -> NodeId {
     let mut lexemes = Vec::new();
     for node in grammar.nodes() {
         expressions(grammar, node, |expr| lexemes.push(expr));
@@ -93,7 +93,7 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, g
 }
 
 /// A rule to be defined, called so or, where another one is, nearly so.
-pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut FxHashSet<String>, wanted: &str) -> RuleId {
+pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>, wanted: &str) -> RuleId {
     let mut name = wanted.to_owned();
     let mut number = 1;
     while !names.insert(name.clone()) {

@@ -4,9 +4,11 @@
 //! marker was read. So its state is the same nearly everywhere, and one row of the vocabulary serves a whole text.
 
 use indexmap::IndexMap;
-use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::syntax::{Alphabet, Utf8};
 use stencilm_regex::{ByteSet, ExprId, ExprSet};
+use stencilm_regex::{
+    HashMap, HashSet,
+    syntax::{Alphabet, Utf8},
+};
 
 /// With more strings than this a text is read apart from the string that ends it: one lexeme for each string would be as
 /// many threads in every state of the text.
@@ -74,7 +76,7 @@ impl FreeText {
     ) -> Vec<(ExprId, Vec<usize>)> {
         let (earlier, never) = (Within::new(stops), Within::new(excludes));
         // By how a string may begin: the beginnings of others that are complete with it.
-        let mut begun: FxHashMap<&str, Vec<(&str, bool)>> = FxHashMap::default();
+        let mut begun: HashMap<&str, Vec<(&str, bool)>> = HashMap::default();
         for (text, is_stop) in stops.iter().map(|&text| (text, true)).chain(excludes.iter().map(|&text| (text, false)))
         {
             for (at, _) in text.char_indices().skip(1) {
@@ -124,7 +126,7 @@ impl FreeText {
 
 /// Strings to be looked for within others.
 pub(crate) struct Within<'t> {
-    strings: FxHashSet<&'t str>,
+    strings: HashSet<&'t str>,
     lengths: Vec<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! What an object or an array must be like for masks without dead ends, checked where a user may have described it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, Limits};
+use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, HashSet, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{ArraySurface, Items, KeySpace, KnownMember, Members, Surface};
@@ -26,7 +26,7 @@ pub(crate) struct ObjectChecks {
 impl ObjectChecks {
     /// Refuses repeated names, and keys and signs that may be empty or match nothing.
     pub(crate) fn check(&mut self, exprs: &ExprSet, members: &Members) -> Result<(), GrammarError> {
-        let mut names = FxHashSet::default();
+        let mut names = HashSet::default();
         if let Some(twice) = members.known.iter().find(|known| !names.insert(&*known.name)) {
             let message = format!("the member {:?} is described twice; join the two values with `|`", twice.name);
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));

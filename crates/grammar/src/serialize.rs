@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use stencilm_regex::{ByteSet, Expr, ExprId, NumberSet};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time};
 
 use crate::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::error::{ErrorKind, GrammarError};
@@ -315,6 +315,7 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
     let mut nodes = Made("nodes", Vec::with_capacity(saved.nodes.len()));
     for (at, node) in saved.nodes.into_iter().enumerate() {
         let list = "nodes";
+        check_time().map_err(|limit| GrammarError::limit(format!("#/nodes/{at}"), limit))?;
         let id = match node {
             SavedNode::Lexeme(expr) => builder.lexeme(exprs.get(expr, list, at)?),
             SavedNode::Sequence(parts) => builder.sequence(&nodes.all(&parts, list, at)?),
@@ -394,9 +395,23 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
 
 fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<ExprId>, GrammarError> {
     let mut made = Made("exprs", Vec::with_capacity(saved.len()));
+    let mut copied = 0;
     for (at, expr) in saved.iter().enumerate() {
         let list = "exprs";
+        check_time().map_err(|limit| GrammarError::limit(format!("#/exprs/{at}"), limit))?;
         let exprs = &mut builder.exprs;
+        // A constructor copies the lists of parts that are of its own kind. What `serialize_json` writes has none, but few
+        // entries of a crafted text could have their lists copied over and over.
+        copied += match expr {
+            SavedExpr::Concat(head, _) => concatenated(exprs, made.get(*head, list, at)?, MAX_EXPRS),
+            SavedExpr::Or(parts) => made.all(parts, list, at)?.into_iter().map(|part| alternatives(exprs, part)).sum(),
+            SavedExpr::And(parts) => made.all(parts, list, at)?.into_iter().map(|part| conjuncts(exprs, part)).sum(),
+            _ => 0,
+        };
+        if copied > MAX_EXPRS {
+            let message = "its expressions hold each other's parts too often; serialize the grammar again";
+            return Err(GrammarError::new(ErrorKind::Limit, format!("#/exprs/{at}"), message));
+        }
         let id = match expr {
             SavedExpr::Empty => ExprId::EMPTY,
             SavedExpr::Bytes(ranges) => {
@@ -413,7 +428,6 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
                 exprs.numbers(set.map_err(|what| GrammarError::new(ErrorKind::Syntax, format!("#/exprs/{at}"), what))?)
             }
         };
-        // Concatenation copies what it begins with, so few entries could ask for very many expressions.
         if exprs.own_len() > MAX_EXPRS {
             let message = format!("the grammar has more than {MAX_EXPRS} parts of regular expressions; split it");
             return Err(GrammarError::new(ErrorKind::Limit, format!("#/exprs/{at}"), message));
@@ -421,6 +435,29 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
         made.1.push(id);
     }
     Ok(made)
+}
+
+/// How many parts the constructor of a concatenation copies of its head, counted up to `most`.
+fn concatenated(exprs: &ExprSet, head: ExprId, most: usize) -> usize {
+    let mut parts = 0;
+    let mut rest = head;
+    while let Expr::Concat { tail, .. } = *exprs.get(rest)
+        && parts <= most
+    {
+        parts += 1;
+        rest = tail;
+    }
+    parts
+}
+
+/// How many parts the constructor of a choice copies of one of its parts.
+fn alternatives(exprs: &ExprSet, part: ExprId) -> usize {
+    if let Expr::Or(parts) = exprs.get(part) { parts.len() } else { 0 }
+}
+
+/// How many parts the constructor of an intersection copies of one of its parts.
+fn conjuncts(exprs: &ExprSet, part: ExprId) -> usize {
+    if let Expr::And(parts) = exprs.get(part) { parts.len() } else { 0 }
 }
 
 fn load_members(

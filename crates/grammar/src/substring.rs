@@ -4,7 +4,7 @@
 //! transitions for each chunk. Every state becomes one shared expression, those that are reached by longer runs first.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, HashMap};
 
 #[derive(Default)]
 struct State {
@@ -17,7 +17,7 @@ struct State {
 
 /// The expression of all texts `chunks[i..j]`, joined; the empty one is among them.
 pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> ExprId {
-    let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut numbers: HashMap<&str, u32> = HashMap::default();
     let mut symbols = Vec::new();
     let mut texts = Vec::new();
     for &chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {

@@ -59,9 +59,8 @@ impl<'py> Rows<'py> {
         if buffer.readonly() {
             return Err(PyValueError::new_err("the bitmask is read-only; give a writable array"));
         }
-        let strides = buffer.strides().iter().map(|&stride| stride / 4).collect::<Vec<_>>();
-        let (rows, row_stride) = layout(buffer.shape(), &strides, words)?;
-        let base = buffer.buf_ptr().cast::<u32>();
+        let (rows, row_stride) = layout(buffer.shape(), buffer.strides(), size_of::<u32>(), words)?;
+        let base = aligned(buffer.buf_ptr().cast::<u8>())?;
         Ok(Rows { base, row_stride, rows, words, _owner: Owner::Buffer(buffer) })
     }
 
@@ -120,9 +119,9 @@ impl<'py> Rows<'py> {
             // SAFETY: as above.
             unsafe { std::slice::from_raw_parts(tensor.strides, dims) }.iter().map(|&stride| stride as isize).collect()
         };
-        let (rows, row_stride) = layout(&shape, &strides, words)?;
-        // SAFETY: DLPack says that the first element is `byte_offset` bytes behind `data`, in the same allocation.
-        let base = unsafe { tensor.data.cast::<u8>().add(tensor.byte_offset as usize) }.cast::<u32>();
+        let (rows, row_stride) = layout(&shape, &strides, 1, words)?;
+        // SAFETY: DLPack says that the first element is `byte_offset` bytes after `data`, in the same allocation.
+        let base = aligned(unsafe { tensor.data.cast::<u8>().add(tensor.byte_offset as usize) })?;
         Ok(Rows { base, row_stride, rows, words, _owner: Owner::Capsule(capsule) })
     }
 
@@ -241,15 +240,33 @@ struct DlTensor {
     byte_offset: u64,
 }
 
-/// How many rows there are and how far from each other, once shape and strides have been found right.
-fn layout(shape: &[usize], strides: &[isize], words: usize) -> PyResult<(usize, isize)> {
+/// The first word of a bitmask.
+///
+/// # Errors
+/// `ValueError` where it does not lie at a multiple of four bytes, as a field of a packed record may not.
+fn aligned(first: *mut u8) -> PyResult<*mut u32> {
+    let first = first.cast::<u32>();
+    match first.is_aligned() {
+        true => Ok(first),
+        false => Err(PyValueError::new_err(
+            "the words of the bitmask are not aligned to four bytes; give an array of its own, not a field of a packed \
+             record",
+        )),
+    }
+}
+
+/// How many rows there are and how many words they lie apart, once shape and strides have been found right.
+///
+/// `unit` is how much of a stride makes a word: 4 where strides count bytes, 1 where they count words. A stride along
+/// which there is one step at most is never used and may be anything.
+fn layout(shape: &[usize], strides: &[isize], unit: usize, words: usize) -> PyResult<(usize, isize)> {
     let wrong_shape = || {
         PyValueError::new_err(format!(
             "a bitmask of shape {shape:?} does not fit: the vocabulary takes ({words},) or (batch, {words}); \
              make one with allocate_token_bitmask"
         ))
     };
-    let (rows, row_stride, width, element_stride) = match (shape, strides) {
+    let (rows, row_stride, width, word_stride) = match (shape, strides) {
         ([width], [stride]) => (1, 0, *width, *stride),
         ([rows, width], [row_stride, stride]) => (*rows, *row_stride, *width, *stride),
         _ => return Err(wrong_shape()),
@@ -257,12 +274,22 @@ fn layout(shape: &[usize], strides: &[isize], words: usize) -> PyResult<(usize, 
     if width != words {
         return Err(wrong_shape());
     }
-    if element_stride != 1 && words > 1 {
+    let unit = unit as isize;
+    if words > 1 && word_stride != unit {
         return Err(PyValueError::new_err(
             "the words of a bitmask row must lie next to each other; give a contiguous array",
         ));
     }
-    Ok((rows, row_stride))
+    if rows <= 1 {
+        return Ok((rows, 0));
+    }
+    if row_stride % unit != 0 {
+        return Err(PyValueError::new_err(format!(
+            "the rows of the bitmask lie {row_stride} bytes apart, which is no multiple of its words of {unit} bytes; \
+             give a contiguous array"
+        )));
+    }
+    Ok((rows, row_stride / unit))
 }
 
 fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {

@@ -112,8 +112,8 @@ impl CompiledGrammar {
             }
             None => {
                 let text = source.cast::<PyString>()?.to_str()?;
-                py.detach(|| engine::CompiledGrammar::deserialize_json(text, vocabulary, compiling))
-                    .map_err(Refused::Saved)
+                let read = || engine::CompiledGrammar::deserialize_json(text, vocabulary, compiling);
+                watch::over(py, compiling.milliseconds, read)?.map_err(Refused::Saved)
             }
         };
         match inner {

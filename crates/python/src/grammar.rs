@@ -153,8 +153,10 @@ impl Grammar {
     }
 
     #[staticmethod]
-    fn deserialize_json(py: Python<'_>, text: &str) -> PyResult<Grammar> {
-        Grammar::wrap(py, py.detach(|| grammar::Grammar::deserialize_json(text)))
+    fn deserialize_json(py: Python<'_>, text: &str, limits: &Limits) -> PyResult<Grammar> {
+        let read = || grammar::Grammar::deserialize_json(text);
+        let result = watch::over(py, limits.compiling.milliseconds, read)?;
+        Grammar::wrap(py, result)
     }
 
     #[staticmethod]

@@ -37,6 +37,7 @@ fn refused(py: Python<'_>, error: IndexError) -> PyErr {
         IndexError::SingleTokens | IndexError::TokenBudgets => {
             errors::raise(py, "UnsupportedFeature", &error.to_string(), None)
         }
+        IndexError::Unspelled(_) => errors::raise(py, "TokenizerError", &error.to_string(), None),
         IndexError::Engine(error) => errors::matcher(py, &MatcherError::Engine(error)),
     }
 }

@@ -3,14 +3,13 @@
 //! The ids of the shared part come first, so they are the same in every set that was begun with it: taking such an
 //! expression from one set to another costs nothing.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
 use std::sync::{Arc, LazyLock};
 
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
 
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId};
+use crate::hash::hash_of;
 
 /// What is known of an expression without looking inside again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,8 +61,8 @@ static CONSTANTS: LazyLock<Arc<Part>> = LazyLock::new(|| {
 });
 
 /// Half of the hash of a node: that is kept.
-fn hash_of(expr: &Expr) -> u32 {
-    (BuildHasherDefault::<FxHasher>::default().hash_one(expr) >> 32) as u32
+fn half_hash(expr: &Expr) -> u32 {
+    (hash_of(expr) >> 32) as u32
 }
 
 /// The hash that places a node in an index, from the half that is kept (Fibonacci hashing: Knuth 1998, 6.4).
@@ -98,7 +97,7 @@ impl Arena {
         let mut all = Part::clone(&self.shared);
         all.index.reserve(self.own.nodes.len(), |&(hash, _)| spread(hash));
         for (own, expr) in self.own.nodes.iter().enumerate() {
-            let (hash, id) = (hash_of(expr), (self.first + own) as u32);
+            let (hash, id) = (half_hash(expr), (self.first + own) as u32);
             all.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
         }
         all.nodes.append(&mut self.own.nodes);
@@ -182,7 +181,7 @@ impl Arena {
 
     /// The id of an expression, of which the facts may be known.
     fn intern_with(&mut self, expr: Expr, facts: Option<Facts>) -> ExprId {
-        let hash = hash_of(&expr);
+        let hash = half_hash(&expr);
         let Arena { shared, first, own } = self;
         // Shared expressions have shared children, so most of those that are new need not be looked for there.
         if may_be_shared(&expr, *first)

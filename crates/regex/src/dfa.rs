@@ -4,14 +4,12 @@
 //! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a way to accept.
 //! A row of transitions is computed when a state is first left; bytes that no expression tells apart share a column.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
-
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
 
 use crate::byteset::ByteSet;
 use crate::derivative::Deriver;
 use crate::expr::{Expr, ExprId, ExprSet};
+use crate::hash::hash_of;
 use crate::limits::{LimitExceeded, Limits};
 use crate::saturate::Saturation;
 
@@ -70,10 +68,6 @@ struct State {
     live: Option<ByteSet>,
     /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
     saturated: u32,
-}
-
-fn hash_of(residuals: &[(Tag, ExprId)]) -> u64 {
-    BuildHasherDefault::<FxHasher>::default().hash_one(residuals)
 }
 
 impl Dfa {

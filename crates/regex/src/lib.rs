@@ -10,6 +10,7 @@ mod completions;
 mod derivative;
 mod dfa;
 mod expr;
+mod hash;
 mod limits;
 mod needs;
 mod normal;
@@ -30,6 +31,7 @@ pub use completions::Completions;
 pub use derivative::{Derivatives, Deriver};
 pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
+pub use hash::{HashMap, HashSet, KeyedState, hash_of};
 pub use limits::{LimitExceeded, Limits};
 pub use numbers::{Decimal, End, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain};
 pub use saturate::{Relaxation, Saturation};
@@ -38,6 +40,6 @@ pub use split::{Group, split};
 pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
-pub use table::{Map, Set, Table, hash_of};
+pub use table::{Map, Set, Table};
 pub use texts::Texts;
 pub use watch::{Watch, check as check_time, check_now as check_time_now};

@@ -6,16 +6,10 @@
 //! numbers, and what the numbers stand for is kept, and compared, by its user.
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, BuildHasherDefault, Hash};
+use std::hash::Hash;
 use std::ops::Index;
 
-use rustc_hash::FxHasher;
-
-/// The hash of a value, the same in every run.
-#[inline]
-pub fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
-    BuildHasherDefault::<FxHasher>::default().hash_one(value)
-}
+use crate::hash::hash_of;
 
 /// The number of a slot that is empty.
 const NONE: u32 = u32::MAX;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::compiled::CompiledGrammar;
 use crate::index::bytes::{ByteAutomaton, Exploration, NOWHERE};
 use crate::index::minimize::{Arrow, classes};
-use crate::index::{IndexError, IndexLimits, MAX_TARGETS, Ranks, Stretch, TokenIndex};
+use crate::index::{IndexError, IndexLimits, MAX_TARGETS, Ranks, Stretch, TokenIndex, spelling};
 use crate::vocabulary::Vocabulary;
 
 /// An index is refused beforehand where so many of its states show that it would take so many times what it may take.
@@ -88,7 +88,7 @@ impl IndexBuilder {
                     let Stage::Walking(walked) = std::mem::replace(&mut self.stage, Stage::Taken) else {
                         unreachable!("the stage was just looked at");
                     };
-                    self.stage = Stage::Done(Box::new(walked.index(self.vocabulary.clone())));
+                    self.stage = Stage::Done(Box::new(walked.index(self.vocabulary.clone())?));
                 }
                 Ok(false)
             }
@@ -208,12 +208,43 @@ impl Walking {
         Ok(is_done)
     }
 
-    fn index(mut self, vocabulary: Arc<Vocabulary>) -> TokenIndex {
+    fn index(mut self, vocabulary: Arc<Vocabulary>) -> Result<TokenIndex, IndexError> {
         if !self.tells_bytes_apart(&vocabulary) {
+            self.check_spelling(&vocabulary)?;
             self.merge();
         }
         let Walking { automaton, ranks, at, starts, stretches, .. } = self;
-        TokenIndex { vocabulary, ranks, automaton, at, starts, stretches }
+        Ok(TokenIndex { vocabulary, ranks, automaton, at, starts, stretches })
+    }
+
+    /// Refuses an index with a state from which no tokens lead to the end of a text. Where each byte is a token there is
+    /// none.
+    fn check_spelling(&self, vocabulary: &Vocabulary) -> Result<(), IndexError> {
+        let finals: Vec<bool> = self.at.iter().map(|&state| self.automaton.finals[state as usize]).collect();
+        let arrows = || {
+            let stretches = |bounds: &[u32]| &self.stretches[bounds[0] as usize..bounds[1] as usize];
+            (0..).zip(self.starts.windows(2)).flat_map(move |(tail, bounds)| {
+                stretches(bounds).iter().map(move |stretch| (tail, stretch.target(), stretch.start))
+            })
+        };
+        let Some(dead) = spelling::first_dead_end(&finals, arrows().map(|(tail, head, _)| (tail, head))) else {
+            return Ok(());
+        };
+        // States are numbered breadth-first, so each but the first is first reached from one with a lower number.
+        let mut before = vec![None; self.at.len()];
+        for (tail, head, rank) in arrows() {
+            before[head as usize].get_or_insert((tail, rank));
+        }
+        let (mut tokens, mut state) = (Vec::new(), dead);
+        while state != 0 {
+            let (tail, rank) = before[state as usize].expect("some token reaches each state but the first");
+            tokens.push(self.ranks.tokens[rank as usize]);
+            state = tail;
+        }
+        let spelled = |&token: &u32| vocabulary.token_bytes(token).expect("the tokens of the trie spell something");
+        let text = tokens.iter().rev().flat_map(spelled).copied().collect();
+        let at = self.at[dead as usize];
+        Err(IndexError::Unspelled(spelling::unspelled(&self.automaton, vocabulary.trie(), text, at)))
     }
 
     /// Whether each byte that leads anywhere is a token of its own: then states that tokens cannot tell apart are one state

@@ -9,6 +9,7 @@ mod build;
 mod bytes;
 mod minimize;
 mod saved;
+mod spelling;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::vocabulary::Vocabulary;
 pub use build::IndexBuilder;
 use bytes::{ByteAutomaton, NOWHERE};
 pub use saved::SavedIndexError;
+pub use spelling::Unspelled;
 
 /// Bounds on a [`TokenIndex`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +66,12 @@ pub enum IndexError {
         "the grammar has parts with max_tokens, which depend on how a text was cut into tokens; use a GrammarMatcher"
     )]
     TokenBudgets,
+    /// The vocabulary cannot spell a text that it begins.
+    #[error(
+        "the vocabulary cannot spell all texts of the grammar: {0}; give a vocabulary with tokens for it, or leave it out \
+         of the grammar"
+    )]
+    Unspelled(Unspelled),
     /// The engine gave up.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashSet;
+use stencilm_regex::HashSet;
 use stencilm_regex::syntax::{Alphabet, Utf8};
 
 use super::escapes;
@@ -412,7 +412,7 @@ fn of_ids(ids: &[u32], negated: bool) -> TokenPattern {
 
 /// The place of a trigger before the end of which another one is complete, and that one.
 fn never_complete<'a>(triggers: &'a [(String, u32)], places: &[usize]) -> Option<(usize, &'a str)> {
-    let known: FxHashSet<&str> = triggers.iter().map(|(text, _)| &**text).collect();
+    let known: HashSet<&str> = triggers.iter().map(|(text, _)| &**text).collect();
     let lengths: BTreeSet<usize> = known.iter().map(|text| text.len()).collect();
     triggers.iter().zip(places).find_map(|((text, _), &place)| {
         let parts = (0..text.len()).flat_map(|start| lengths.iter().map(move |length| start..start + length));

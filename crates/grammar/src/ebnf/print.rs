@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::ExprId;
+use stencilm_regex::{ExprId, HashSet};
 
 use super::escapes;
 use super::print_containers::{array, object};
@@ -59,7 +59,7 @@ pub(super) fn print(grammar: &Grammar) -> String {
 impl Printer<'_> {
     /// Gives every rule a name that the notation can spell and no other rule has, and lists them by their first use.
     fn name_rules(&mut self) {
-        let mut taken: FxHashSet<String> = FxHashSet::from_iter([ROOT.to_string()]);
+        let mut taken: HashSet<String> = HashSet::from_iter([ROOT.to_string()]);
         let mut work = vec![self.grammar.root];
         let mut seen: FxHashSet<RuleId> = FxHashSet::default();
         let mut order = VecDeque::new();

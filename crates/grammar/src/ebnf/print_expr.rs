@@ -5,8 +5,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use rustc_hash::{FxHashMap, FxHasher};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, HashSet};
 
 use super::escapes;
 use super::spans;
@@ -64,7 +64,7 @@ pub(super) struct ExprPrinter {
     order: Vec<ExprId>,
     next: u32,
     /// Names of rules, which names of expressions must not be.
-    pub taken: FxHashSet<String>,
+    pub taken: HashSet<String>,
 }
 
 impl ExprPrinter {

@@ -5,8 +5,7 @@
 //! values are joined. A class of finitely many keys becomes known members.
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use stencilm_regex::ExprId;
+use stencilm_regex::{ExprId, HashMap, KeyedState};
 
 use super::atoms::Term;
 use super::document::{Json, JsonId};
@@ -60,7 +59,7 @@ pub(super) struct KeyPlan {
 struct Tests<'a> {
     /// A key as it is written, with its quotes; `None` where the test is relaxed.
     list: Vec<Option<ExprId>>,
-    patterns: FxHashMap<&'a str, usize>,
+    patterns: HashMap<&'a str, usize>,
 }
 
 /// Keys as they are written, and which tests they pass; `None` for relaxed ones.
@@ -81,7 +80,7 @@ struct Names {
     /// As they are written.
     written: ExprId,
     /// Their values, where they are given one by one.
-    listed: Option<IndexSet<Box<str>, FxBuildHasher>>,
+    listed: Option<IndexSet<Box<str>, KeyedState>>,
 }
 
 /// When a rule applies.

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use stencilm_regex::HashSet;
 use stencilm_regex::{Deriver, ExprId, Limits, Map};
 
 use super::JsonSchemaOptions;
@@ -194,7 +194,7 @@ impl<'a> Lowering<'a> {
         self.normal.used.sort_by_cached_key(|id| document.position(id.value));
         self.relaxed.sort_by_key(|(id, _)| document.position(id.value));
         self.relaxed.dedup_by(|(_, a), (_, b)| a == b);
-        let gone: FxHashSet<(&str, &str)> =
+        let gone: HashSet<(&str, &str)> =
             self.relaxed.iter().map(|(_, finding)| (&*finding.place, &*finding.keyword)).collect();
         let mut report = KeptReport::default();
         for &id in &self.normal.used {

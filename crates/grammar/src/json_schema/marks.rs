@@ -2,7 +2,7 @@
 //!
 //! Hundreds of branches that each allow one value make tens of thousands of pairs, of which none need be looked at closely.
 
-use rustc_hash::FxHashMap;
+use stencilm_regex::HashMap;
 
 use super::atoms::Term;
 use super::document::JsonId;
@@ -23,7 +23,7 @@ type Place<'a> = Option<&'a str>;
 type Values = Option<Vec<ValueId>>;
 
 /// How many alternatives of a branch list values at a place, and which.
-type Places<'a> = FxHashMap<Place<'a>, (usize, Vec<ValueId>)>;
+type Places<'a> = HashMap<Place<'a>, (usize, Vec<ValueId>)>;
 
 /// The values that branches list, by place.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) struct Marks<'a> {
 impl<'a> Marks<'a> {
     /// Begins a branch of so many alternatives.
     pub(super) fn next_branch(&mut self, alternatives: usize) {
-        self.branches.push((alternatives, FxHashMap::default()));
+        self.branches.push((alternatives, HashMap::default()));
     }
 
     /// Adds an alternative of the last branch.
@@ -71,7 +71,7 @@ impl<'a> Marks<'a> {
 
     /// For every branch its values at the place where most branches list theirs.
     pub(super) fn best(self) -> Vec<Values> {
-        let mut counts: FxHashMap<Place<'a>, usize> = FxHashMap::default();
+        let mut counts: HashMap<Place<'a>, usize> = HashMap::default();
         for (alternatives, places) in &self.branches {
             for (place, _) in places.iter().filter(|(_, (count, _))| count == alternatives) {
                 *counts.entry(*place).or_default() += 1;

@@ -4,7 +4,7 @@
 //! products; what stands in it is an atom, or the goal of a schema that is applied to the same value. Negation never
 //! goes further than one schema: what a keyword says of values inside fails as a term of such a value.
 
-use rustc_hash::FxHashSet;
+use stencilm_regex::HashSet;
 
 use super::atoms::{Atom, Term};
 use super::document::{Json, JsonId};
@@ -164,7 +164,7 @@ impl Normal<'_> {
                     ways.push(way);
                 }
                 Keyword::Properties(map) => {
-                    let required: FxHashSet<&str> =
+                    let required: HashSet<&str> =
                         self.required(schema).iter().map(|&name| document.name(name)).collect();
                     let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
                     // One that is required fails together with `required`.

@@ -8,8 +8,8 @@
 use std::rc::Rc;
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashSet};
-use stencilm_regex::Map;
+use rustc_hash::FxHashSet;
+use stencilm_regex::{KeyedState, Map};
 
 use super::atoms::{Atom, Term};
 use super::cases::{Case, MemberValues};
@@ -108,7 +108,7 @@ pub(super) struct Normal<'a> {
     pub(super) lists: Vec<Rc<[JsonId]>>,
     pub(super) list_ids: Map<Rc<[JsonId]>, u32>,
     /// Cases of members that products are split by.
-    pub(super) cases: IndexSet<Case<'a>, FxBuildHasher>,
+    pub(super) cases: IndexSet<Case<'a>, KeyedState>,
     /// The properties whose values a schema lists.
     pub(super) listed: Map<SchemaId, Rc<[(&'a str, SchemaId)]>>,
     /// Whether the values of a member in some case are instances of a schema.

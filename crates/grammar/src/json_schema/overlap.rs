@@ -4,7 +4,7 @@
 //! required member: by its values, as with the usual discriminator, or by its key, which the other branch forbids. That is sound and not complete: where it is not proven, the normal form has
 //! the negation of the other branch.
 
-use rustc_hash::FxHashMap;
+use stencilm_regex::HashMap;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{Deriver, ExprId, Limits};
 
@@ -33,13 +33,13 @@ pub(super) const MAX_PROOFS: usize = 300_000;
 /// Patterns as expressions over characters, to tell what excludes each other.
 pub(super) struct Patterns<'a> {
     deriver: Deriver,
-    known: FxHashMap<&'a str, Option<ExprId>>,
+    known: HashMap<&'a str, Option<ExprId>>,
 }
 
 impl Default for Patterns<'_> {
     fn default() -> Self {
         let limits = Limits { max_search: MAX_SEARCH, ..Limits::default() };
-        Patterns { deriver: Deriver::new(limits), known: FxHashMap::default() }
+        Patterns { deriver: Deriver::new(limits), known: HashMap::default() }
     }
 }
 

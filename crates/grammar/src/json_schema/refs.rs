@@ -5,6 +5,7 @@
 //! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, or nothing.
 
 use std::cell::OnceCell;
+use stencilm_regex::HashMap;
 
 use rustc_hash::FxHashMap;
 
@@ -41,11 +42,11 @@ pub(super) struct Refs<'t> {
 #[derive(Default)]
 pub(super) struct Resources<'t> {
     /// Absolute URIs without fragments; `None` where two resources declare the same.
-    by_uri: FxHashMap<String, Option<JsonId>>,
+    by_uri: HashMap<String, Option<JsonId>>,
     /// The same the other way.
     uris: FxHashMap<JsonId, String>,
     /// Names of places, by resource; `None` where a name is declared twice.
-    anchors: FxHashMap<(JsonId, &'t str), Option<JsonId>>,
+    anchors: HashMap<(JsonId, &'t str), Option<JsonId>>,
     /// The `$dynamicAnchor`s, by resource; a true `$recursiveAnchor` is the one without a name.
     pub(super) dynamic: Vec<(JsonId, &'t str, JsonId)>,
 }

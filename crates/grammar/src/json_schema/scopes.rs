@@ -5,6 +5,7 @@
 //! twice there is nothing to choose, and a single scope, 0, stands for all.
 
 use rustc_hash::FxHashMap;
+use stencilm_regex::HashMap;
 
 use super::document::JsonId;
 use super::refs::Resources;
@@ -19,7 +20,7 @@ pub(super) struct Scopes<'t> {
     declared: FxHashMap<JsonId, Anchors<'t>>,
     /// Scopes from number 1.
     list: Vec<Anchors<'t>>,
-    known: FxHashMap<Anchors<'t>, u32>,
+    known: HashMap<Anchors<'t>, u32>,
     /// The scope behind entering a resource.
     moves: FxHashMap<(u32, JsonId), u32>,
 }
@@ -27,7 +28,7 @@ pub(super) struct Scopes<'t> {
 impl<'t> Scopes<'t> {
     pub(super) fn new(resources: &Resources<'t>) -> Scopes<'t> {
         let mut scopes = Scopes::default();
-        let mut owners: FxHashMap<&str, JsonId> = FxHashMap::default();
+        let mut owners: HashMap<&str, JsonId> = HashMap::default();
         let chosen = resources.dynamic.iter().any(|&(owner, name, _)| *owners.entry(name).or_insert(owner) != owner);
         if chosen {
             for &(owner, name, schema) in &resources.dynamic {

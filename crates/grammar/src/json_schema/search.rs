@@ -5,7 +5,8 @@
 //! whole is impossible. So the work follows the alternatives that come out, and not the number of combinations.
 
 use indexmap::IndexMap;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use stencilm_regex::HashMap;
 
 use super::atoms::{Atom, Term};
 use super::cases::{Case, MemberValues};
@@ -179,7 +180,7 @@ impl<'a> Normal<'a> {
         if self.strict || branch.left.len() < 2 {
             return None;
         }
-        let mut counts: FxHashMap<&'a str, (usize, usize, Vec<SchemaId>)> = FxHashMap::default();
+        let mut counts: HashMap<&'a str, (usize, usize, Vec<SchemaId>)> = HashMap::default();
         let is_chosen = |atom: Atom| branch.known.contains(&atom);
         for (place, factor) in (1..).zip(&branch.left) {
             for &atom in factor.ways.iter().flat_map(|way| way.iter()).filter(|atom| !is_chosen(**atom)) {

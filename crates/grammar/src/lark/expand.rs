@@ -4,7 +4,7 @@
 //! Only what the start needs is written out, by a list of rules still to write, so that nothing recurses on the text.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::ExprId;
+use stencilm_regex::{ExprId, HashMap, HashSet};
 
 use super::Names;
 use super::attributes::{self, Wrapping};
@@ -57,7 +57,7 @@ pub(super) enum Within {
 /// One text, or one grammar in braces, being written out.
 pub(super) struct Scope<'u> {
     pub unit: &'u Unit,
-    known: FxHashMap<Key, u32>,
+    known: HashMap<Key, u32>,
     jobs: Vec<Job>,
     /// The rule of what is ignored.
     ignored: Option<u32>,
@@ -71,10 +71,10 @@ pub(super) struct Expansion<'a, 'n> {
     pub tree: Text,
     pub names: &'a mut Names<'n>,
     pub report: Report,
-    pub rule_names: rustc_hash::FxHashSet<String>,
+    pub rule_names: HashSet<String>,
     /// How many rules of a name there are.
-    numbers: FxHashMap<String, u32>,
-    pub embedded: FxHashMap<String, NodeId>,
+    numbers: HashMap<String, u32>,
+    pub embedded: HashMap<String, NodeId>,
     rules: usize,
 }
 
@@ -110,7 +110,7 @@ impl Expansion<'_, '_> {
         let context = context::definitions(unit);
         let mut scope = Scope {
             unit,
-            known: FxHashMap::default(),
+            known: HashMap::default(),
             jobs: Vec::new(),
             ignored: None,
             context,

@@ -24,7 +24,7 @@ mod tree;
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use stencilm_regex::HashMap;
 
 use crate::builder::GrammarBuilder;
 use crate::ebnf::MAX_EBNF_BYTES;
@@ -63,7 +63,7 @@ impl Default for LarkOptions<'_> {
 /// The named grammars, and those that have been read.
 struct Names<'a> {
     grammars: &'a [(&'a str, NamedGrammar<'a>)],
-    read: FxHashMap<&'a str, Rc<Grammar>>,
+    read: HashMap<&'a str, Rc<Grammar>>,
     /// The names being read.
     chain: Vec<&'a str>,
 }
@@ -112,7 +112,7 @@ impl Grammar {
     /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsupported`] for what cannot be enforced exactly;
     /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too costly.
     pub fn from_lark(text: &str, options: &LarkOptions<'_>) -> Result<Grammar, GrammarError> {
-        let mut names = Names { grammars: options.grammars, read: FxHashMap::default(), chain: Vec::new() };
+        let mut names = Names { grammars: options.grammars, read: HashMap::default(), chain: Vec::new() };
         read(text, options.start, &mut names)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Without this a grammar of shared nodes could print as a text of exponential length.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use stencilm_regex::HashSet;
 
 use super::rebuild::{children, rebuild};
 use crate::grammar::{Grammar, Node, NodeId, RuleId};
@@ -42,7 +43,7 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
         return grammar.clone();
     }
     let mut grammar = grammar.clone();
-    let mut names: FxHashSet<String> = grammar.rules.iter().map(|rule| rule.name.clone()).collect();
+    let mut names: HashSet<String> = grammar.rules.iter().map(|rule| rule.name.clone()).collect();
     let mut number = 0;
     // The node that stands for a named one everywhere but as the body of rules.
     let mut stands_for: FxHashMap<NodeId, NodeId> = FxHashMap::default();

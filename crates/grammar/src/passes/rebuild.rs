@@ -4,7 +4,7 @@
 //! not finished when another uses it is referred to by number.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, HashMap};
 
 use crate::exprs;
 use crate::grammar::{ArraySurface, Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId, Surface};
@@ -14,12 +14,12 @@ use crate::json_schema::common_exprs;
 pub(super) struct Draft {
     pub exprs: ExprSet,
     pub nodes: Vec<Node>,
-    index: FxHashMap<Node, NodeId>,
+    index: HashMap<Node, NodeId>,
     pub rules: Vec<(String, Option<NodeId>)>,
     pub members: Vec<Members>,
-    members_index: FxHashMap<Members, MembersId>,
+    members_index: HashMap<Members, MembersId>,
     pub items: Vec<Items>,
-    items_index: FxHashMap<Items, ItemsId>,
+    items_index: HashMap<Items, ItemsId>,
     /// Equal nodes become one.
     shares: bool,
 }

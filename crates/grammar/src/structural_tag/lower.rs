@@ -1,7 +1,7 @@
 //! A [`Tree`] to nodes, by a loop over its formats from the last to the first: what a format is made of comes behind it.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::check_time;
+use rustc_hash::FxHashMap;
+use stencilm_regex::{HashMap, HashSet, check_time};
 
 use super::arguments::Ways;
 use super::fields::error;
@@ -24,14 +24,14 @@ pub(super) struct Lowering<'a> {
     pub(super) text: &'a str,
     pub(super) builder: GrammarBuilder,
     pub(super) report: KeptReport,
-    names: FxHashSet<String>,
+    names: HashSet<String>,
     nodes: Vec<Option<NodeId>>,
-    pub(super) schemas: FxHashMap<SchemaKey<'a>, NodeId>,
+    pub(super) schemas: HashMap<SchemaKey<'a>, NodeId>,
     /// Schemas that were lowered together, before all others.
     pub(super) plain: FxHashMap<JsonId, NodeId>,
     /// Arguments by the text of their schema.
-    pub(super) arguments: FxHashMap<SchemaKey<'a>, Ways>,
-    literals: FxHashMap<&'a str, NodeId>,
+    pub(super) arguments: HashMap<SchemaKey<'a>, Ways>,
+    literals: HashMap<&'a str, NodeId>,
 }
 
 impl<'a> Lowering<'a> {
@@ -41,12 +41,12 @@ impl<'a> Lowering<'a> {
             text,
             builder: GrammarBuilder::default(),
             report: KeptReport::default(),
-            names: FxHashSet::default(),
+            names: HashSet::default(),
             nodes: Vec::new(),
-            schemas: FxHashMap::default(),
+            schemas: HashMap::default(),
             plain: FxHashMap::default(),
-            arguments: FxHashMap::default(),
-            literals: FxHashMap::default(),
+            arguments: HashMap::default(),
+            literals: HashMap::default(),
         }
     }
 

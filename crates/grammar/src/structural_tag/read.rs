@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet;
+use stencilm_regex::HashSet;
 
 use super::fields::{Fields, error};
 use super::styles::Style;
@@ -274,7 +274,7 @@ impl<'d, 't> Reader<'d, 't> {
             "dispatch" => {
                 fields.only(&["rules", "loop", "excludes"])?;
                 let mut rules: Vec<(&str, FormatId)> = Vec::new();
-                let mut known = FxHashSet::default();
+                let mut known = HashSet::default();
                 for &rule in fields.items("rules")? {
                     let (pattern, content) = self.pair(&fields, rule)?;
                     let text = fields.text_at(pattern, "rules")?;

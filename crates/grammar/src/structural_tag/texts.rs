@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
 use stencilm_regex::ExprId;
+use stencilm_regex::HashMap;
 
 use super::fields::error;
 use super::lower::Lowering;
@@ -28,7 +28,7 @@ impl<'a> Lowering<'a> {
         excludes: &[&'a str],
         rounds: Rounds,
     ) -> Result<NodeId, GrammarError> {
-        let mut indices: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        let mut indices: HashMap<&str, Vec<usize>> = HashMap::default();
         triggers.iter().enumerate().for_each(|(index, trigger)| indices.entry(trigger).or_default().push(index));
         let mut lengths: Vec<usize> = triggers.iter().map(|trigger| trigger.len()).collect();
         lengths.sort_unstable();

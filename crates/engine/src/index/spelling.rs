@@ -1,0 +1,129 @@
+//! Whether a vocabulary can spell the texts of an index: from each state that tokens reach, tokens must reach an end.
+//!
+//! A vocabulary without a token for each byte may lead into a text that it cannot finish. The index would have a dead end
+//! there, so it is refused, with the text up to that place and the shortest piece that no tokens make up.
+
+use std::collections::VecDeque;
+
+use crate::index::bytes::{ByteAutomaton, NOWHERE};
+use crate::trie::Trie;
+
+/// A place at which the vocabulary has no tokens for what must follow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unspelled {
+    /// A text that tokens spell.
+    pub text: Vec<u8>,
+    /// What follows it in the shortest text of the grammar and no tokens make up: a whole character where it is one.
+    pub missing: Vec<u8>,
+}
+
+impl std::fmt::Display for Unspelled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "after {} no tokens make up {}", Shown(&self.text), Shown(&self.missing))
+    }
+}
+
+struct Shown<'a>(&'a [u8]);
+
+/// So many bytes of a text are shown, its last ones.
+const MAX_SHOWN: usize = 60;
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut bytes = self.0;
+        if bytes.len() > MAX_SHOWN {
+            let cut = bytes.len() - MAX_SHOWN;
+            let start = (cut..).find(|&at| bytes.get(at).is_none_or(|byte| byte & 0xC0 != 0x80));
+            bytes = &bytes[start.unwrap_or(cut).min(bytes.len())..];
+            f.write_str("...")?;
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => write!(f, "{text:?}"),
+            Err(_) => write!(f, "the bytes \"{}\"", bytes.escape_ascii()),
+        }
+    }
+}
+
+/// The first state, in the order of their numbers, from which no tokens lead to the end of a text.
+///
+/// `arrows` are the transitions between `finals.len()` states, each from a state to a state.
+pub(super) fn first_dead_end(finals: &[bool], arrows: impl Iterator<Item = (u32, u32)> + Clone) -> Option<u32> {
+    // The transitions into each state, one list after the other.
+    let mut starts = vec![0usize; finals.len() + 1];
+    arrows.clone().for_each(|(_, head)| starts[head as usize + 1] += 1);
+    for state in 0..finals.len() {
+        starts[state + 1] += starts[state];
+    }
+    let mut next = starts.clone();
+    let mut tails = vec![0u32; starts[finals.len()]];
+    for (tail, head) in arrows {
+        tails[next[head as usize]] = tail;
+        next[head as usize] += 1;
+    }
+    let mut ends = finals.to_vec();
+    let mut work: Vec<u32> = (0..finals.len() as u32).filter(|&state| ends[state as usize]).collect();
+    while let Some(state) = work.pop() {
+        for &tail in &tails[starts[state as usize]..starts[state as usize + 1]] {
+            if !std::mem::replace(&mut ends[tail as usize], true) {
+                work.push(tail);
+            }
+        }
+    }
+    ends.iter().position(|&ends| !ends).map(|state| state as u32)
+}
+
+/// What lacks at a state of the byte automaton from which no tokens lead to an end, after a text that tokens spell.
+pub(super) fn unspelled(automaton: &ByteAutomaton, trie: &Trie, mut text: Vec<u8>, dead: u32) -> Unspelled {
+    let rest = shortest_rest(automaton, dead);
+    // How far tokens go along it.
+    let mut reached = vec![false; rest.len() + 1];
+    reached[0] = true;
+    for start in 0..rest.len() {
+        let mut node = if reached[start] { trie.root(rest[start]) } else { None };
+        let mut end = start + 1;
+        while let Some(here) = node {
+            reached[end] |= trie.entry_at(here).is_some();
+            node = rest.get(end).and_then(|&byte| trie.child(here, byte));
+            end += 1;
+        }
+    }
+    let spelled = reached.iter().rposition(|&reached| reached).unwrap_or(0);
+    text.extend_from_slice(&rest[..spelled]);
+    let missing = match std::str::from_utf8(&rest[spelled..]) {
+        Ok(missing) => missing.chars().next().map_or(0, char::len_utf8),
+        Err(error) if error.valid_up_to() > 0 => {
+            let valid = std::str::from_utf8(&rest[spelled..][..error.valid_up_to()]);
+            valid.ok().and_then(|valid| valid.chars().next()).map_or(1, char::len_utf8)
+        }
+        Err(_) => 1,
+    };
+    Unspelled { text, missing: rest[spelled..spelled + missing].to_vec() }
+}
+
+/// The shortest text with which a state of the automaton ends, the first of them in the order of bytes.
+fn shortest_rest(automaton: &ByteAutomaton, state: u32) -> Vec<u8> {
+    let mut from = vec![(NOWHERE, 0u8); automaton.len()];
+    let mut work = VecDeque::from([state]);
+    from[state as usize] = (state, 0);
+    while let Some(here) = work.pop_front() {
+        if automaton.finals[here as usize] {
+            let mut rest = Vec::new();
+            let mut at = here;
+            while at != state {
+                let (before, byte) = from[at as usize];
+                rest.push(byte);
+                at = before;
+            }
+            rest.reverse();
+            return rest;
+        }
+        for byte in 0..=u8::MAX {
+            let next = automaton.next(here, byte);
+            if next != NOWHERE && from[next as usize].0 == NOWHERE {
+                from[next as usize] = (here, byte);
+                work.push_back(next);
+            }
+        }
+    }
+    unreachable!("an automaton without dead states has an end after each state")
+}
