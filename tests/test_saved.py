@@ -230,7 +230,7 @@ BYTES = [{"bytes": [[97, 97]]}, {"bytes": [[98, 98]]}]
 @pytest.mark.parametrize(
     "exprs",
     [
-        # Each concatenation begins with the one before, so a constructor that copies its head is quadratic.
+        # Each concatenation begins with the one before: copying the head is quadratic.
         [*BYTES, {"concat": [0, 1]}, *({"concat": [at, at % 2]} for at in range(2, 60_000))],
         # Each choice holds the one before and one part more.
         [

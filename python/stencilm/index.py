@@ -102,7 +102,7 @@ class TokenIndex:
 
         Raises:
             LimitExceeded: The index is larger than that; of a grammar that nests it has no end.
-            TokenizerError: The vocabulary begins a text of the grammar that it cannot spell to the end.
+            TokenizerError: The vocabulary begins a text that it cannot spell to the end.
             UnsupportedFeature: The grammar asks for single tokens.
             TypeError: `max_states` or `max_bytes` is no int, or `progress` cannot be called.
             ValueError: One of them is less than 1.
