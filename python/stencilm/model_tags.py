@@ -393,8 +393,11 @@ def with_reasoning(template: ToolTemplate, request: ToolRequest, answer: Format)
     if template.think is None or request.reasoning == "disabled":
         return answer
     begin, end = template.think
-    prefilled = template.think_prefilled and request.reasoning == "enabled"
-    block = TagFormat(begin="" if prefilled else begin, content=AnyTextFormat(), end=end)
+    block: Format = TagFormat(begin=begin, content=AnyTextFormat(), end=end)
+    if template.think_prefilled:
+        # Whether the prompt ended with the beginning is not known here, so both may come.
+        within = TagFormat(begin="", content=AnyTextFormat(), end=end)
+        block = OrFormat(elements=(within, block))
     free = isinstance(answer, (TriggeredTagsFormat, AnyTextFormat))
     parts: tuple[Format, ...] = (block,) if free else (block, _BLANKS)
     if request.reasoning == "enabled":

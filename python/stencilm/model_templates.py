@@ -23,7 +23,8 @@ class ToolTemplate:
         section: What stands before the first call and behind the last one.
         separator: What stands between two calls.
         think: What stands around reasoning; None for a family that does not reason.
-        think_prefilled: The prompt ends with the beginning of the reasoning.
+        think_prefilled: The prompt may end with the beginning of the reasoning, as chat templates
+            write it where the model is to think: then the text begins within it.
         response: What stands around text that is no call.
         response_first: Such a text may come before calls, not only in place of them.
         end: What a model may write behind everything else.
@@ -74,11 +75,19 @@ TEMPLATES: dict[str, ToolTemplate] = {
     "qwen_3": ToolTemplate(
         call=_HERMES, trigger="<tool_call>", think=_THINK, models=("*qwen3-*", "*qwen3")
     ),
+    "qwen_3_thinking": ToolTemplate(
+        call=_HERMES,
+        trigger="<tool_call>",
+        think=_THINK,
+        think_prefilled=True,
+        models=("*qwen3-*thinking*",),
+    ),
     "qwen_3_5": ToolTemplate(
         call=_QWEN_XML,
         trigger="<tool_call>",
         style="qwen_xml",
         think=_THINK,
+        think_prefilled=True,
         models=("*qwen3.5*", "*qwen3.6*"),
     ),
     "qwen_3_coder": ToolTemplate(
@@ -89,6 +98,7 @@ TEMPLATES: dict[str, ToolTemplate] = {
         call='<tool_call>{"name": $json_name, "arguments": $arguments}</tool_call>',
         trigger="<tool_call>",
         think=_THINK,
+        think_prefilled=True,
         models=("*exaone-4*",),
     ),
     "deepseek_v3": ToolTemplate(
@@ -179,6 +189,7 @@ TEMPLATES: dict[str, ToolTemplate] = {
         style="glm_xml",
         separator="",
         think=_THINK,
+        think_prefilled=True,
         models=("*glm-4.7*", "*glm-5*"),
     ),
     "minimax_m1": ToolTemplate(

@@ -80,6 +80,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, str, str], str, str, str]] = {
     "hermes": (HERMES, JSON_CALLS, "\n", "", ""),
     "qwen_2_5": (HERMES, JSON_CALLS, "\n", "", ""),
     "qwen_3": (HERMES, JSON_CALLS, "\n", "", ""),
+    "qwen_3_thinking": (HERMES, JSON_CALLS, "\n", "", ""),
     "mimo": (HERMES, JSON_CALLS, "\n", "", ""),
     "qwen_3_5": (
         "<tool_call>\n<function={name}>\n{arguments}</function>\n</tool_call>",
@@ -190,6 +191,7 @@ THINKING = {
     **dict.fromkeys(
         ("qwen_3", "qwen_3_5", "mimo", "exaone", "kimi", "glm_4_5", "glm_4_7"), "<think>"
     ),
+    "qwen_3_thinking": "",
     "minimax_m1": "<think>",
     **dict.fromkeys(
         (
@@ -245,6 +247,30 @@ def text_of(family: str, text: str) -> str:
 
 def test_every_family_is_here() -> None:
     assert {*FAMILIES, "harmony"} == {*model_structural_tags()}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Qwen/Qwen3.5-35B-A3B",
+        "Qwen/Qwen3-30B-A3B-Thinking-2507",
+        "Qwen/Qwen3-Next-80B-A3B-Thinking",
+        "zai-org/GLM-4.7",
+        "LGAI-EXAONE/EXAONE-4.0-32B",
+        "deepseek-ai/DeepSeek-R1",
+    ],
+)
+@pytest.mark.parametrize("reasoning", ["enabled", "auto"])
+def test_the_prompt_may_have_begun_the_reasoning(
+    compiler: GrammarCompiler, model: str, reasoning: Any
+) -> None:
+    for choice in ("auto", "none"):
+        tag = get_model_structural_tag(model, TOOLS, choice, reasoning)
+        answers = Answers(compiler, tag)
+        for begin in ("", "<think>\n"):
+            assert begin + "I think so.\n</think>\n\nHello" in answers
+        assert ("Hello" in answers) == (reasoning == "auto")
+        assert "a</think>b</think>c" not in answers
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,4 +1,4 @@
-"""Tokenizers on disk: a tokenizer.json, a SentencePiece model, or a folder with either.
+"""Tokenizers on disk: a tokenizer.json, a tekken.json, a SentencePiece model, or a folder of one.
 
 The settings beside it are those that transformers and vLLM read: which tokens are special, which
 ones end a text, and how many logits the model has. transformers itself is not needed.
@@ -17,6 +17,7 @@ from stencilm.errors import TokenizerError
 from stencilm.tokenizers.fast import read_fast
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
 from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source, ids_of
+from stencilm.tokenizers.tekken_source import is_tekken, read_tekken
 
 SENTENCEPIECE_NAMES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 _SPECIAL_ROLES = (
@@ -31,7 +32,7 @@ _SPECIAL_ROLES = (
 
 
 def read_file(path: str | PathLike[str]) -> Source:
-    """A source from a tokenizer.json, a SentencePiece .model, or a folder that holds one of them.
+    """A source from a tokenizer.json, a tekken.json, a SentencePiece .model, or a folder of one.
 
     Raises:
         TokenizerError: Nothing there can be read as a tokenizer, or its settings contradict it.
@@ -49,18 +50,24 @@ def _tokenizer_file(place: Path) -> Path:
         raise TokenizerError(
             "there is no such file or folder; give a tokenizer.json or its folder", place=str(place)
         )
-    for name in ("tokenizer.json", *SENTENCEPIECE_NAMES):
+    for name in ("tokenizer.json", "tekken.json", *SENTENCEPIECE_NAMES):
         if (place / name).is_file():
             return place / name
+    # Mistral puts the version of its chat format behind the name.
+    for file in sorted(place.glob("tokenizer.model.v*"), reverse=True):
+        return file
     held = ", ".join(sorted(child.name for child in place.iterdir())[:12]) or "nothing"
     raise TokenizerError(
-        f"the folder holds no tokenizer.json and no SentencePiece model, only {held}; load it with "
+        "the folder holds no tokenizer.json or tekken.json and no SentencePiece model, only "
+        f"{held}; load it with "
         "transformers.AutoTokenizer and give that to from_huggingface",
         place=str(place),
     )
 
 
 def _read_json(file: Path) -> Source:
+    if file.name.startswith("tekken"):
+        return _read_tekken(file)
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
@@ -70,11 +77,32 @@ def _read_json(file: Path) -> Source:
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises bare Exception
+        if is_tekken(_parsed(file)):
+            return _read_tekken(file)
         raise TokenizerError(
             f"the tokenizers library cannot read it ({error}); mend or fetch the file again",
             place=str(file),
         ) from error
     return read_fast(tokenizer, label=f"the tokenizer in {file.name}", special={})
+
+
+def _read_tekken(file: Path) -> Source:
+    data = _parsed(file)
+    if not is_tekken(data):
+        raise TokenizerError(
+            "it is no tekken.json as Mistral writes them: it lacks vocab or config; fetch the file "
+            "again",
+            place=str(file),
+        )
+    return read_tekken(data, label=f"the tokenizer in {file.name}", place=str(file))
+
+
+def _parsed(file: Path) -> Any:
+    """What a file holds as JSON; None where it is none."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _read_model(file: Path) -> Source:

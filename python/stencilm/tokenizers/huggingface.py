@@ -15,8 +15,10 @@ from typing import Any
 
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers.fast import read_fast
+from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
 from stencilm.tokenizers.source import Source, ids_of, place_tokens
 from stencilm.tokenizers.spelling import BYTE_LEVEL_ALPHABET, METASPACE, Spelling
+from stencilm.tokenizers.tekken_source import tekken_source
 from stencilm.tokenizers.tiktoken_source import read_tiktoken
 
 _BYTE_NAMES = re.compile("(?:<0x[0-9A-F]{2}>)+")
@@ -29,6 +31,9 @@ def read_huggingface(tokenizer: Any) -> list[Source]:
         TokenizerError: It is no tokenizer, or of a kind whose tokens do not spell bytes.
     """
     label = f"the {type(tokenizer).__name__}"
+    mistral = _mistral_common(tokenizer)
+    if mistral is not None:
+        return [_read_mistral_common(tokenizer, mistral, label=label)]
     backend = _backend(tokenizer)
     if backend is not None and backend is tokenizer:
         return [read_fast(tokenizer, label=label, special={})]
@@ -146,6 +151,49 @@ def _backend(tokenizer: Any) -> Any | None:
         if isinstance(candidate, library.Tokenizer):
             return candidate
     return None
+
+
+def _mistral_common(tokenizer: Any) -> Any | None:
+    """The tokenizer of mistral-common in a `MistralCommonBackend` or a `MistralTokenizer`."""
+    library = sys.modules.get("mistral_common.tokens.tokenizers.base")
+    if library is None:
+        return None
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    inner = getattr(getattr(inner, "instruct_tokenizer", inner), "tokenizer", inner)
+    return inner if isinstance(inner, library.Tokenizer) else None
+
+
+def _read_mistral_common(tokenizer: Any, inner: Any, *, label: str) -> Source:
+    """A tokenizer of mistral-common, which wraps tiktoken or SentencePiece.
+
+    Raises:
+        TokenizerError: It wraps neither.
+    """
+    special = {
+        token_id: str(inner.id_to_piece(token_id))
+        for token_id in range(inner.n_words)
+        if inner.is_special(token_id)
+    }
+    encoding = _embedded(inner, "tiktoken", "Encoding")
+    processor = _embedded(inner, "sentencepiece", "SentencePieceProcessor")
+    if processor is not None:
+        # Its own decode writes the pieces of SentencePiece where special tokens are kept, so it is
+        # no measure of what tokens spell.
+        return replace(read_sentencepiece(processor), label=label)
+    if encoding is None or sorted(special) != list(range(len(special))):
+        raise TokenizerError(
+            f"{label} wraps neither tiktoken nor SentencePiece; give its tekken.json or .model to "
+            "from_file"
+        )
+    source = tekken_source(encoding, special, label=label, stop=int(inner.eos_id))
+    if not hasattr(tokenizer, "convert_ids_to_tokens"):
+        return source
+
+    def decode(ids: Sequence[int]) -> str:
+        text: str = tokenizer.decode(list(ids), skip_special_tokens=False)
+        return text
+
+    return replace(source, wrapper_decode=decode)
 
 
 def _read_slow(
