@@ -55,6 +55,30 @@ fn keys_without_quotes_come_beside_other_members() {
     assert!(!mask.contains(u32::from(b'"')), "the other member is called as one that has a value of its own");
 }
 
+/// Keys that run out, one of which must be there: no dead end, and masks as the slow twin has them.
+#[test]
+fn one_of_few_keys_must_be_there() {
+    let grammar = r#"root ::= %object { count {0,2}; optional "c": "1"; others = "\"" [ab] "\"": [12]; some: [12]; }"#;
+    check(
+        grammar,
+        &[r#"{"a":1}"#, r#"{"b":2,"a":1}"#, r#"{"c":1,"a":2}"#],
+        &["{}", r#"{"c":1}"#, r#"{"a":1,"a":1}"#, r#"{"c":1,"a":1,"b":1}"#],
+    );
+    dies_at(grammar, r#"{"c":1}"#, 6);
+    dies_at(grammar, r#"{"a":1,"b":2,"#, 12);
+    let mut matcher = read(grammar);
+    for byte in br#"{"c":1,"b":2}"#.iter().copied() {
+        let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+        matcher.fill_mask(mask.words_mut()).expect("within the limits");
+        assert!(mask == naive::mask(&matcher).expect("within the limits"), "before {:?}", char::from(byte));
+        assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{:?}", char::from(byte));
+    }
+    // Another value than the rest is not to be had of the last key that is left.
+    let other = r#"root ::= %object { others = "\"" [ab] "\"": [12]; some: "2"; }"#;
+    let error = Grammar::from_ebnf(other, "root").expect_err("the last key may be gone");
+    assert!(error.message.contains("only few keys"), "{error}");
+}
+
 #[test]
 fn members_in_order_come_before_mixed_ones() {
     let grammar = r#"root ::= %object {

@@ -165,7 +165,7 @@ impl<'t> Reader<'t, '_> {
     fn keyword(&mut self, name: &'t str, value: JsonId) -> Result<(), GrammarError> {
         let keyword = match name {
             "type" => Keyword::Type(self.types(value)?),
-            "const" if self.draft == Draft::D4 => {
+            "const" if !self.draft.has(name) => {
                 self.annotate(name, "not a keyword of this draft; it has enum");
                 return Ok(());
             }
@@ -213,7 +213,7 @@ impl<'t> Reader<'t, '_> {
                 _ => return Err(self.wrong(name, value, "a boolean")),
             },
             // As many as all others together, so they are not looked for among those that hold schemas.
-            "title" | "description" | "default" | "examples" => {
+            "title" | "description" | "default" => {
                 self.annotate(name, "");
                 return Ok(());
             }

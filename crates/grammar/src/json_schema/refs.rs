@@ -124,7 +124,7 @@ impl<'t> Refs<'t> {
                 let message = format!("nothing stands there: {} has no {}", document.pointer(at), quoted(&step));
                 return Err(RefProblem::Invalid(message));
             };
-            place = place.after(&step);
+            place = place.after(&step, self.draft(at));
             at = next;
         }
         match document.get(at) {
@@ -182,12 +182,15 @@ impl<'t> Refs<'t> {
             } else if let Some(parent) = document.parent(id) {
                 let above = (parent.0 - first) as usize;
                 owners[at] = owners[above];
-                places[at] = places[above].after(document.key(id));
+                places[at] = places[above].after(document.key(id), draft);
             }
             let is_schema = matches!(places[at], Place::Schema | Place::SchemaOrList);
             let Some(entries) = document.entries(id).filter(|_| is_schema) else { continue };
             let mut names = Names::default();
             for (keyword, &value) in entries.iter().filter(|(keyword, _)| keyword.starts_with(['$', 'i'])) {
+                if !draft.has(keyword) {
+                    continue;
+                }
                 match (keyword, document.get(value)) {
                     ("$id", Json::String(text)) => names.id = Some(text),
                     ("id", Json::String(text)) if draft == Draft::D4 => names.id = Some(text),
@@ -260,9 +263,10 @@ enum Place {
 }
 
 impl Place {
-    fn after(self, step: &str) -> Place {
+    fn after(self, step: &str, draft: Draft) -> Place {
         match self {
             Place::Schemas => Place::Schema,
+            Place::Schema if !draft.has(step) => Place::Elsewhere,
             Place::Schema => match step {
                 "const" | "enum" => Place::Data,
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies"
@@ -283,7 +287,7 @@ impl Place {
             },
             // A list where its entries are numbered.
             Place::SchemaOrList if step.bytes().all(|byte| byte.is_ascii_digit()) => Place::Schema,
-            Place::SchemaOrList => Place::Schema.after(step),
+            Place::SchemaOrList => Place::Schema.after(step, draft),
             Place::Data | Place::Elsewhere => self,
         }
     }

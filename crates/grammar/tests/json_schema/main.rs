@@ -1,6 +1,7 @@
 //! JSON Schema to grammar, judged by an independent recogniser and an independent validator.
 
 mod cases;
+mod drafts;
 mod negation;
 mod numbers;
 mod oracle;
