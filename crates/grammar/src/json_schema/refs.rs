@@ -2,13 +2,16 @@
 //!
 //! A *resource* is a schema with a URI of its own: the outermost schema of every text, and whatever declares an `$id`.
 //! References are read relative to the resource they stand in, pointers and anchors belong to the resource they name.
-//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, or nothing.
+//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, a published meta-schema, or
+//! nothing.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
 use super::document::{Document, Json, JsonId, quoted};
+use super::metaschemas;
 use super::uri;
 use super::vocabulary::Draft;
 
@@ -35,6 +38,8 @@ pub(super) struct Refs<'t> {
     drafts: Vec<Draft>,
     /// Searched for only when a reference is not a pointer within a text without `$id`s.
     resources: OnceCell<Resources<'t>>,
+    /// The meta-schemas that something refers to and that are not among the texts.
+    wanted: RefCell<BTreeSet<String>>,
 }
 
 /// The resources and the names in them.
@@ -52,12 +57,22 @@ pub(super) struct Resources<'t> {
 
 impl<'t> Refs<'t> {
     pub(super) fn new(document: &'t Document<'t>, drafts: Vec<Draft>) -> Refs<'t> {
-        Refs { document, drafts, resources: OnceCell::new() }
+        Refs { document, drafts, resources: OnceCell::new(), wanted: RefCell::default() }
     }
 
     /// The draft that a schema is written in.
     pub(super) fn draft(&self, at: JsonId) -> Draft {
         self.drafts[self.document.text_of(at)]
+    }
+
+    /// The meta-schemas that something refers to and that are not among the texts, with those of the same drafts.
+    pub(super) fn missing_metaschemas(&self) -> Vec<(String, String)> {
+        let wanted = self.wanted.borrow();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let resources = self.resources();
+        metaschemas::documents(wanted.iter().map(String::as_str), |uri| resources.by_uri.contains_key(uri))
     }
 
     /// What `reference`, standing in the schema `from`, points to.
@@ -71,10 +86,14 @@ impl<'t> Refs<'t> {
         } else {
             let resources = self.resources();
             let base = resources.uris.get(&here).map_or("", String::as_str);
-            match resources.by_uri.get(&uri::resolve(base, name)) {
+            let uri = uri::resolve(base, name);
+            match resources.by_uri.get(&uri) {
                 Some(&Some(found)) => found,
                 Some(None) => return Err(RefProblem::Invalid("two schemas declare this $id; rename one".into())),
                 None => {
+                    if metaschemas::has(&uri) {
+                        self.wanted.borrow_mut().insert(uri);
+                    }
                     return Err(RefProblem::Unsupported(
                         "it leads out of this schema and nothing is ever fetched; supply its target in `documents`, or \
                          copy it into $defs and point there"

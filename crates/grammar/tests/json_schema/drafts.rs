@@ -79,3 +79,52 @@ fn identifiers_mean_something_in_the_drafts_that_have_them() {
         }
     }
 }
+
+#[test]
+fn metaschemas_are_known() {
+    for draft in DRAFTS {
+        // Plainly, with a fragment, and with the other scheme.
+        let other = match draft.strip_prefix("https") {
+            Some(rest) => format!("http{rest}"),
+            None => draft.replacen("http", "https", 1),
+        };
+        for uri in [draft, draft.trim_end_matches('#'), &*other] {
+            let schema = format!(r#"{{"type":"object","properties":{{"schema":{{"$ref":"{uri}"}}}}}}"#);
+            let options = JsonSchemaOptions { any_order: true, ..JsonSchemaOptions::default() };
+            let grammar = from_json_schema(&schema, &options).unwrap_or_else(|error| panic!("{schema}: {error}"));
+            for (text, expected) in [
+                (r#"{"schema":{"type":"integer","minimum":3}}"#, true),
+                (r#"{"schema":{"properties":{"a":{"type":["string","null"]}},"required":["a"]}}"#, true),
+                (r#"{"schema":{"type":"int"}}"#, false),
+                (r#"{"schema":{"properties":{"a":{"items":{"minLength":-1}}}}}"#, false),
+                (r#"{"schema":3}"#, false),
+            ] {
+                assert_eq!(oracle::accepts(&grammar, text), expected, "{text} under {schema}");
+            }
+        }
+    }
+    for (reference, valid, invalid) in [
+        ("https://json-schema.org/draft/2020-12/meta/validation", r#"{"minLength":1}"#, r#"{"minLength":-1}"#),
+        ("https://json-schema.org/draft/2019-09/meta/applicator#/$defs/schemaArray", "[{}]", "[]"),
+        ("http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger", "1", "-1"),
+    ] {
+        let schema = format!(r#"{{"$ref":"{reference}"}}"#);
+        let grammar = from_json_schema(&schema, &JsonSchemaOptions::default()).unwrap();
+        assert!(oracle::accepts(&grammar, valid) && !oracle::accepts(&grammar, invalid), "{schema}");
+    }
+    // What the caller supplies counts, and so does what a schema says of itself.
+    let own = |documents: Vec<(String, String)>, schema: &str| {
+        let options = JsonSchemaOptions { documents, ..JsonSchemaOptions::default() };
+        from_json_schema(schema, &options).unwrap()
+    };
+    let document = (DRAFTS[3].to_string(), r#"{"type":"null"}"#.to_string());
+    let grammar = own(vec![document], &format!(r#"{{"$ref":"{}"}}"#, DRAFTS[3]));
+    assert!(oracle::accepts(&grammar, "null") && !oracle::accepts(&grammar, "{}"));
+    let itself =
+        format!(r##"{{"$id":"{0}","$defs":{{"a":{{"type":"null"}}}},"items":{{"$ref":"{0}#/$defs/a"}}}}"##, DRAFTS[4]);
+    assert!(oracle::accepts(&own(Vec::new(), &itself), "[null]"));
+    // The limit on size is for what the caller hands in.
+    let schema = format!(r#"{{"$ref":"{}"}}"#, DRAFTS[2]);
+    let options = JsonSchemaOptions { max_bytes: schema.len(), ..JsonSchemaOptions::default() };
+    assert!(from_json_schema(&schema, &options).is_ok());
+}
