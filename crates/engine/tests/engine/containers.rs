@@ -564,3 +564,50 @@ fn a_blank_that_closes_a_repeat_is_refused() {
         }
     }
 }
+
+/// Values that run out for a counter: what it asks for more is always left.
+#[test]
+fn unique_elements_are_counted() {
+    for (schema, inside, outside) in [
+        (
+            r#"{"type":"array","uniqueItems":true,"contains":{"enum":[1,2,3]}}"#,
+            &["[1,2]", "[3,\"a\",{},1]", "[4,1,3,2,5]", "[4,5,6,3]"][..],
+            &["[]", "[1,1]", "[4,5,6]"][..],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"contains":{"const":-3},"items":{"type":"integer"},"minItems":2}"#,
+            &["[-3,1]", "[1,2,-3]"],
+            &["[-3]", "[1,2]", "[-3,-3]"],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"contains":{"enum":[1,2,3]},"minContains":1,"maxContains":2,"maxItems":3}"#,
+            &["[1,2]", "[3]", "[0,1,2]"],
+            &["[1,2,3]", "[0]", "[0,4,5]"],
+        ),
+    ] {
+        let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).expect("a grammar");
+        for text in inside.iter().chain(outside) {
+            let mut matcher = matcher(grammar.clone(), bytes_as_tokens());
+            let is_inside = inside.contains(text);
+            let verdict = matcher.longest_valid_prefix(text.as_bytes()).expect("within the limits");
+            assert_eq!(verdict.status == Status::Complete, is_inside, "{text} under {schema}");
+            for byte in text.bytes().take(verdict.valid_bytes) {
+                let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+                matcher.fill_mask(mask.words_mut()).expect("within the limits");
+                assert!(mask == naive::mask(&matcher).expect("within the limits"), "{text} under {schema}");
+                assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{text} under {schema}");
+                let mut fork = matcher.fork();
+                let completion = fork.shortest_completion(200).expect("there is no dead end");
+                assert!(
+                    fork.accept_bytes(&completion).expect("within the limits") && fork.is_completed(),
+                    "{text} under {schema}"
+                );
+            }
+        }
+    }
+    // The values of both counters are one and the same.
+    let both = r#"{"type":"array","uniqueItems":true,"maxItems":2,"allOf":[{"contains":{"enum":[1,2]},"minContains":2},
+        {"contains":{"enum":[2,3]},"maxContains":1}]}"#;
+    let grammar = from_json_schema(both, &JsonSchemaOptions::default()).expect("a grammar");
+    assert!(stencilm_engine::CompiledGrammar::new(Arc::new(grammar), bytes_as_tokens()).is_err());
+}

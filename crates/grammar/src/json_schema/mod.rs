@@ -104,6 +104,8 @@ pub struct JsonSchemaOptions {
     pub integers_as_digits: bool,
     /// Whether formats are enforced; where not they are annotations.
     pub enforce_formats: bool,
+    /// Whether `nullable` adds null to the types beside it, as in OpenAPI 3.0; where not it is an annotation.
+    pub nullable: bool,
     /// Whether what is not supported is left out and reported, where that only allows more.
     pub relax: bool,
     /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
@@ -126,6 +128,7 @@ impl Default for JsonSchemaOptions {
             spelling: Spelling::Natural,
             integers_as_digits: false,
             enforce_formats: true,
+            nullable: false,
             relax: false,
             documents: Vec::new(),
             max_bytes: parse::MAX_BYTES,

@@ -27,6 +27,8 @@ fn options(letters: &str) -> JsonSchemaOptions {
             'o' => options.any_order = true,
             's' => options.strict_mode = true,
             'r' => options.relax = true,
+            'd' => options.integers_as_digits = true,
+            'n' => options.nullable = true,
             other => panic!("unknown option {other}"),
         }
     }

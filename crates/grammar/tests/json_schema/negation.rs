@@ -250,3 +250,41 @@ fn hard_choices_work_or_name_their_place() {
         &["{\"k\":7}", "!{\"k\":60}", "!{}"],
     );
 }
+
+#[test]
+fn two_elements_are_equal() {
+    // Elements with few values.
+    let schema = r#"{"type":"array","items":{"enum":["a",1,null]},"not":{"uniqueItems":true}}"#;
+    check(schema, &["[1,1]", "[\"a\",null,\"a\"]", "[1,1.0]", "![]", "![1]", "![1,null]", "![1,\"a\",null]", "![2,2]"]);
+    // With more elements than there are values, two are equal.
+    check(
+        r#"{"type":"array","items":{"type":["boolean","null"]},"minItems":4,"not":{"uniqueItems":true}}"#,
+        &["[true,false,null,true]", "![true,true]", "![1,1,1,1]"],
+    );
+    check(
+        r#"{"type":"array","prefixItems":[{"const":7}],"items":{"enum":[7,{"a":[]}]},"maxItems":3,"not":{"uniqueItems":true}}"#,
+        &["[7,7]", "[7,{\"a\":[]},{\"a\":[]}]", "[7,{\"a\":[]},7]", "![7,{\"a\":[]}]", "![7]", "![7,7,7,7]"],
+    );
+    // Given values, at any depth.
+    check(r#"{"enum":[[1,1],[1,2],3],"not":{"uniqueItems":true}}"#, &["[1,1]", "![1,2]", "!3"]);
+    // What no array can be.
+    check(
+        r#"{"type":["array","null"],"maxItems":1,"not":{"type":"array","uniqueItems":true}}"#,
+        &["null", "![]", "![1]"],
+    );
+    check(r#"{"uniqueItems":true,"not":{"type":"array","uniqueItems":true}}"#, &["1", "![]", "![1,1]"]);
+    // What fails for another type fails already for that.
+    check(
+        r#"{"type":"array","items":{"oneOf":[{"type":"string","uniqueItems":true},{"type":["string","array"],"minLength":3},{"type":"integer"}]}}"#,
+        &["[\"a\",7]", "[[1,1],7]", "![\"abc\"]"],
+    );
+    check(r#"{"not":{"enum":["a",1],"uniqueItems":true,"minProperties":1}}"#, &["[1,1]", "[1,2]", "{}", "2", "!1"]);
+    // Endlessly many values.
+    for schema in [
+        r#"{"type":"array","not":{"uniqueItems":true}}"#,
+        r#"{"type":"array","items":{"type":"integer"},"not":{"uniqueItems":true}}"#,
+    ] {
+        let error = from_json_schema(schema, &JsonSchemaOptions::default()).expect_err("no grammar has it");
+        assert!(error.kind == ErrorKind::Unsupported && error.message.starts_with("uniqueItems"), "{error}");
+    }
+}
