@@ -88,9 +88,7 @@ def _grammar(
 
     if source is not None:
         on_unsupported: OnUnsupported = "relax" if relax else "error"
-        notation = JsonSchema(
-            read_schema(source), nullable=nullable, on_unsupported=on_unsupported
-        )
+        notation = JsonSchema(read_schema(source), nullable=nullable, on_unsupported=on_unsupported)
         return shown(source), grammar_of(notation)
     if type_name is not None:
         return type_name, grammar_of(read_type(type_name))
