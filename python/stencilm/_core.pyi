@@ -40,6 +40,7 @@ class JsonSchemaOptions:
         property_order: str,
         spelling: str,
         formats: str,
+        nullable: bool,
         on_unsupported: str,
     ) -> JsonSchemaOptions: ...
 

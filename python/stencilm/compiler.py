@@ -193,6 +193,7 @@ class GrammarCompiler:
         property_order: PropertyOrder = "declared",
         spelling: Spelling = "natural",
         formats: Formats = "enforced",
+        nullable: bool = False,
         on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
     ) -> CompiledGrammar:
@@ -210,6 +211,7 @@ class GrammarCompiler:
                 property_order,
                 spelling,
                 formats,
+                nullable,
                 on_unsupported,
             )
             return CompiledGrammar(
@@ -230,6 +232,7 @@ class GrammarCompiler:
                 property_order=property_order,
                 spelling=spelling,
                 formats=formats,
+                nullable=nullable,
                 on_unsupported=on_unsupported,
                 documents=documents,
             )

@@ -90,6 +90,7 @@ class Grammar:
         property_order: PropertyOrder = "declared",
         spelling: Spelling = "natural",
         formats: Formats = "enforced",
+        nullable: bool = False,
         on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
     ) -> Grammar:
@@ -115,6 +116,8 @@ class Grammar:
                 every text that a JSON reader takes for the same value.
             formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
                 specification has it where nothing else is said.
+            nullable: Read `nullable: true` as OpenAPI 3.0 does: null is one more type beside those
+                that `type` names. Where False it is an annotation.
             on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
                 in `report`.
             documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
@@ -137,6 +140,7 @@ class Grammar:
                 property_order=property_order,
                 spelling=spelling,
                 formats=formats,
+                nullable=nullable,
                 on_unsupported=on_unsupported,
                 documents=documents,
             )

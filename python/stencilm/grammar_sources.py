@@ -66,6 +66,7 @@ class JsonSchemaOptions(_Read):
     property_order: str
     spelling: str
     formats: str
+    nullable: bool
     on_unsupported: str
 
     def __post_init__(self) -> None:
@@ -79,6 +80,7 @@ class JsonSchemaOptions(_Read):
             property_order=_checked_word("property_order", self.property_order, "declared", "any"),
             spelling=_checked_word("spelling", self.spelling, "natural", "digits", "any"),
             formats=_checked_word("formats", self.formats, "enforced", "annotation"),
+            nullable=_checked_bool("nullable", self.nullable),
             on_unsupported=_checked_word("on_unsupported", self.on_unsupported, "error", "relax"),
         )
         object.__setattr__(self, "core", core)
@@ -129,6 +131,7 @@ class JsonSchemaSource:
         property_order: PropertyOrder = "declared",
         spelling: Spelling = "natural",
         formats: Formats = "enforced",
+        nullable: bool = False,
         on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
     ) -> JsonSchemaSource:
@@ -144,6 +147,7 @@ class JsonSchemaSource:
             property_order,
             spelling,
             formats,
+            nullable,
             on_unsupported,
         )
         return JsonSchemaSource(

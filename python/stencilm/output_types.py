@@ -74,6 +74,7 @@ class JsonSchema:
     spelling: Spelling = "natural"
     on_unsupported: OnUnsupported = "error"
     documents: Mapping[str, Any] = field(default_factory=dict)
+    nullable: bool = False
 
     def _key(self) -> str:
         """The notation as one text, because a schema given as a dict cannot be hashed."""

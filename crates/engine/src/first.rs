@@ -229,7 +229,8 @@ impl Machine {
         for (class, free) in members.free.iter().enumerate().filter(|_| free_may_come) {
             let met = facts.owed[class] & owed;
             let mut ways = Vec::with_capacity(2);
-            if !tight {
+            // Where every member meets what is owed, one that does not is none.
+            if !tight && (met == 0 || !free.meets_always(grammar.nodes())) {
                 ways.push((free.value, 0));
             }
             ways.extend(free.some.filter(|_| met != 0).map(|some| (some, met)));

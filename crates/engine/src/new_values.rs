@@ -1,6 +1,6 @@
 //! The search for a value that an array does not have yet, where none is plain to see.
 
-use stencilm_grammar::{Node, NodeId};
+use stencilm_grammar::{Items, Node, NodeId};
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
@@ -174,6 +174,28 @@ impl Run<'_> {
         (is_zero, zeros)
     }
 
+    /// Whether an array whose elements must differ can be completed wherever its counts alone say so, if it has some text.
+    ///
+    /// What a counter asks for more is left then: of the values that count for it, only those are gone that were counted. That
+    /// holds where one that counts for several is not needed more often than it is there, and no counter is in the way of
+    /// another one, nor of elements that count for none.
+    fn can_count_unique(&mut self, items: &Items) -> Result<bool, EngineError> {
+        let is_bounded = items.max.is_some() || items.contains.iter().any(|(_, max)| max.is_some());
+        if !items.prefix.is_empty() || (is_bounded && items.contains.len() > 1) {
+            return Ok(false);
+        }
+        let has_max = |counts: u32| {
+            let mut bounds = items.contains.iter().enumerate();
+            bounds.any(|(index, (_, max))| counts & (1 << index) != 0 && max.is_some())
+        };
+        for element in items.rest.iter().filter(|element| !has_max(element.counts)) {
+            if self.is_endless(element.value)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Refuses arrays of which it cannot be told that enough different elements are left.
     pub(crate) fn check_unique(&mut self) -> Result<(), EngineError> {
         let grammar = self.machine.grammar().clone();
@@ -190,13 +212,14 @@ impl Run<'_> {
             if endless {
                 continue;
             }
-            if !items.contains.is_empty() {
+            if !items.contains.is_empty() && !self.can_count_unique(items)? {
                 return Err(EngineError::NotRun(
                     "an array whose elements must differ, with values that may run out for some counter,",
                 ));
             }
             // An array that may end need not begin an element for which no value is left.
-            if items.min < 2 {
+            let counts_to = items.contains.iter().map(|(min, _)| *min).max();
+            if counts_to.map_or(items.min < 2, |most| most < 2) {
                 continue;
             }
             if !items.prefix.is_empty() {

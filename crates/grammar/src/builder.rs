@@ -105,6 +105,11 @@ impl GrammarBuilder {
         &self.nodes[id.0 as usize]
     }
 
+    /// All nodes so far.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// How many nodes there are.
     pub(crate) fn node_count(&self) -> usize {
         self.nodes.len()

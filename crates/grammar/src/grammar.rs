@@ -208,6 +208,14 @@ pub struct FreeMembers {
     pub some: Option<NodeId>,
 }
 
+impl FreeMembers {
+    /// Whether every member of the class has the value that one of them must have, as far as is plain to see.
+    pub fn meets_always(&self, nodes: &[Node]) -> bool {
+        let node = |id: NodeId| &nodes[id.0 as usize];
+        self.some.is_some_and(|some| some == self.value || node(some) == node(self.value))
+    }
+}
+
 /// A JSON object: which members, in which order, how many, how written. Keys never repeat.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Members {

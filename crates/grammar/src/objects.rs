@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, HashSet, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{ArraySurface, Items, KeySpace, KnownMember, Members, Surface};
+use crate::grammar::{ArraySurface, FreeMembers, Items, KeySpace, KnownMember, Members, Node, Surface};
 use crate::json_schema::common_exprs;
 use crate::key_space::{is_key, key_space};
 
@@ -25,7 +25,7 @@ pub(crate) struct ObjectChecks {
 
 impl ObjectChecks {
     /// Refuses repeated names, and keys and signs that may be empty or match nothing.
-    pub(crate) fn check(&mut self, exprs: &ExprSet, members: &Members) -> Result<(), GrammarError> {
+    pub(crate) fn check(&mut self, exprs: &ExprSet, nodes: &[Node], members: &Members) -> Result<(), GrammarError> {
         let mut names = HashSet::default();
         if let Some(twice) = members.known.iter().find(|known| !names.insert(&*known.name)) {
             let message = format!("the member {:?} is described twice; join the two values with `|`", twice.name);
@@ -48,7 +48,9 @@ impl ObjectChecks {
         }
         let keys = members.known.iter().filter_map(|known| known.key).chain(members.free.iter().map(|free| free.key));
         self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
-        if members.free.iter().any(|free| free.some.is_some() && matches!(free.space, KeySpace::Few(_))) {
+        let is_few = |free: &&FreeMembers| matches!(free.space, KeySpace::Few(_));
+        // Where keys run out, one must be left that has the value; where any of their values is one, the first is.
+        if members.free.iter().filter(is_few).any(|free| free.some.is_some() && !free.meets_always(nodes)) {
             let message = "other members of which only few keys are possible have `some`; describe them one by one";
             return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }

@@ -494,7 +494,7 @@ fn load_members(
     let SavedMembers { ordered, min, max, .. } = saved;
     let members = Members { known, ordered, free, min, max, surface };
     checks
-        .check(&builder.exprs, &members)
+        .check(&builder.exprs, builder.nodes(), &members)
         .map_err(|error| GrammarError { place: format!("#/members/{at}"), ..error })?;
     Ok(members)
 }

@@ -23,7 +23,7 @@ pub struct JsonSchemaOptions {
 impl JsonSchemaOptions {
     #[new]
     #[pyo3(signature = (*, any_whitespace, indent, separators, strict_mode, max_whitespace, property_order, spelling,
-                        formats, on_unsupported))]
+                        formats, nullable, on_unsupported))]
     #[expect(clippy::too_many_arguments, reason = "the options of the public call, one by one")]
     fn new(
         any_whitespace: bool,
@@ -34,6 +34,7 @@ impl JsonSchemaOptions {
         property_order: &str,
         spelling: &str,
         formats: &str,
+        nullable: bool,
         on_unsupported: &str,
     ) -> PyResult<JsonSchemaOptions> {
         let spellings = [
@@ -52,6 +53,7 @@ impl JsonSchemaOptions {
             spelling,
             integers_as_digits,
             enforce_formats: one_of("formats", formats, [("enforced", true), ("annotation", false)])?,
+            nullable,
             relax: one_of("on_unsupported", on_unsupported, [("error", false), ("relax", true)])?,
             ..grammar::JsonSchemaOptions::default()
         };

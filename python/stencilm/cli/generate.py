@@ -12,7 +12,7 @@ import typer
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.guided import chosen_strategy, generate_guided, live_printer, write_html
 from stencilm.cli.inputs import read_prompt, read_schema, read_type
-from stencilm.cli.options import Pattern, SchemaFile, TypeName
+from stencilm.cli.options import Nullable, Pattern, SchemaFile, TypeName
 from stencilm.cli.view import progress, trace_lines
 
 
@@ -23,6 +23,7 @@ def generate(
     schema: SchemaFile = None,
     type_name: TypeName = None,
     regex: Pattern = None,
+    nullable: Nullable = False,
     model: Annotated[
         str,
         typer.Option(
@@ -63,7 +64,7 @@ def generate(
     """
     if schema == "-" and prompt == "-":
         raise Failure("--schema - and --prompt - cannot both read standard input", USAGE)
-    output_type = _output_type(schema, type_name, regex)
+    output_type = _output_type(schema, type_name, regex, nullable)
     _check_options(max_tokens, temperature, top_p, top_k, seed)
     strategy = chosen_strategy(strategy, model)
     if strategy == "guide" and top_k is not None:
@@ -114,7 +115,9 @@ def generate(
     return 0
 
 
-def _output_type(schema: str | None, type_name: str | None, regex: str | None) -> Any:
+def _output_type(
+    schema: str | None, type_name: str | None, regex: str | None, nullable: bool
+) -> Any:
     """What the three options ask for; Failure when more than one is given."""
     given = [
         name
@@ -126,7 +129,7 @@ def _output_type(schema: str | None, type_name: str | None, regex: str | None) -
     from stencilm.output_types import JsonSchema, Regex
 
     if schema is not None:
-        return JsonSchema(read_schema(schema))
+        return JsonSchema(read_schema(schema), nullable=nullable)
     if type_name is not None:
         return read_type(type_name)
     return str if regex is None else Regex(regex)

@@ -22,6 +22,10 @@ SchemaFile: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="A JSON Schema file, or - for standard input."),
 ]
+Nullable: TypeAlias = Annotated[
+    bool,
+    typer.Option("--nullable", help="Read nullable: true in the schema as OpenAPI 3.0 does."),
+]
 TypeName: TypeAlias = Annotated[
     str | None,
     typer.Option("--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."),

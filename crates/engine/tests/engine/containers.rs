@@ -55,6 +55,30 @@ fn keys_without_quotes_come_beside_other_members() {
     assert!(!mask.contains(u32::from(b'"')), "the other member is called as one that has a value of its own");
 }
 
+/// Keys that run out, one of which must be there: no dead end, and masks as the slow twin has them.
+#[test]
+fn one_of_few_keys_must_be_there() {
+    let grammar = r#"root ::= %object { count {0,2}; optional "c": "1"; others = "\"" [ab] "\"": [12]; some: [12]; }"#;
+    check(
+        grammar,
+        &[r#"{"a":1}"#, r#"{"b":2,"a":1}"#, r#"{"c":1,"a":2}"#],
+        &["{}", r#"{"c":1}"#, r#"{"a":1,"a":1}"#, r#"{"c":1,"a":1,"b":1}"#],
+    );
+    dies_at(grammar, r#"{"c":1}"#, 6);
+    dies_at(grammar, r#"{"a":1,"b":2,"#, 12);
+    let mut matcher = read(grammar);
+    for byte in br#"{"c":1,"b":2}"#.iter().copied() {
+        let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+        matcher.fill_mask(mask.words_mut()).expect("within the limits");
+        assert!(mask == naive::mask(&matcher).expect("within the limits"), "before {:?}", char::from(byte));
+        assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{:?}", char::from(byte));
+    }
+    // Another value than the rest is not to be had of the last key that is left.
+    let other = r#"root ::= %object { others = "\"" [ab] "\"": [12]; some: "2"; }"#;
+    let error = Grammar::from_ebnf(other, "root").expect_err("the last key may be gone");
+    assert!(error.message.contains("only few keys"), "{error}");
+}
+
 #[test]
 fn members_in_order_come_before_mixed_ones() {
     let grammar = r#"root ::= %object {
@@ -539,4 +563,51 @@ fn a_blank_that_closes_a_repeat_is_refused() {
             }
         }
     }
+}
+
+/// Values that run out for a counter: what it asks for more is always left.
+#[test]
+fn unique_elements_are_counted() {
+    for (schema, inside, outside) in [
+        (
+            r#"{"type":"array","uniqueItems":true,"contains":{"enum":[1,2,3]}}"#,
+            &["[1,2]", "[3,\"a\",{},1]", "[4,1,3,2,5]", "[4,5,6,3]"][..],
+            &["[]", "[1,1]", "[4,5,6]"][..],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"contains":{"const":-3},"items":{"type":"integer"},"minItems":2}"#,
+            &["[-3,1]", "[1,2,-3]"],
+            &["[-3]", "[1,2]", "[-3,-3]"],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"contains":{"enum":[1,2,3]},"minContains":1,"maxContains":2,"maxItems":3}"#,
+            &["[1,2]", "[3]", "[0,1,2]"],
+            &["[1,2,3]", "[0]", "[0,4,5]"],
+        ),
+    ] {
+        let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).expect("a grammar");
+        for text in inside.iter().chain(outside) {
+            let mut matcher = matcher(grammar.clone(), bytes_as_tokens());
+            let is_inside = inside.contains(text);
+            let verdict = matcher.longest_valid_prefix(text.as_bytes()).expect("within the limits");
+            assert_eq!(verdict.status == Status::Complete, is_inside, "{text} under {schema}");
+            for byte in text.bytes().take(verdict.valid_bytes) {
+                let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+                matcher.fill_mask(mask.words_mut()).expect("within the limits");
+                assert!(mask == naive::mask(&matcher).expect("within the limits"), "{text} under {schema}");
+                assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{text} under {schema}");
+                let mut fork = matcher.fork();
+                let completion = fork.shortest_completion(200).expect("there is no dead end");
+                assert!(
+                    fork.accept_bytes(&completion).expect("within the limits") && fork.is_completed(),
+                    "{text} under {schema}"
+                );
+            }
+        }
+    }
+    // The values of both counters are one and the same.
+    let both = r#"{"type":"array","uniqueItems":true,"maxItems":2,"allOf":[{"contains":{"enum":[1,2]},"minContains":2},
+        {"contains":{"enum":[2,3]},"maxContains":1}]}"#;
+    let grammar = from_json_schema(both, &JsonSchemaOptions::default()).expect("a grammar");
+    assert!(stencilm_engine::CompiledGrammar::new(Arc::new(grammar), bytes_as_tokens()).is_err());
 }

@@ -89,6 +89,6 @@ pub(crate) fn members(
     let ordered = object.ordered.unwrap_or(known.len());
     let (min, max) = object.count.unwrap_or((0, None));
     let members = Members { known, ordered, free, min, max, surface };
-    checks.check(&builder.exprs, &members).map_err(refused)?;
+    checks.check(&builder.exprs, builder.nodes(), &members).map_err(refused)?;
     Ok(members)
 }

@@ -20,7 +20,7 @@ pub(super) enum Applied {
 impl<'t> Reader<'t, '_> {
     /// Reads a keyword that holds other schemas.
     pub(super) fn applicator(&mut self, name: &'t str, value: JsonId) -> Result<Applied, GrammarError> {
-        if !self.is_of_draft(name) {
+        if !self.draft.has(name) {
             self.annotate(name, "not a keyword of this draft");
             return Ok(Applied::Done);
         }
@@ -107,25 +107,6 @@ impl<'t> Reader<'t, '_> {
         }))
     }
 
-    /// Whether the draft knows a keyword that other drafts have.
-    fn is_of_draft(&self, name: &str) -> bool {
-        use Draft::{D4, D7, D2019, D2020};
-        let absent: &[Draft] = match name {
-            "prefixItems" | "$dynamicRef" => &[D4, D7, D2019],
-            "$recursiveRef" => &[D4, D7, D2020],
-            "unevaluatedProperties"
-            | "unevaluatedItems"
-            | "dependentRequired"
-            | "dependentSchemas"
-            | "minContains"
-            | "maxContains" => &[D4, D7],
-            "if" | "then" | "else" | "contains" | "propertyNames" => &[D4],
-            "additionalItems" => &[D2020],
-            _ => &[],
-        };
-        !absent.contains(&self.draft)
-    }
-
     /// What a keyword needs beside it to have any force, where that is missing.
     fn missing(&self, name: &str) -> Option<&'static str> {
         let has = |name: &str| self.sibling(name).is_some();
@@ -158,7 +139,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn contains(&mut self, value: JsonId) -> Result<Keyword, GrammarError> {
-        let counts = self.is_of_draft("minContains");
+        let counts = self.draft.has("minContains");
         let min = match self.sibling("minContains").filter(|_| counts) {
             Some(min) => self.least("minContains", min)?,
             None => 1,

@@ -55,7 +55,7 @@ impl Case<'_> {
 
 impl<'a> Normal<'a> {
     /// The position of a list of values.
-    fn list(&mut self, values: &[JsonId]) -> ListId {
+    pub(super) fn list(&mut self, values: &[JsonId]) -> ListId {
         if let Some(&known) = self.list_ids.get(values) {
             return known;
         }

@@ -122,7 +122,14 @@ impl<'a> Merger<'a, '_> {
     }
 
     fn add_contains(&mut self, at: SchemaId, terms: Vec<Term>, from: usize, min: u32, max: Option<u32>) {
-        if min > 0 || max.is_some() {
+        if min == 0 && max.is_none() {
+            return;
+        }
+        // What is counted twice is counted once, within both bounds.
+        if let Some(known) = self.merged.contains.iter_mut().find(|known| known.from == from && known.terms == terms) {
+            known.min = known.min.max(min);
+            known.max = known.max.into_iter().chain(max).min();
+        } else {
             self.merged.contains.push(Contains { terms, from, min, max, at });
         }
     }
@@ -163,6 +170,10 @@ impl<'a> Merger<'a, '_> {
     }
 
     pub(super) fn find_element_clashes(&mut self) {
+        if let (Some(_), Some(at)) = (self.merged.unique, self.merged.repeated) {
+            let message = "uniqueItems must hold and must not, so no array fits".to_string();
+            self.rule_out(Types::ARRAY, at, message);
+        }
         let merged = &self.merged;
         let Some((at, message)) = merged.contains.iter().find_map(|contains| {
             let above = contains.max.is_some_and(|max| max < contains.min);

@@ -52,6 +52,8 @@ pub(super) struct KeyPlan {
     pub(super) classes: Vec<KeyClass>,
     /// What is asked of at least one member, without what is relaxed.
     pub(super) some: Vec<KeyRule>,
+    /// The least number of members that follows from it.
+    pub(super) least: u32,
 }
 
 /// Patterns and other tests of keys.
@@ -73,6 +75,14 @@ pub(super) struct KeyRules<'a, 'm> {
     pub(super) some: Vec<(Applies, &'m KeyRule)>,
     /// All keys that may be there, where something is asked of keys as such.
     names: Option<Names>,
+}
+
+impl KeyRules<'_, '_> {
+    /// Whether a key meets something that is asked of at least one member, all of it whatever its value is.
+    fn is_met_by_keys(&self, some: &[bool]) -> bool {
+        let mut met = self.some.iter().zip(some).filter(|(_, is_met)| **is_met).peekable();
+        met.peek().is_some() && met.all(|((_, rule), _)| rule.value.is_none())
+    }
 }
 
 /// The strings that some keys may be.
@@ -108,7 +118,10 @@ impl<'a> Lowering<'a> {
                     known.push(member);
                 }
             }
-            return Ok(KeyPlan { known, classes: Vec::new(), some: some() });
+            let classes = self.class_few_keys(&mut known, &rules);
+            let mut plan = KeyPlan { known, classes, some: some(), least: 0 };
+            self.drop_what_all_meet(&mut plan);
+            return Ok(plan);
         }
         let mut classes: Vec<KeyClass> = Vec::new();
         for (key, matched) in self.split(rules.names.as_ref().map(|names| names.written), &rules.tests, at)? {
@@ -132,9 +145,66 @@ impl<'a> Lowering<'a> {
             }
         }
         if rules.names.is_some() || !rules.tests.list.is_empty() {
-            self.name_few_keys(&mut classes, &mut known, at)?;
+            self.name_few_keys(&mut classes, &mut known, &rules, at)?;
         }
-        Ok(KeyPlan { known, classes, some: some() })
+        let mut plan = KeyPlan { known, classes, some: some(), least: 0 };
+        self.drop_what_all_meet(&mut plan);
+        Ok(plan)
+    }
+
+    /// Leaves out what every member that may come meets: then one member is asked for, and no more.
+    fn drop_what_all_meet(&self, plan: &mut KeyPlan) {
+        for place in (0..plan.some.len()).rev() {
+            let can_be = |key: &&KnownKey| {
+                key.known.forbidden.is_none() && !key.known.value.iter().any(|&term| self.normal.never_holds(term))
+            };
+            let all_meet = plan.some[place].value.is_none()
+                && plan.classes.iter().all(|class| class.some[place])
+                && plan.known.iter().filter(can_be).all(|key| key.some[place]);
+            if all_meet {
+                plan.some.remove(place);
+                for some in plan.classes.iter_mut().map(|class| &mut class.some) {
+                    some.remove(place);
+                }
+                for some in plan.known.iter_mut().map(|key| &mut key.some) {
+                    some.remove(place);
+                }
+                plan.least = 1;
+            }
+        }
+    }
+
+    /// Makes classes of keys that are given one by one, where one of many must be there whatever its value is: as members
+    /// on their own, each would be a way to meet what is asked.
+    fn class_few_keys(&mut self, known: &mut Vec<KnownKey>, rules: &KeyRules) -> Vec<KeyClass> {
+        if rules.some.is_empty() {
+            return Vec::new();
+        }
+        let mut groups: Vec<(Vec<usize>, &KnownKey)> = Vec::new();
+        for (place, key) in known.iter().enumerate() {
+            let Known { required, forbidden, is_declared, .. } = key.known;
+            if is_declared || required.is_some() || forbidden.is_some() || !rules.is_met_by_keys(&key.some) {
+                continue;
+            }
+            let is_alike = |other: &KnownKey| other.some == key.some && *other.known.value == *key.known.value;
+            match groups.iter_mut().find(|(_, first)| is_alike(first)) {
+                Some((places, _)) => places.push(place),
+                None => groups.push((vec![place], key)),
+            }
+        }
+        groups.retain(|(places, _)| places.len() > 1);
+        let mut classes = Vec::with_capacity(groups.len());
+        let mut taken = vec![false; known.len()];
+        for (places, first) in groups {
+            places.iter().for_each(|&place| taken[place] = true);
+            let names: Vec<&str> = places.iter().map(|&place| &*known[place].name).collect();
+            let key = self.strings.literals(&mut self.builder.exprs, &names);
+            let (value, some) = (first.known.value.to_vec(), first.some.clone());
+            classes.push(KeyClass { key, space: KeySpace::Few(names.len() as u32), value, some });
+        }
+        let mut taken = taken.into_iter();
+        known.retain(|_| !taken.next().unwrap_or(false));
+        classes
     }
 
     /// What is asked of members by their keys, ready to be asked.
@@ -342,11 +412,13 @@ impl<'a> Lowering<'a> {
         Ok(classes)
     }
 
-    /// Makes known members of the keys of a class, where they are few.
+    /// Makes known members of the keys of a class, where they are few; but not where one of them must be there whatever
+    /// its value is, since each of them would be a way to meet that.
     fn name_few_keys(
         &mut self,
         classes: &mut Vec<KeyClass>,
         known: &mut Vec<KnownKey>,
+        rules: &KeyRules,
         at: SchemaId,
     ) -> Result<(), GrammarError> {
         let mut kept = Vec::with_capacity(classes.len());
@@ -366,6 +438,18 @@ impl<'a> Lowering<'a> {
                 );
                 return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message));
             };
+            if let KeySpace::Few(count) = space
+                && rules.is_met_by_keys(&class.some)
+            {
+                let mut taken = 0;
+                for key in known.iter() {
+                    taken += u32::from(self.is_spelled(class.key, &key.name)?);
+                }
+                if taken < count {
+                    kept.push(KeyClass { space, ..class });
+                }
+                continue;
+            }
             if !matches!(space, KeySpace::Few(..=MAX_NAMED)) {
                 kept.push(KeyClass { space, ..class });
                 continue;

@@ -38,13 +38,13 @@ pub(super) fn read_values<'t>(
     let main = draft_of(document, document.root()).unwrap_or(Draft::Unnamed);
     let drafts = document.roots.iter().map(|&(root, _)| draft_of(document, root).unwrap_or(main)).collect();
     let refs = Refs::new(document, drafts);
-    let &JsonSchemaOptions { enforce_formats, integers_as_digits, .. } = options;
-    let mut reading = Reading { enforce_formats, ..Reading::default() };
+    let &JsonSchemaOptions { enforce_formats, nullable, integers_as_digits, .. } = options;
+    let mut reading = Reading { enforce_formats, nullable, ..Reading::default() };
     reading.read(document, &refs, values)?;
     if reading.is_dynamic {
         let scopes = Scopes::new(refs.resources());
         if scopes.outermost() > 0 {
-            reading = Reading { scopes, enforce_formats, ..Reading::default() };
+            reading = Reading { scopes, enforce_formats, nullable, ..Reading::default() };
             reading.read(document, &refs, values)?;
         }
     }
@@ -66,6 +66,7 @@ struct Reading<'t> {
     /// Whether a reference may mean one schema or another.
     is_dynamic: bool,
     enforce_formats: bool,
+    nullable: bool,
 }
 
 impl<'t> Reading<'t> {
@@ -113,6 +114,7 @@ impl<'t> Reading<'t> {
                 inner: &mut work,
                 is_dynamic: false,
                 enforce_formats: self.enforce_formats,
+                nullable: self.nullable,
             };
             reader.schema()?;
             let Reader { mut schema, is_dynamic, .. } = reader;
@@ -138,6 +140,7 @@ pub(super) struct Reader<'t, 'r> {
     pub(super) inner: &'r mut Vec<SchemaId>,
     pub(super) is_dynamic: bool,
     enforce_formats: bool,
+    nullable: bool,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -164,8 +167,20 @@ impl<'t> Reader<'t, '_> {
 
     fn keyword(&mut self, name: &'t str, value: JsonId) -> Result<(), GrammarError> {
         let keyword = match name {
-            "type" => Keyword::Type(self.types(value)?),
-            "const" if self.draft == Draft::D4 => {
+            "type" => {
+                let types = self.types(value)?;
+                Keyword::Type(if self.nullable && self.is_nullable()? { types.or(Types::NULL) } else { types })
+            }
+            "nullable" if self.nullable => {
+                if self.has_sibling("type") {
+                    self.is_nullable()?;
+                    self.enforce(name);
+                } else {
+                    self.annotate(name, "has no force without type");
+                }
+                return Ok(());
+            }
+            "const" if !self.draft.has(name) => {
                 self.annotate(name, "not a keyword of this draft; it has enum");
                 return Ok(());
             }
@@ -213,7 +228,7 @@ impl<'t> Reader<'t, '_> {
                 _ => return Err(self.wrong(name, value, "a boolean")),
             },
             // As many as all others together, so they are not looked for among those that hold schemas.
-            "title" | "description" | "default" | "examples" => {
+            "title" | "description" | "default" => {
                 self.annotate(name, "");
                 return Ok(());
             }
@@ -235,6 +250,20 @@ impl<'t> Reader<'t, '_> {
     fn other(&mut self, name: &'t str) {
         let is_known = ANNOTATIONS.contains(&name) || (name == "id" && self.draft == Draft::D4);
         self.annotate(name, if is_known { "" } else { "unknown keyword" });
+    }
+
+    /// Whether null is one more type beside those named here, as OpenAPI 3.0 has it.
+    fn is_nullable(&self) -> Result<bool, GrammarError> {
+        let nullable = self.document.entries(self.at).and_then(|entries| entries.get("nullable"));
+        match nullable.map(|&nullable| (nullable, self.document.get(nullable))) {
+            None => Ok(false),
+            Some((_, Json::Bool(nullable))) => Ok(*nullable),
+            Some((nullable, _)) => Err(self.wrong("nullable", nullable, "a boolean")),
+        }
+    }
+
+    fn has_sibling(&self, name: &str) -> bool {
+        self.document.entries(self.at).is_some_and(|entries| entries.contains_key(name))
     }
 
     fn types(&self, value: JsonId) -> Result<Types, GrammarError> {

@@ -82,7 +82,20 @@ impl<'a> Merger<'a, '_> {
                                     self.merged.known.get_or_insert_with(name, Default::default);
                                 }
                             }
-                            some(Keys::Outside([schema].into()), failing(*inner));
+                            let speaks_of_keys = |keyword: &Keyword| {
+                                matches!(keyword, Keyword::Properties(_) | Keyword::PatternProperties(_))
+                            };
+                            match failing(*inner) {
+                                // Any member at all is one too many.
+                                None if !self.schemas.get(schema).keywords.iter().any(speaks_of_keys) => {
+                                    self.add_min_members(schema, 1);
+                                }
+                                value => self.merged.some.push(KeyRule {
+                                    keys: Keys::Outside([schema].into()),
+                                    value,
+                                    at: schema,
+                                }),
+                            }
                         }
                         Keyword::PropertyNames(inner) => some(Keys::Fail(*inner), None),
                         _ => {}

@@ -157,8 +157,8 @@ pub(super) struct Merged<'a> {
     pub(super) max_members: Option<u32>,
     /// Whether strict mode forbids members that nothing names.
     pub(super) closed: bool,
-    /// Keywords that cannot be enforced as they stand here, and why.
-    pub(super) refused: Vec<(SchemaId, &'static str, &'static str)>,
+    /// The schema that asks for two elements that are equal.
+    pub(super) repeated: Option<SchemaId>,
     pub(super) clashes: Vec<Clash>,
 }
 
@@ -229,7 +229,7 @@ fn unconstrained<'a>() -> Merged<'a> {
         min_members: 0,
         max_members: None,
         closed: false,
-        refused: Vec::new(),
+        repeated: None,
         clashes: Vec::new(),
     }
 }
@@ -364,11 +364,10 @@ impl<'a> Merger<'a, '_> {
             Keyword::MaxItems(u32::MAX) => self.no_longer(Types::ARRAY, id, "maxItems"),
             Keyword::MaxItems(max) => self.add_min_items(id, max + 1),
             Keyword::PrefixItems(_) => self.add_min_items(id, part + 1),
-            Keyword::UniqueItems => merged.refused.push((
-                id,
-                "uniqueItems",
-                "that two elements are equal cannot be asked for; leave it out of what is negated",
-            )),
+            Keyword::UniqueItems => {
+                merged.repeated = Some(id);
+                self.add_min_items(id, 2);
+            }
             Keyword::MinProperties(min) => merged.max_members = tighter_max(merged.max_members, min.saturating_sub(1)),
             Keyword::MaxProperties(u32::MAX) => self.no_longer(Types::OBJECT, id, "maxProperties"),
             Keyword::MaxProperties(max) => self.add_min_members(id, max + 1),

@@ -2,7 +2,7 @@
 //!
 //! Every stage is a file and a function from value to value:
 //! [`parse`] (texts → [`document`]) → [`keywords`] and [`applicators`] (values → typed [`schema`], by the tables of
-//! [`vocabulary`], with [`refs`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`];
+//! [`vocabulary`], with [`refs`], [`metaschemas`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`];
 //! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`marks`], [`implied`], [`alike`] and
 //! [`texts`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and
 //! nodes, with [`values`], [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
@@ -32,6 +32,7 @@ mod lower;
 mod marks;
 mod members;
 mod merge;
+mod metaschemas;
 mod negation;
 mod normal;
 mod numbers;
@@ -59,6 +60,8 @@ pub use canonical::canonical_json;
 pub use common::{common_exprs, common_string};
 pub(crate) use parse::{MAX_BYTES, parse};
 pub(crate) use validate::spelled;
+
+use std::borrow::Cow;
 
 use stencilm_regex::{ExprId, ExprSet};
 
@@ -101,6 +104,8 @@ pub struct JsonSchemaOptions {
     pub integers_as_digits: bool,
     /// Whether formats are enforced; where not they are annotations.
     pub enforce_formats: bool,
+    /// Whether `nullable` adds null to the types beside it, as in OpenAPI 3.0; where not it is an annotation.
+    pub nullable: bool,
     /// Whether what is not supported is left out and reported, where that only allows more.
     pub relax: bool,
     /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
@@ -123,6 +128,7 @@ impl Default for JsonSchemaOptions {
             spelling: Spelling::Natural,
             integers_as_digits: false,
             enforce_formats: true,
+            nullable: false,
             relax: false,
             documents: Vec::new(),
             max_bytes: parse::MAX_BYTES,
@@ -137,14 +143,43 @@ impl Default for JsonSchemaOptions {
 /// [`ErrorKind::Syntax`] when the schema is malformed, [`ErrorKind::Unsupported`] when it cannot be enforced exactly,
 /// [`ErrorKind::Unsatisfiable`] when it has no instance, [`ErrorKind::Limit`] when it is too large.
 pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
-    let document = parse::parse(schema, &options.documents, options.max_bytes)?;
-    let schemas = keywords::read(&document, options)?;
     // Few ask for the report, and to read the schema once more costs them little. Other documents would be kept for it.
     let later = options.documents.is_empty().then(|| {
         let again = Again { schema: schema.into(), options: options.clone() };
         KeptReport::later(again)
     });
-    lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).grammar(later)
+    read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(later))
+}
+
+/// Reads a schema, with the meta-schemas that it refers to, and goes on with it.
+fn read<T>(
+    schema: &str,
+    options: &JsonSchemaOptions,
+    then: impl for<'a> FnOnce(&'a schema::Schemas<'a>, &'a JsonSchemaOptions) -> Result<T, GrammarError>,
+) -> Result<T, GrammarError> {
+    let mut documents = Cow::Borrowed(&*options.documents);
+    let mut max_bytes = options.max_bytes;
+    loop {
+        let missing = {
+            let document = parse::parse(schema, &documents, max_bytes)?;
+            let schemas = keywords::read(&document, options)?;
+            let missing = schemas.refs.missing_metaschemas();
+            if missing.is_empty() {
+                return then(&schemas, options);
+            }
+            missing
+        };
+        // They are not the caller's, and are not counted.
+        max_bytes = missing.iter().fold(max_bytes, |bytes, (_, text)| bytes.saturating_add(text.len()));
+        documents.to_mut().extend(missing);
+    }
+}
+
+fn lowering<'a>(
+    schemas: &'a schema::Schemas<'a>,
+    options: &'a JsonSchemaOptions,
+) -> Result<lower::Lowering<'a>, GrammarError> {
+    Ok(lower::Lowering::new(schemas, options, surface::Surfaces::new(options)?))
 }
 
 /// The same with its report worked out, for grammars that become parts of others.
@@ -152,9 +187,7 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
 /// # Errors
 /// As [`from_json_schema`].
 pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
-    let document = parse::parse(schema, &options.documents, options.max_bytes)?;
-    let schemas = keywords::read(&document, options)?;
-    lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).grammar(None)
+    read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(None))
 }
 
 /// What it takes to read a schema again, for its report.
@@ -166,12 +199,8 @@ struct Again {
 
 impl Later for Again {
     fn report(&self) -> KeptReport {
-        let read = || -> Result<KeptReport, GrammarError> {
-            let document = parse::parse(&self.schema, &[], self.options.max_bytes)?;
-            let schemas = keywords::read(&document, &self.options)?;
-            lower::Lowering::new(&schemas, &self.options, surface::Surfaces::new(&self.options)?).report_alone()
-        };
-        read().expect("what has been read can be read again")
+        read(&self.schema, &self.options, |schemas, options| lowering(schemas, options)?.report_alone())
+            .expect("what has been read can be read again")
     }
 
     fn memory_bytes(&self) -> usize {
@@ -191,7 +220,7 @@ pub(crate) fn from_values(
     options: &JsonSchemaOptions,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
     let (schemas, roots) = keywords::read_values(document, values, options)?;
-    lower::Lowering::new(&schemas, options, surface::Surfaces::new(options)?).together(&roots)
+    lowering(&schemas, options)?.together(&roots)
 }
 
 /// The grammar of every JSON value, in the chosen form.
@@ -224,6 +253,7 @@ mod tests {
             r#"{"title": "t", "type": "object", "properties": {"a": {"type": "string", "maxLength": 3, "x": 1}}}"#,
             r##"{"$ref": "#/$defs/n", "$defs": {"n": {"anyOf": [{"type": "null"}, {"items": {"$ref": "#"}}]}}}"##,
             r#"{"type": "array", "uniqueItems": true, "items": {"not": {"uniqueItems": true}}, "contains": {"const": 1}}"#,
+            r#"{"properties": {"a": {"$ref": "http://json-schema.org/draft-07/schema#"}}}"#,
             r#"{"properties": {"a": {"$ref": "http://a.example/"}, "b": {"format": "b"}}}"#,
         ] {
             for options in [&JsonSchemaOptions::default(), &relax] {

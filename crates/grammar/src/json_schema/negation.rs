@@ -8,8 +8,9 @@ use stencilm_regex::HashSet;
 
 use super::atoms::{Atom, Term};
 use super::document::{Json, JsonId};
+use super::merge::type_of;
 use super::normal::{Goal, Mode, Normal};
-use super::schema::{Keyword, Schema, SchemaId};
+use super::schema::{Keyword, Schema, SchemaId, Types};
 
 /// A part of a product.
 #[derive(Clone, Debug)]
@@ -118,7 +119,13 @@ impl Normal<'_> {
         let holds = |schema: SchemaId| Piece::Goal(Goal { schema, fails: false, mode });
         let fails = |schema: SchemaId| Piece::Goal(Goal { schema, fails: true, mode });
         let mut ways: Vec<Way> = Vec::new();
+        let types = self.types_within(schema);
         for (place, keyword) in schema.keywords.iter().enumerate() {
+            // What can only fail for other types fails together with what allows none of those.
+            let says_types = matches!(keyword, Keyword::Type(_) | Keyword::Values(_)) || keyword.is_unevaluated();
+            if !says_types && !keyword.speaks_of(types) {
+                continue;
+            }
             let broken = |part: u32| Piece::Atom(Atom::Broken { schema: id, keyword: place as u32, part });
             match keyword {
                 Keyword::Ref(target) => ways.push(vec![fails(*target)]),
@@ -209,6 +216,19 @@ impl Normal<'_> {
             ways.push(vec![Piece::Atom(Atom::Never(id))]);
         }
         ways
+    }
+
+    /// Types outside of which a schema holds for no value, as `type`, `enum` and `const` say.
+    fn types_within(&self, schema: &Schema) -> Types {
+        let document = self.schemas.document;
+        schema.keywords.iter().fold(Types::ALL, |types, keyword| match keyword {
+            Keyword::Type(own) => types.and(*own),
+            Keyword::Values(values) => {
+                let of_values = values.iter().map(|&value| type_of(document.get(value)));
+                types.and(of_values.fold(Types::NONE, Types::or))
+            }
+            _ => types,
+        })
     }
 
     fn required(&self, schema: &Schema) -> &[JsonId] {

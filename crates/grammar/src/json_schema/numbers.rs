@@ -12,6 +12,7 @@ use super::intervals::between;
 use super::lower::Lowering;
 use super::merge::{Clash, Merged};
 use super::schema::{SchemaId, Types};
+use super::vocabulary::Draft;
 use crate::error::{ErrorKind, GrammarError};
 
 /// Which numbers count.
@@ -54,11 +55,12 @@ pub(super) enum NumbersError {
 impl Lowering<'_> {
     /// Which numbers the types leave.
     pub(super) fn number_kind(&self, merged: &Merged) -> Kind {
-        let pointless = self.schemas.is_pointless(self.schemas.root);
+        let root = self.schemas.root;
         match (merged.types.meets(Types::INTEGER), merged.types.meets(Types::FRACTION)) {
-            (true, false) if pointless => Kind::Pointless,
+            (true, false) if self.schemas.is_pointless(root) => Kind::Pointless,
             (true, false) => Kind::Integer,
-            (false, true) if pointless => Kind::Pointed,
+            // Digits are how integers are written; only in draft 4 are they what an integer is.
+            (false, true) if self.schemas.draft(root) == Draft::D4 => Kind::Pointed,
             (false, true) => Kind::Fraction,
             _ => Kind::Number,
         }

@@ -36,7 +36,8 @@ impl<'a> Lowering<'a> {
                 && !merged.free.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
             let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
             let class = Class { key, space: KeySpace::Endless, value: &merged.free, some: None };
-            return self.members(merged, &known, if is_free { std::slice::from_ref(&class) } else { &[] }, at, depth);
+            let classes = if is_free { std::slice::from_ref(&class) } else { &[] };
+            return self.members(merged, merged.min_members, &known, classes, at, depth);
         }
         let plan = self.key_plan(merged, at)?;
         let witnesses = match self.witnesses(&plan, merged) {
@@ -103,17 +104,18 @@ impl<'a> Lowering<'a> {
             let mut copy = 0;
             loop {
                 let asked = asked(Witness::Class { index, copy });
-                let is_few = matches!(space, KeySpace::Few(_));
-                if let Some(rule) = asked.first().filter(|_| is_few) {
+                let some = asked.iter().filter_map(|rule| rule.value).fold(value.clone(), with);
+                // Where keys run out, it is not known for how long one is left to have another value than the rest.
+                let is_lost = matches!(space, KeySpace::Few(_)) && some != *value;
+                if let Some(rule) = asked.first().filter(|_| is_lost) {
                     let reason = "one of few keys that no property names must have a value that fails what is negated here, \
                                   which is not supported; name the keys in properties";
                     self.relax(rule.at, "not", reason)?;
                 }
-                if copy > 0 && (asked.is_empty() || is_few) {
+                if copy > 0 && (asked.is_empty() || is_lost) {
                     break;
                 }
-                let some = asked.iter().filter_map(|rule| rule.value).fold(value.clone(), with);
-                somes.push((index, (!asked.is_empty() && !is_few).then_some(some)));
+                somes.push((index, (!asked.is_empty() && !is_lost).then_some(some)));
                 copy += 1;
             }
         }
@@ -124,12 +126,14 @@ impl<'a> Lowering<'a> {
                 Class { key: *key, space: *space, value, some: some.as_deref() }
             })
             .collect();
-        self.members(merged, &known, &classes, at, depth)
+        let least = merged.min_members.max(plan.least);
+        self.members(merged, least, &known, &classes, at, depth)
     }
 
     fn members(
         &mut self,
         merged: &Merged,
+        least: u32,
         known: &[Member],
         classes: &[Class],
         at: SchemaId,
@@ -197,9 +201,12 @@ impl<'a> Lowering<'a> {
                 free.push(FreeMembers { key: class.key, space, taken, value, some });
             }
         }
-        if free.is_empty() && members.len() < merged.min_members as usize {
-            let message =
-                format!("minProperties {} is above the {} keys that may be there", merged.min_members, members.len());
+        if free.is_empty() && members.len() < least as usize {
+            let message = format!("minProperties {least} is above the {} keys that may be there", members.len());
+            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
+        }
+        if let Some(max) = merged.max_members.filter(|&max| max < least) {
+            let message = format!("at least {least} members must be there, and maxProperties is {max}");
             clash.get_or_insert(Clash { place: self.schemas.place(at), message });
         }
         let branch = match clash {
@@ -211,7 +218,7 @@ impl<'a> Lowering<'a> {
             return Ok((self.builder.choice(&[]), branch));
         }
         let required = members.iter().filter(|member| member.required).count() as u32;
-        let min = if merged.min_members > required { merged.min_members } else { 0 };
+        let min = if least > required { least } else { 0 };
         let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
         let object = Members { known: members, ordered, free, min, max, surface };
         Ok((self.builder.object(object), branch))

@@ -101,7 +101,13 @@ impl<'a> Normal<'a> {
         if merged.is_impossible() || self.no_value_fits(&merged) || self.no_string_fits(&merged) {
             return Ok(true);
         }
-        if level == 0 || merged.types != Types::OBJECT {
+        if level == 0 {
+            return Ok(false);
+        }
+        if merged.types == Types::ARRAY {
+            return self.lacks_an_element(&merged, level);
+        }
+        if merged.types != Types::OBJECT {
             return Ok(false);
         }
         let required = merged.known.iter().filter(|(_, known)| known.required.is_some());
@@ -114,6 +120,21 @@ impl<'a> Normal<'a> {
             }
             // What is too much to multiply out, or leads in a circle, is not proven to be empty.
             let Ok(alternatives) = self.alternatives_in(&inner, Mode::Loose) else { continue };
+            let mut empty = true;
+            for alternative in alternatives.iter() {
+                empty = empty && self.is_empty(alternative, level - 1)?;
+            }
+            if empty {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether it is certain that nothing fits an element that must be there.
+    fn lacks_an_element(&mut self, merged: &Merged, level: usize) -> Result<bool, GrammarError> {
+        for place in 0..(merged.min_items as usize).min(merged.prefix.len() + 1) {
+            let Ok(alternatives) = self.alternatives_in(merged.element(place), Mode::Loose) else { continue };
             let mut empty = true;
             for alternative in alternatives.iter() {
                 empty = empty && self.is_empty(alternative, level - 1)?;

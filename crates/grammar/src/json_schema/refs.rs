@@ -2,14 +2,17 @@
 //!
 //! A *resource* is a schema with a URI of its own: the outermost schema of every text, and whatever declares an `$id`.
 //! References are read relative to the resource they stand in, pointers and anchors belong to the resource they name.
-//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, or nothing.
+//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, a published meta-schema, or
+//! nothing.
 
-use std::cell::OnceCell;
-use stencilm_regex::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use stencilm_regex::HashMap;
 
 use super::document::{Document, Json, JsonId, quoted};
+use super::metaschemas;
 use super::uri;
 use super::vocabulary::Draft;
 
@@ -36,6 +39,8 @@ pub(super) struct Refs<'t> {
     drafts: Vec<Draft>,
     /// Searched for only when a reference is not a pointer within a text without `$id`s.
     resources: OnceCell<Resources<'t>>,
+    /// The meta-schemas that something refers to and that are not among the texts.
+    wanted: RefCell<BTreeSet<String>>,
 }
 
 /// The resources and the names in them.
@@ -53,12 +58,22 @@ pub(super) struct Resources<'t> {
 
 impl<'t> Refs<'t> {
     pub(super) fn new(document: &'t Document<'t>, drafts: Vec<Draft>) -> Refs<'t> {
-        Refs { document, drafts, resources: OnceCell::new() }
+        Refs { document, drafts, resources: OnceCell::new(), wanted: RefCell::default() }
     }
 
     /// The draft that a schema is written in.
     pub(super) fn draft(&self, at: JsonId) -> Draft {
         self.drafts[self.document.text_of(at)]
+    }
+
+    /// The meta-schemas that something refers to and that are not among the texts, with those of the same drafts.
+    pub(super) fn missing_metaschemas(&self) -> Vec<(String, String)> {
+        let wanted = self.wanted.borrow();
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let resources = self.resources();
+        metaschemas::documents(wanted.iter().map(String::as_str), |uri| resources.by_uri.contains_key(uri))
     }
 
     /// What `reference`, standing in the schema `from`, points to.
@@ -72,10 +87,14 @@ impl<'t> Refs<'t> {
         } else {
             let resources = self.resources();
             let base = resources.uris.get(&here).map_or("", String::as_str);
-            match resources.by_uri.get(&uri::resolve(base, name)) {
+            let uri = uri::resolve(base, name);
+            match resources.by_uri.get(&uri) {
                 Some(&Some(found)) => found,
                 Some(None) => return Err(RefProblem::Invalid("two schemas declare this $id; rename one".into())),
                 None => {
+                    if metaschemas::has(&uri) {
+                        self.wanted.borrow_mut().insert(uri);
+                    }
                     return Err(RefProblem::Unsupported(
                         "it leads out of this schema and nothing is ever fetched; supply its target in `documents`, or \
                          copy it into $defs and point there"
@@ -125,7 +144,7 @@ impl<'t> Refs<'t> {
                 let message = format!("nothing stands there: {} has no {}", document.pointer(at), quoted(&step));
                 return Err(RefProblem::Invalid(message));
             };
-            place = place.after(&step);
+            place = place.after(&step, self.draft(at));
             at = next;
         }
         match document.get(at) {
@@ -183,12 +202,15 @@ impl<'t> Refs<'t> {
             } else if let Some(parent) = document.parent(id) {
                 let above = (parent.0 - first) as usize;
                 owners[at] = owners[above];
-                places[at] = places[above].after(document.key(id));
+                places[at] = places[above].after(document.key(id), draft);
             }
             let is_schema = matches!(places[at], Place::Schema | Place::SchemaOrList);
             let Some(entries) = document.entries(id).filter(|_| is_schema) else { continue };
             let mut names = Names::default();
             for (keyword, &value) in entries.iter().filter(|(keyword, _)| keyword.starts_with(['$', 'i'])) {
+                if !draft.has(keyword) {
+                    continue;
+                }
                 match (keyword, document.get(value)) {
                     ("$id", Json::String(text)) => names.id = Some(text),
                     ("id", Json::String(text)) if draft == Draft::D4 => names.id = Some(text),
@@ -261,9 +283,10 @@ enum Place {
 }
 
 impl Place {
-    fn after(self, step: &str) -> Place {
+    fn after(self, step: &str, draft: Draft) -> Place {
         match self {
             Place::Schemas => Place::Schema,
+            Place::Schema if !draft.has(step) => Place::Elsewhere,
             Place::Schema => match step {
                 "const" | "enum" => Place::Data,
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies"
@@ -284,7 +307,7 @@ impl Place {
             },
             // A list where its entries are numbered.
             Place::SchemaOrList if step.bytes().all(|byte| byte.is_ascii_digit()) => Place::Schema,
-            Place::SchemaOrList => Place::Schema.after(step),
+            Place::SchemaOrList => Place::Schema.after(step, draft),
             Place::Data | Place::Elsewhere => self,
         }
     }

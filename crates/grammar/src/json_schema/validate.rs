@@ -96,10 +96,14 @@ impl Lowering<'_> {
         level: usize,
     ) -> Result<Option<String>, GrammarError> {
         let document = self.schemas.document;
-        if merged.unique.is_some() {
+        if merged.unique.is_some() || merged.repeated.is_some() {
             let mut seen = FxHashSet::default();
-            if items.iter().any(|&item| !seen.insert(document.value_id(item))) {
+            let repeats = items.iter().any(|&item| !seen.insert(document.value_id(item)));
+            if repeats && merged.unique.is_some() {
                 return Ok(Some("two of its elements are equal".into()));
+            }
+            if !repeats && merged.repeated.is_some() {
+                return Ok(Some("no two of its elements are equal".into()));
             }
         }
         for rule in &merged.contains {

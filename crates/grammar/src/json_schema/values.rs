@@ -144,9 +144,6 @@ impl<'a> Lowering<'a> {
     /// Adds what one conjunction comes to.
     fn alternative(&mut self, all: &[Atom], at: SchemaId, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
         let mut merged = merge(&self.normal, all);
-        for (at, keyword, reason) in std::mem::take(&mut merged.refused) {
-            self.relax(at, keyword, reason)?;
-        }
         if !merged.clashes.is_empty() {
             parts.branches.push(Branch::Impossible(std::mem::take(&mut merged.clashes)));
         }

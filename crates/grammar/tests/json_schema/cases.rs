@@ -236,3 +236,57 @@ fn choices_within_themselves_come_to_an_end() {
         format!(r#"{{"allOf":[{either}],"oneOf":[{{"required":["k"]}},{{"type":"null"}},{{"required":["l1"]}}]}}"#);
     let _ = from_json_schema(&schema, &JsonSchemaOptions::default());
 }
+
+#[test]
+fn arrays_that_exclude_each_other() {
+    let types = ["string", "integer", "boolean", "null", "object", "array"];
+    let by_type = joined(6, |n| format!(r#"{{"type":"array","items":{{"type":"{}"}}}}"#, types[n]));
+    // The empty array fits all branches.
+    let texts = ["[1,2]", "[\"a\"]", "[{}]", "[[],[1]]", "[null]", "![]", "![1,\"a\"]", "!1"];
+    check(&format!(r#"{{"oneOf":[{by_type}]}}"#), &texts);
+    for count in [3, 7, 20] {
+        let by_value =
+            joined(count, |n| format!(r#"{{"type":"array","items":{{"enum":["a{n}","b{n}"]}},"maxItems":2}}"#));
+        let texts = [r#"["a1","b1"]"#, r#"["b2"]"#, "![]", r#"!["a1","a2"]"#, r#"!["a1","a1","a1"]"#];
+        check(&format!(r#"{{"oneOf":[{by_value}]}}"#), &texts);
+        let by_member = joined(count, |n| {
+            format!(
+                r#"{{"items":{{"type":"object","properties":{{"k":{{"const":{n}}}}},"required":["k"]}},"minItems":1}}"#
+            )
+        });
+        let texts = [r#"[{"k":1},{"k":1}]"#, "![]", r#"![{"k":1},{"k":2}]"#, "![{}]"];
+        check(&format!(r#"{{"type":"array","oneOf":[{by_member}]}}"#), &texts);
+        let by_place = joined(count, |n| format!(r#"{{"prefixItems":[true,{{"const":{n}}}],"minItems":2}}"#));
+        check(&format!(r#"{{"type":"array","oneOf":[{by_place}]}}"#), &["[0,1]", "[0,2,3]", "![0,77]", "![0]"]);
+        let by_contained = joined(count, |n| format!(r#"{{"contains":{{"const":{n}}}}}"#));
+        let texts = ["[0]", "[1,1,\"a\",99]", "![0,1]", "![]", "![99]"];
+        check(&format!(r#"{{"type":"array","oneOf":[{by_contained}]}}"#), &texts);
+    }
+}
+
+#[test]
+fn what_is_counted_in_arrays() {
+    check(r#"{"type":"array","contains":true,"minContains":2}"#, &["[1,2]", "[1,2,3]", "![1]", "![]"]);
+    check(r#"{"type":"array","contains":true,"maxContains":1}"#, &["[1]", "![]", "![1,2]"]);
+    check(
+        r#"{"type":"array","items":{"type":"integer"},"not":{"items":{"type":"string"}}}"#,
+        &["[1]", "[1,2]", "![]", "![1,\"a\"]"],
+    );
+    check(
+        r#"{"type":"array","prefixItems":[true,true],"not":{"prefixItems":[true,true],"items":{"type":"string"}}}"#,
+        &["[0,0,1]", "[\"a\",\"a\",\"a\",1]", "![0,0]", "![0,0,\"a\"]"],
+    );
+    check(
+        r#"{"type":"array","items":{"type":["integer","null"]},"allOf":[{"contains":{"type":"integer"},"minContains":1},
+            {"contains":{"type":"integer"},"minContains":0,"maxContains":2},{"not":{"contains":{"const":7}}}]}"#,
+        &["[1]", "[1,null,2]", "![null]", "![1,2,3]", "![7]", "![]"],
+    );
+    // More kinds than can be counted together: named by its keyword, and left out where that is asked for.
+    let many = joined(16, |n| format!(r#"{{"contains":{{"multipleOf":{}}}}}"#, n + 2));
+    let schema = format!(r#"{{"type":"array","items":{{"type":"integer"}},"allOf":[{many}]}}"#);
+    let error = from_json_schema(&schema, &JsonSchemaOptions::default()).unwrap_err();
+    assert!(error.kind == ErrorKind::Limit && error.message.starts_with("contains: "), "{error}");
+    let relaxed = grammar(&schema, "r");
+    assert!(relaxed.report().relaxed.iter().all(|finding| finding.keyword == "contains"));
+    check_with("r", &schema, &["[720720,17]", "!1", "![\"a\"]"]);
+}

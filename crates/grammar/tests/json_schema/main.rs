@@ -1,6 +1,7 @@
 //! JSON Schema to grammar, judged by an independent recogniser and an independent validator.
 
 mod cases;
+mod drafts;
 mod negation;
 mod numbers;
 mod oracle;
@@ -26,6 +27,8 @@ fn options(letters: &str) -> JsonSchemaOptions {
             'o' => options.any_order = true,
             's' => options.strict_mode = true,
             'r' => options.relax = true,
+            'd' => options.integers_as_digits = true,
+            'n' => options.nullable = true,
             other => panic!("unknown option {other}"),
         }
     }

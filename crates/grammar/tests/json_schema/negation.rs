@@ -73,6 +73,69 @@ fn keys_that_run_out() {
 }
 
 #[test]
+fn one_of_many_keys_must_be_there() {
+    let codes = "^[1-5](?:[0-9]{2}|XX)$";
+    // 505 keys in the pattern, and one beside it.
+    let responses = format!(
+        r#"{{"type":"object","properties":{{"default":{{"type":"integer"}}}},"patternProperties":{{"{codes}":{{"type":"integer"}}}},
+            "additionalProperties":false,"if":{{"patternProperties":{{"{codes}":false}}}},"then":{{"required":["default"]}}}}"#
+    );
+    let texts = [
+        r#"{"200":1}"#,
+        r#"{"default":1}"#,
+        r#"{"default":1,"4XX":2}"#,
+        r#"{"200":1,"201":2}"#,
+        "!{}",
+        r#"!{"200":"a"}"#,
+        r#"!{"600":1}"#,
+        r#"!{"default":"a"}"#,
+        r#"!{"200":1,"200":2}"#,
+    ];
+    for letters in ["", "o", "a"] {
+        check_with(letters, &responses, &texts);
+    }
+    check(
+        r#"{"patternProperties":{"^[0-9]{3}$":true},"not":{"additionalProperties":false}}"#,
+        &["!1", r#"{"000":1}"#, r#"{"a":1}"#, "!{}"],
+    );
+    // The responses of Swagger 2.0.
+    check(
+        r#"{"type":"object","minProperties":1,"additionalProperties":false,
+            "patternProperties":{"^([0-9]{3})$|^(default)$":{"type":"integer"},"^x-":{}},
+            "not":{"type":"object","additionalProperties":false,"patternProperties":{"^x-":{}}}}"#,
+        &[r#"{"200":1}"#, r#"{"x-a":"b","default":1}"#, r#"!{"x-a":"b"}"#, "!{}", r#"!{"y":1}"#, r#"!{"200":"a"}"#],
+    );
+    // Keys that are given one by one.
+    let names: Vec<String> = (0..400).map(|name| format!("\"{}{name}\"", ["a", "b"][name % 2])).collect();
+    check(
+        &format!(
+            r#"{{"type":"object","propertyNames":{{"enum":[{}]}},"not":{{"patternProperties":{{"^a":false}}}}}}"#,
+            names.join(",")
+        ),
+        &[r#"{"a0":1}"#, r#"{"b1":1,"a398":1}"#, r#"!{"b1":1}"#, "!{}", r#"!{"a1":1}"#],
+    );
+    // Properties of which any is one too many.
+    let names: Vec<String> = (0..400).map(|name| format!("\"a{name}\":{{}}")).collect();
+    check(
+        &format!(
+            r#"{{"type":"object","properties":{{{}}},"additionalProperties":false,"not":{{"propertyNames":{{"pattern":"b"}}}}}}"#,
+            names.join(",")
+        ),
+        &[r#"{"a0":1}"#, "!{}", r#"!{"b":1}"#],
+    );
+    check(
+        r#"{"propertyNames":{"pattern":"^[ab]$"},"maxProperties":2,"not":{"patternProperties":{"a":false}}}"#,
+        &["!7", r#"{"a":1}"#, r#"{"b":1,"a":2}"#, r#"!{"b":1}"#, "!{}", r#"!{"c":1,"a":1}"#],
+    );
+    // All keys of the pattern are properties.
+    check(
+        r#"{"properties":{"a":{"type":"null"},"b":{"type":"null"}},"additionalProperties":false,
+            "not":{"patternProperties":{"^[ab]$":false}},"type":"object"}"#,
+        &[r#"{"a":null}"#, r#"{"a":null,"b":null}"#, "!{}"],
+    );
+}
+
+#[test]
 fn conditions_and_dependencies() {
     let condition = r#"{"if":{"properties":{"k":{"const":"a"}},"required":["k"]},"then":{"required":["v"]},"else":{"required":["w"]}}"#;
     check_with(
@@ -186,4 +249,42 @@ fn hard_choices_work_or_name_their_place() {
         &format!(r#"{{"type":"object","required":["k"],"oneOf":[{}]}}"#, kinds.join(",")),
         &["{\"k\":7}", "!{\"k\":60}", "!{}"],
     );
+}
+
+#[test]
+fn two_elements_are_equal() {
+    // Elements with few values.
+    let schema = r#"{"type":"array","items":{"enum":["a",1,null]},"not":{"uniqueItems":true}}"#;
+    check(schema, &["[1,1]", "[\"a\",null,\"a\"]", "[1,1.0]", "![]", "![1]", "![1,null]", "![1,\"a\",null]", "![2,2]"]);
+    // With more elements than there are values, two are equal.
+    check(
+        r#"{"type":"array","items":{"type":["boolean","null"]},"minItems":4,"not":{"uniqueItems":true}}"#,
+        &["[true,false,null,true]", "![true,true]", "![1,1,1,1]"],
+    );
+    check(
+        r#"{"type":"array","prefixItems":[{"const":7}],"items":{"enum":[7,{"a":[]}]},"maxItems":3,"not":{"uniqueItems":true}}"#,
+        &["[7,7]", "[7,{\"a\":[]},{\"a\":[]}]", "[7,{\"a\":[]},7]", "![7,{\"a\":[]}]", "![7]", "![7,7,7,7]"],
+    );
+    // Given values, at any depth.
+    check(r#"{"enum":[[1,1],[1,2],3],"not":{"uniqueItems":true}}"#, &["[1,1]", "![1,2]", "!3"]);
+    // What no array can be.
+    check(
+        r#"{"type":["array","null"],"maxItems":1,"not":{"type":"array","uniqueItems":true}}"#,
+        &["null", "![]", "![1]"],
+    );
+    check(r#"{"uniqueItems":true,"not":{"type":"array","uniqueItems":true}}"#, &["1", "![]", "![1,1]"]);
+    // What fails for another type fails already for that.
+    check(
+        r#"{"type":"array","items":{"oneOf":[{"type":"string","uniqueItems":true},{"type":["string","array"],"minLength":3},{"type":"integer"}]}}"#,
+        &["[\"a\",7]", "[[1,1],7]", "![\"abc\"]"],
+    );
+    check(r#"{"not":{"enum":["a",1],"uniqueItems":true,"minProperties":1}}"#, &["[1,1]", "[1,2]", "{}", "2", "!1"]);
+    // Endlessly many values.
+    for schema in [
+        r#"{"type":"array","not":{"uniqueItems":true}}"#,
+        r#"{"type":"array","items":{"type":"integer"},"not":{"uniqueItems":true}}"#,
+    ] {
+        let error = from_json_schema(schema, &JsonSchemaOptions::default()).expect_err("no grammar has it");
+        assert!(error.kind == ErrorKind::Unsupported && error.message.starts_with("uniqueItems"), "{error}");
+    }
 }

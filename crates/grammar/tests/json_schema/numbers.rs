@@ -89,3 +89,30 @@ fn what_has_no_number_says_why() {
         "null"
     ));
 }
+
+#[test]
+fn digits_are_no_other_verdict() {
+    let texts = ["\"a\"", "1.5", "!1", "!1.0", "!1.50e1"];
+    for schema in [
+        r#"{"not":{"type":"integer"}}"#,
+        r#"{"oneOf":[{"type":"integer"},{"type":["number","string"]}]}"#,
+        r#"{"if":{"type":"integer"},"then":false}"#,
+        r#"{"type":["number","string"],"not":{"type":"integer","minimum":-7}}"#,
+    ] {
+        for letters in ["", "d"] {
+            check_with(letters, schema, &texts);
+        }
+    }
+    check_with("d", r#"{"type":"integer"}"#, &["1", "!1.0", "!1.5"]);
+    check_with("d", r#"{"not":{"not":{"type":"integer"}}}"#, &["1", "!1.0", "!1.5"]);
+    check_with(
+        "d",
+        r#"{"anyOf":[{"type":"integer","minimum":5},{"type":"number","maximum":3}]}"#,
+        &["2.0", "7", "!7.0"],
+    );
+    // In draft 4, an integer is what has no point.
+    let draft4 = r#"{"$schema":"http://json-schema.org/draft-04/schema#","not":{"type":"integer"}}"#;
+    for letters in ["", "d"] {
+        check_with(letters, draft4, &["1.0", "1.5", "!1"]);
+    }
+}

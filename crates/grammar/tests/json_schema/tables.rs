@@ -2,7 +2,7 @@
 
 use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 
-use crate::{check, check_with, grammar};
+use crate::{check, check_with, grammar, options};
 
 #[test]
 fn any_value() {
@@ -358,4 +358,39 @@ fn references() {
     check(unnamed, &["2", "4", "!1", "!5"]);
     check(r#"{"type":"integer","minimum":1,"maximum":4,"exclusiveMaximum":true}"#, &["1", "3", "!4", "!0"]);
     check(r#"{"type":"integer","exclusiveMinimum":true,"maximum":2}"#, &["-5", "2", "!3"]);
+}
+
+#[test]
+fn nullable_adds_null_to_a_type() {
+    let schema = r#"{"type":"object","properties":{"a":{"type":"string","nullable":true},"b":{"type":"integer","nullable":false},
+        "c":{"nullable":true,"enum":[1]},"d":{"type":["string","integer"],"nullable":true,"enum":["x",null]},
+        "e":{"not":{"type":"string","nullable":true}},"f":{"allOf":[{"type":"string"}],"nullable":true}}}"#;
+    check_with(
+        "no",
+        schema,
+        &[
+            r#"{"a":null,"d":null}"#,
+            r#"{"a":"","b":1,"c":1,"d":"x","e":1,"f":""}"#,
+            r#"!{"b":null}"#,
+            // Only beside `type`, and never past `enum`.
+            r#"!{"c":null}"#,
+            r#"!{"f":null}"#,
+            r#"!{"a":1}"#,
+            r#"!{"e":null}"#,
+        ],
+    );
+    check_with("o", schema, &[r#"{"e":null}"#, r#"!{"a":null}"#, r#"!{"d":null}"#]);
+    let report = grammar(schema, "no").report().clone();
+    let fates = |findings: &[stencilm_grammar::Finding]| -> Vec<String> {
+        let nullable = findings.iter().filter(|finding| finding.keyword == "nullable");
+        nullable.map(|finding| finding.place.clone()).collect()
+    };
+    assert_eq!(
+        fates(&report.enforced),
+        ["#/properties/a", "#/properties/b", "#/properties/d", "#/properties/e/not"].map(String::from)
+    );
+    assert_eq!(fates(&report.annotations), ["#/properties/c", "#/properties/f"].map(String::from));
+    let error = from_json_schema(r#"{"type":"string","nullable":1}"#, &options("n")).unwrap_err();
+    assert!(error.message.contains("nullable is 1; it must be a boolean"), "{error}");
+    assert!(from_json_schema(r#"{"type":"string","nullable":1}"#, &options("")).is_ok());
 }
