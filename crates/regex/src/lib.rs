@@ -33,7 +33,9 @@ pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};
 pub use limits::{LimitExceeded, Limits};
-pub use numbers::{Decimal, End, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain};
+pub use numbers::{
+    Decimal, End, LARGE_EXPONENTS, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,
+};
 pub use saturate::{Relaxation, Saturation};
 pub use shortest::Shortest;
 pub use split::{Group, split};

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet, SharedExprs};
 
-use super::intervals::{any_integer, any_number};
+use super::intervals::{any_integer, any_number, scientific};
 use super::numbers::Kind;
 use super::schema::Format;
 use super::strings::{Strings, Tables};
@@ -30,6 +30,8 @@ pub(super) struct Common {
     number: ExprId,
     integer: ExprId,
     pointless: ExprId,
+    /// Numbers with an exponent in the natural spelling, by which of them there are.
+    scientific: [ExprId; 16],
     string: ExprId,
     /// The gaps of objects and of arrays, by the longest run of blanks.
     surfaces: [(Option<u32>, [Option<Surface>; 2]); 2],
@@ -60,6 +62,7 @@ impl Common {
         let number = any_number(&mut exprs);
         let integer = any_integer(&mut exprs, Kind::Integer);
         let pointless = any_integer(&mut exprs, Kind::Pointless);
+        let scientific = std::array::from_fn(|which| scientific(&mut exprs, which as u8));
         let null = exprs.literal(b"null");
         let booleans = [exprs.literal(b"false"), exprs.literal(b"true")];
         let booleans = exprs.or(&booleans);
@@ -92,6 +95,7 @@ impl Common {
             number,
             integer,
             pointless,
+            scientific,
             string,
             surfaces,
             ascii,
@@ -106,6 +110,12 @@ impl Common {
     /// What spells a character in the natural spelling, where it is one of ASCII.
     pub(super) fn ascii(&self, character: char) -> Option<ExprId> {
         self.ascii.get(character as usize).copied()
+    }
+
+    /// Numbers with an exponent in the natural spelling: by a bit for each, small and large ones above 0, small and large ones
+    /// below.
+    pub(super) fn scientific(&self, which: u8) -> ExprId {
+        self.scientific[usize::from(which)]
     }
 
     /// Any number of a kind.

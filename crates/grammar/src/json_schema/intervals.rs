@@ -49,6 +49,34 @@ pub(super) fn any_number(exprs: &mut ExprSet) -> ExprId {
     exprs.concat_all(&[int, frac, exponent])
 }
 
+/// Numbers with an exponent as the common writers of JSON put them ([`NumberForm::Scientific`](stencilm_regex::NumberForm)), of which
+/// some are small, some large, of either sign; by a bit for each, small and large ones above 0, small and large ones below.
+pub(super) fn scientific(exprs: &mut ExprSet, which: u8) -> ExprId {
+    let first = digits(exprs, 1, 9);
+    let point = exprs.literal(b".");
+    let rest = many_digits(exprs, 1);
+    let rest = exprs.concat(point, rest);
+    let rest = exprs.optional(rest);
+    let mark = exprs.literal(b"e");
+    let mut magnitudes = |which: u8| match which {
+        0 => ExprId::NOTHING,
+        _ => {
+            let least = if which & 1 == 0 { Some(0) } else { None };
+            let most = if which & 2 == 0 { Some(0) } else { None };
+            let exponent = exprs.scientific_exponent(least, most);
+            exprs.concat_all(&[first, rest, mark, exponent])
+        }
+    };
+    let (above, below) = (magnitudes(which & 3), magnitudes(which >> 2));
+    let minus = exprs.literal(b"-");
+    if above == below {
+        let minus = exprs.optional(minus);
+        return exprs.concat(minus, above);
+    }
+    let below = exprs.concat(minus, below);
+    exprs.or(&[above, below])
+}
+
 /// Any integer as a plain decimal.
 pub(super) fn any_integer(exprs: &mut ExprSet, kind: Kind) -> ExprId {
     let int = signed_int(exprs);

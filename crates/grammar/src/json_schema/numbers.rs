@@ -1,9 +1,11 @@
 //! What schemas ask of numbers as expressions: bounds, divisors and numbers left out, in the spelling in force.
 //!
-//! Plain decimals between bounds are [`intervals`](super::intervals); everything else is a
-//! [`NumberSet`], whose derivatives are arithmetic.
+//! Plain decimals between bounds are [`intervals`](super::intervals), and numbers with an exponent that no bound can cut are
+//! built once for all grammars; everything else is a [`NumberSet`], whose derivatives are arithmetic.
 
-use stencilm_regex::{Decimal, End, ExprId, ExprSet, NumberForm, NumberSet, NumberSetError};
+use stencilm_regex::{
+    Decimal, End, ExprId, ExprSet, LARGE_EXPONENTS, NumberForm, NumberSet, NumberSetError, SMALL_EXPONENTS,
+};
 
 use super::Spelling;
 use super::common::common;
@@ -150,11 +152,22 @@ pub(super) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
             _ => upper,
         };
         let (from_end, to_end) = (from.as_ref(), to);
-        ways.push(match (from_end, to_end) {
-            (None, None) if multiple_of.is_empty() && not_multiple_of.is_empty() => common().number(shape),
-            _ if laid_out => between(exprs, from_end, to_end, shape).ok_or(NumbersError::TooManyDigits)?,
-            _ => exprs.numbers(NumberSet::new(from_end, to_end, &multiple_of, &not_multiple_of, form)?),
+        let is_free = (from_end, to_end) == (None, None) && multiple_of.is_empty() && not_multiple_of.is_empty();
+        ways.push(match () {
+            () if is_free => common().number(shape),
+            () if laid_out => between(exprs, from_end, to_end, shape).ok_or(NumbersError::TooManyDigits)?,
+            () => exprs.numbers(NumberSet::new(from_end, to_end, &multiple_of, &not_multiple_of, form)?),
         });
+        if !is_free && is_plain && matches!(shape, Kind::Number | Kind::Fraction) {
+            let free = if no_steps && shape == Kind::Number { free_scientific(from_end, to_end) } else { None };
+            ways.push(match free {
+                Some(free) => common().scientific(free),
+                None => {
+                    let form = NumberForm::Scientific;
+                    exprs.numbers(NumberSet::new(from_end, to_end, &multiple_of, &not_multiple_of, form)?)
+                }
+            });
+        }
         // Numbers below the lower bound cut nothing off.
         if cut.as_ref().is_some_and(|cut| lower.is_none_or(|lower| cut.value >= lower.value)) {
             from = cut;
@@ -167,6 +180,32 @@ pub(super) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
     let pointless = common().number(Kind::Pointless);
     let pointed = exprs.not(pointless);
     Ok(exprs.and(&[all, pointed]))
+}
+
+/// Which numbers with an exponent lie between two ends, of the small and the large ones of each sign (bit 0 to 3: small and large
+/// ones above 0, small and large ones below). `None` where an end lies among them.
+fn free_scientific(lower: Option<&End>, upper: Option<&End>) -> Option<u8> {
+    // Orders of magnitude tell: the first digit of a number has the power of ten of its exponent.
+    let order = |end: &End| (!end.value.is_zero()).then(|| end.value.order());
+    let mut free = 0;
+    for (negative, near, far) in [(false, lower, upper), (true, upper, lower)] {
+        // An end on the other side of 0 rules out this sign if it is the far one, and says nothing else.
+        if far.is_some_and(|far| far.value.is_zero() || far.value.negative != negative) {
+            continue;
+        }
+        let near = near.filter(|near| near.value.negative == negative).and_then(order);
+        let far = far.and_then(order);
+        for (bit, (least, most)) in [SMALL_EXPONENTS, LARGE_EXPONENTS].into_iter().enumerate() {
+            let all = near.is_none_or(|near| near < least) && far.is_none_or(|far| far > most);
+            let none = near.is_some_and(|near| near > most) || far.is_some_and(|far| far < least);
+            match (all, none) {
+                (true, _) => free |= 1 << (bit + 2 * usize::from(negative)),
+                (false, true) => {}
+                (false, false) => return None,
+            }
+        }
+    }
+    Some(free)
 }
 
 /// Exactly one value. `None` when it has too many digits.
@@ -189,6 +228,18 @@ mod tests {
     use crate::json_schema::common::common_exprs;
     use stencilm_regex::{Deriver, Limits};
 
+    /// Whether a number text with an exponent is what some common writer of JSON writes, up to zeros.
+    fn is_scientific(text: &str) -> bool {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (mantissa, exponent) = unsigned.split_once('e').unwrap_or(("", "0"));
+        let power: i64 = exponent.parse().unwrap();
+        let padded = if power < 0 && power > -10 { format!("-0{}", -power) } else { format!("+{power}") };
+        let is_digit = mantissa.split('.').next().is_some_and(|int| int.len() == 1 && int != "0");
+        is_digit
+            && (exponent == power.to_string() || exponent == padded)
+            && ((-324..=-5).contains(&power) || (13..=308).contains(&power))
+    }
+
     /// Every kind and spelling with everything that can be asked, against comparison and division of decimals.
     #[test]
     fn what_is_asked_is_what_is_left() {
@@ -196,15 +247,27 @@ mod tests {
             .iter()
             .flat_map(|sign| ["0", "1", "2", "3", "7", "10", "14", "21", "100"].map(|int| format!("{sign}{int}")))
             .flat_map(|int| ["", ".0", ".5", ".25", ".50"].map(|fraction| format!("{int}{fraction}")))
-            .flat_map(|plain| ["", "e0", "E1", "e-1", "e+02"].map(|exponent| format!("{plain}{exponent}")))
+            .flat_map(|plain| {
+                ["", "e0", "E1", "e-1", "e+02", "e-5", "e-06", "E-7", "e-009", "e-10", "e13", "e+16", "e-325"]
+                    .map(|exponent| format!("{plain}{exponent}"))
+            })
             .collect();
         let number = |text: &str| Decimal::parse(text).unwrap();
         let list = |texts: &[&str]| texts.iter().map(|text| number(text)).collect::<Vec<_>>();
         let end = |text: &str, exclusive| End { value: number(text), exclusive };
-        let (low, high) = (end("-1", true), end("21", false));
+        let ends = [
+            (None, None),
+            (Some(end("-1", true)), None),
+            (None, Some(end("21", false))),
+            (Some(end("-1", true)), Some(end("21", false))),
+            (Some(end("0", true)), Some(end("7e-6", false))),
+            (Some(end("-1e13", true)), Some(end("-0.00001", true))),
+            (Some(end("3e16", false)), None),
+        ];
         let steps: [&[&str]; 3] = [&[], &["7"], &["0.5", "0.2"]];
         for kind in [Kind::Number, Kind::Integer, Kind::Fraction, Kind::Pointless, Kind::Pointed] {
-            for (lower, upper) in [(None, None), (Some(&low), None), (None, Some(&high)), (Some(&low), Some(&high))] {
+            for (lower, upper) in &ends {
+                let (lower, upper) = (lower.as_ref(), upper.as_ref());
                 for multiple_of in steps {
                     for not_multiple_of in steps {
                         for excluded in [&[][..], &["7.0", "0", "100", "-2", "7"]] {
@@ -232,7 +295,9 @@ mod tests {
                                         && steps[0] == not_multiple_of
                                         && excluded.is_empty();
                                     let pointed = text.contains(['.', 'e', 'E']);
-                                    let expected = (spelling == Spelling::Any || free || !text.contains(['e', 'E']))
+                                    let with_exponent = matches!(kind, Kind::Number | Kind::Fraction | Kind::Pointed);
+                                    let natural = !text.contains(['e', 'E']) || (with_exponent && is_scientific(text));
+                                    let expected = (spelling == Spelling::Any || free || natural)
                                         && match kind {
                                             Kind::Number => true,
                                             Kind::Integer => value.is_integer(),
@@ -240,8 +305,12 @@ mod tests {
                                             Kind::Pointless => !pointed,
                                             Kind::Pointed => pointed,
                                         }
-                                        && lower.is_none_or(|end| value > end.value)
-                                        && upper.is_none_or(|end| value <= end.value)
+                                        && lower.is_none_or(|end| {
+                                            value > end.value || !end.exclusive && value == end.value
+                                        })
+                                        && upper.is_none_or(|end| {
+                                            value < end.value || !end.exclusive && value == end.value
+                                        })
                                         && multiple_of.iter().all(divides)
                                         && !not_multiple_of.iter().any(divides)
                                         && !list(excluded).contains(&value);

@@ -83,6 +83,11 @@ impl Decimal {
         (&self.digits, self.point - 1)
     }
 
+    /// The power of ten of the first digit; -1 for 0.
+    pub fn order(&self) -> i64 {
+        self.point - 1
+    }
+
     /// A JSON text of exactly this number.
     pub fn exact(&self) -> String {
         if self.is_zero() {

@@ -21,7 +21,7 @@ use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
 
 pub use decimal::{Decimal, MAX_DIGITS, Plain};
-pub use set::{End, NumberForm, NumberSet, NumberSetError};
+pub use set::{End, LARGE_EXPONENTS, NumberForm, NumberSet, NumberSetError, SMALL_EXPONENTS};
 pub use state::Number;
 pub(crate) use state::Rest;
 
@@ -51,6 +51,7 @@ impl ExprSet {
             Rest::Zeros => self.digits(b'0', 0),
             Rest::Digits => self.digits(b'9', 0),
             Rest::Exponent(least, most) => self.exponent(least, most),
+            Rest::ScientificExponent(least, most) => self.scientific_exponent(least, most),
         }
     }
 
@@ -77,18 +78,53 @@ impl ExprSet {
         self.or(&ways)
     }
 
+    /// An exponent of [`NumberForm::Scientific`] between two ends.
+    pub fn scientific_exponent(&mut self, least: Option<i64>, most: Option<i64>) -> ExprId {
+        let within = |(from, to): (i64, i64)| {
+            (least.map_or(from, |least| least.max(from)), most.map_or(to, |most| most.min(to)))
+        };
+        let mut ways = Vec::new();
+        let (least_small, most_small) = within(SMALL_EXPONENTS);
+        if least_small <= most_small {
+            let size = self.integers(-most_small, Some(-least_small));
+            let padded = if -most_small <= 9 {
+                let zero = self.literal(b"0");
+                let size = self.integers(-most_small, Some((-least_small).min(9)));
+                self.concat(zero, size)
+            } else {
+                ExprId::NOTHING
+            };
+            let size = self.or(&[size, padded]);
+            let minus = self.literal(b"-");
+            ways.push(self.concat(minus, size));
+        }
+        let (least_large, most_large) = within(LARGE_EXPONENTS);
+        if least_large <= most_large {
+            let plus = self.literal(b"+");
+            let plus = self.optional(plus);
+            let size = self.integers(least_large, Some(most_large));
+            ways.push(self.concat(plus, size));
+        }
+        self.or(&ways)
+    }
+
     /// Digits of an integer of 0 or more between two ends, after any zeros.
     fn exponent_size(&mut self, least: i64, most: Option<i64>) -> ExprId {
         if (least, most) == (0, None) {
             return self.digits(b'9', 1);
         }
+        let zeros = self.digits(b'0', 0);
+        let number = self.integers(least, most);
+        self.concat(zeros, number)
+    }
+
+    /// Digits of an integer of 0 or more between two ends.
+    fn integers(&mut self, least: i64, most: Option<i64>) -> ExprId {
         let end = |value: i64| End { value: Decimal::from_integer(value), exclusive: false };
         let most = most.map(end);
         let set = NumberSet::new(Some(&end(least)), most.as_ref(), &[], &[], NumberForm::Digits);
         // A step of 1 keeps every limit, and the ends are in order, so there are such integers.
         let Some(number) = set.ok().and_then(|set| Number::unsigned(Arc::new(set))) else { return ExprId::NOTHING };
-        let zeros = self.digits(b'0', 0);
-        let number = self.number(number);
-        self.concat(zeros, number)
+        self.number(number)
     }
 }

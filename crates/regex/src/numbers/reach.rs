@@ -4,7 +4,7 @@
 //! digits of the bound have to be followed; at all others the digits are free.
 
 use super::NumberForm;
-use super::set::{Bound, Step, times_ten};
+use super::set::{Bound, LARGE_EXPONENTS, SMALL_EXPONENTS, Step, times_ten};
 use super::state::{Number, Phase, Relation, Rest};
 
 /// An interval of integers, open where there is no end.
@@ -28,11 +28,18 @@ fn is_empty(range: Range) -> bool {
     range.0.zip(range.1).is_some_and(|(least, most)| least > most)
 }
 
+/// The exponents of [`NumberForm::Scientific`].
+fn scientific() -> [Range; 2] {
+    [SMALL_EXPONENTS, LARGE_EXPONENTS].map(|(least, most)| (Some(least), Some(most)))
+}
+
 impl Number {
     /// Whether a digit other than 0 may still come, where none has come yet.
     pub(super) fn may_start(&self) -> bool {
         let orders = match (self.set.form, self.phase) {
-            (NumberForm::Any, _) | (NumberForm::Plain, Phase::Start | Phase::Unsigned) => (None, None),
+            (NumberForm::Any | NumberForm::Scientific, _) | (NumberForm::Plain, Phase::Start | Phase::Unsigned) => {
+                (None, None)
+            }
             (NumberForm::Digits, Phase::Start | Phase::Unsigned) => (Some(0), None),
             (NumberForm::Plain, _) => (None, Some(self.unit - 1)),
             (NumberForm::Digits, _) => return false,
@@ -42,7 +49,7 @@ impl Number {
                 let mut number = self.clone();
                 number.unit = 0;
                 number.begin(0, digit);
-                number.exists(orders)
+                if self.set.form == NumberForm::Scientific { number.is_live() } else { number.exists(orders) }
             })
     }
 
@@ -54,6 +61,9 @@ impl Number {
             self.fits_at(self.unit, self.lower == Relation::Equal, self.upper == Relation::Equal)
         } else if self.set.form == NumberForm::Any {
             self.exists((None, None))
+        } else if self.set.form == NumberForm::Scientific {
+            // With one digit before the point its power of ten is the exponent.
+            scientific().into_iter().any(|orders| self.exists(orders))
         } else {
             self.exists((Some(self.order), None))
         }
@@ -225,7 +235,8 @@ impl Number {
 
     /// Whether the text may end here.
     pub(crate) fn accepts(&self) -> bool {
-        if !matches!(self.phase, Phase::Zero | Phase::Int | Phase::Fraction) {
+        let may_end = matches!(self.phase, Phase::Zero | Phase::Int | Phase::Fraction);
+        if !may_end || self.set.form == NumberForm::Scientific {
             return false;
         }
         if !self.started {
@@ -250,6 +261,10 @@ impl Number {
         let Some(powers) = self.powers() else { return Rest::Nothing };
         let less = |range: Range, by: i64| (range.0.map(|end| end - by), range.1.map(|end| end - by));
         let exponents = meet(less(self.allowed_orders(), self.order), less(powers, self.unit + self.zeros));
+        if self.set.form == NumberForm::Scientific {
+            let any = scientific().into_iter().any(|range| !is_empty(meet(range, exponents)));
+            return if any { Rest::ScientificExponent(exponents.0, exponents.1) } else { Rest::Nothing };
+        }
         if is_empty(exponents) { Rest::Nothing } else { Rest::Exponent(exponents.0, exponents.1) }
     }
 
@@ -259,6 +274,10 @@ impl Number {
             return 0;
         }
         let digits = if self.started { self.digits_needed().max(1) } else { 1 };
+        if self.set.form == NumberForm::Scientific {
+            // The mark and an exponent of two characters.
+            return digits.max(self.places_needed() + 3);
+        }
         if self.phase != Phase::Int || self.set.form == NumberForm::Any {
             return digits;
         }
@@ -269,6 +288,23 @@ impl Number {
             self.exists((Some(order), Some(order)))
         });
         u32::try_from(found.unwrap_or(first)).unwrap_or(u32::MAX).max(digits)
+    }
+
+    /// Of [`NumberForm::Scientific`], how many digits must follow so that the number is no multiple of the others whose factors
+    /// are 2 and 5 alone; or fewer.
+    fn places_needed(&self) -> u32 {
+        if !self.started {
+            return 0;
+        }
+        let bound = self.lower_bound().filter(|_| self.lower != Relation::Free).map(|bound| bound.order);
+        let order = match bound.into_iter().chain(self.set.step.map(|step| step.scale)).max() {
+            Some(least) if least > SMALL_EXPONENTS.1 => least.max(LARGE_EXPONENTS.0),
+            least => least.unwrap_or(SMALL_EXPONENTS.0),
+        };
+        // With this power of ten or a greater one of the last digit, the number is a multiple of one of the others.
+        let multiple = self.set.others.iter().filter_map(|other| other.power_of_ten()).min();
+        let missing = multiple.map_or(0, |multiple| order - multiple + 1 + self.unit);
+        u32::try_from(missing.max(0)).unwrap_or(0)
     }
 
     /// How many digits must follow, wherever the point is, so that all of them together are a multiple of the step as far

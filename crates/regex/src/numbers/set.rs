@@ -28,9 +28,26 @@ pub enum NumberForm {
     Any,
     /// Without an exponent; a fraction may have more zeros than it needs.
     Plain,
+    /// With an exponent, as the common writers of JSON put it: one digit other than 0 before the point, and an exponent in
+    /// [`SMALL_EXPONENTS`] or [`LARGE_EXPONENTS`]. It may have a plus sign, and a zero before it where it is below 0 and has
+    /// one digit.
+    Scientific,
     /// By digits and a sign alone.
     Digits,
 }
+
+impl NumberForm {
+    /// Whether an exponent can still move the point.
+    pub(super) fn has_exponent(self) -> bool {
+        matches!(self, NumberForm::Any | NumberForm::Scientific)
+    }
+}
+
+/// The exponents of small numbers for which a common writer of JSON writes one. Python begins with 1e-05; below 5e-324 there is
+/// no double.
+pub const SMALL_EXPONENTS: (i64, i64) = (-324, -5);
+/// The same of large numbers. Rust begins with 1e13 for `f32` and with 1e16 for `f64`, as Python does.
+pub const LARGE_EXPONENTS: (i64, i64) = (13, 308);
 
 /// Why a set of numbers cannot be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -143,7 +160,7 @@ impl NumberSet {
             form,
             lower: lower.cloned(),
             upper: upper.cloned(),
-            zero: others.is_empty() && fits(&Decimal::zero(), lower, upper),
+            zero: form != NumberForm::Scientific && others.is_empty() && fits(&Decimal::zero(), lower, upper),
             sides: [None, None],
             step,
             others: others.into(),
@@ -200,6 +217,7 @@ impl NumberSet {
             match word {
                 "any" => form = NumberForm::Any,
                 "plain" => form = NumberForm::Plain,
+                "scientific" => form = NumberForm::Scientific,
                 "digits" => form = NumberForm::Digits,
                 _ => {
                     if let Some(value) = word.strip_prefix(">=") {
@@ -217,7 +235,7 @@ impl NumberSet {
                     } else {
                         return Err(format!(
                             "{word:?} is not known; there are >=1, >1, <=1, <1, *1 (a multiple of 1), !*1 (no multiple), any, \
-                             plain and digits"
+                             plain, scientific and digits"
                         ));
                     }
                 }
@@ -245,6 +263,7 @@ impl fmt::Display for NumberSet {
         f.write_str(match self.form {
             NumberForm::Any => "any",
             NumberForm::Plain => "plain",
+            NumberForm::Scientific => "scientific",
             NumberForm::Digits => "digits",
         })
     }
@@ -317,6 +336,12 @@ impl Step {
             fives += 1;
         }
         (twos, fives, rest)
+    }
+
+    /// The least power of ten that is a multiple of the step, where there is one.
+    pub(super) fn power_of_ten(self) -> Option<i64> {
+        let (twos, fives, rest) = self.powers();
+        (rest == 1).then_some(twos.max(fives))
     }
 
     /// The step as an integer, where it is one and fits.

@@ -71,6 +71,8 @@ pub(crate) enum Rest {
     Digits,
     /// An exponent between two ends.
     Exponent(Option<i64>, Option<i64>),
+    /// The same as [`NumberForm::Scientific`] has it.
+    ScientificExponent(Option<i64>, Option<i64>),
 }
 
 impl Number {
@@ -117,8 +119,8 @@ impl Number {
     }
 
     /// Bytes that may lead to different places, each set of them alone.
-    pub(crate) const BYTES: [&'static [u8]; 14] =
-        [b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9", b".", b"eE", b"+", b"-"];
+    pub(crate) const BYTES: [&'static [u8]; 15] =
+        [b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9", b".", b"e", b"E", b"+", b"-"];
 
     /// What is left after one byte.
     pub(crate) fn after(&self, byte: u8) -> Rest {
@@ -128,10 +130,12 @@ impl Number {
                 next.negative = true;
                 Phase::Unsigned
             }
-            (Phase::Start | Phase::Unsigned, b'0') => {
+            (Phase::Start | Phase::Unsigned, b'0') if self.set.form != NumberForm::Scientific => {
                 next.negative &= self.phase == Phase::Unsigned;
                 Phase::Zero
             }
+            (Phase::Int, b'0'..=b'9') if self.set.form == NumberForm::Scientific => return Rest::Nothing,
+            (Phase::Start | Phase::Unsigned, b'0') => return Rest::Nothing,
             (Phase::Start | Phase::Unsigned | Phase::Int, b'0'..=b'9') => {
                 next.negative &= self.phase != Phase::Start;
                 next.push(byte - b'0');
@@ -145,6 +149,7 @@ impl Number {
             (Phase::Zero | Phase::Int | Phase::Fraction, b'e' | b'E') if self.set.form == NumberForm::Any => {
                 return self.exponent();
             }
+            (Phase::Int | Phase::Fraction, b'e') if self.set.form == NumberForm::Scientific => return self.exponent(),
             _ => return Rest::Nothing,
         };
         next.normal(self.started && self.is_placed())
@@ -218,7 +223,7 @@ impl Number {
 
     /// Whether the digits of the number are final but for zeros: behind the point, where no exponent can follow.
     pub(super) fn is_placed(&self) -> bool {
-        self.set.form != NumberForm::Any && matches!(self.phase, Phase::Point | Phase::Fraction)
+        !self.set.form.has_exponent() && matches!(self.phase, Phase::Point | Phase::Fraction)
     }
 
     /// The same place by what matters of it, or what it amounts to.
@@ -226,7 +231,7 @@ impl Number {
         if !self.started {
             return self.normal_zero();
         }
-        if self.set.form != NumberForm::Any && !self.settle_bounds(was_placed) {
+        if !self.set.form.has_exponent() && !self.settle_bounds(was_placed) {
             return Rest::Nothing;
         }
         self.forget();
@@ -313,7 +318,7 @@ impl Number {
             self.zeros = 0;
             return;
         };
-        if set.form == NumberForm::Any {
+        if set.form.has_exponent() {
             return;
         }
         if self.is_placed() && set.step.is_none() {

@@ -45,6 +45,7 @@ impl Asked {
         let form = match self.form {
             NumberForm::Any => true,
             NumberForm::Plain => !text.contains(['e', 'E']),
+            NumberForm::Scientific => is_scientific(text),
             NumberForm::Digits => !text.contains(['e', 'E', '.']),
         };
         let holds = form
@@ -56,10 +57,24 @@ impl Asked {
     }
 }
 
+/// Whether a number text has the form that writers of JSON give to very small and very large numbers.
+fn is_scientific(text: &str) -> bool {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let Some((mantissa, exponent)) = unsigned.split_once('e') else { return false };
+    let (int, _) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let size = exponent.trim_start_matches(['+', '-']);
+    let power: i64 = exponent.parse().unwrap();
+    let padded = exponent == format!("-0{}", -power);
+    int.len() == 1
+        && int != "0"
+        && (size == power.abs().to_string() || padded && power > -10)
+        && ((-324..=-5).contains(&power) || (13..=308).contains(&power))
+}
+
 fn end() -> impl Strategy<Value = Option<(String, bool)>> {
     let numbers = [
         "0", "1", "-1", "2", "5", "7", "10", "12", "-12", "99", "100", "101", "-250", "0.5", "1.5", "-0.05", "0.099",
-        "9.5", "1234.5", "1e3", "97", "0.001", "1000.01",
+        "9.5", "1234.5", "1e3", "97", "0.001", "1000.01", "1e-7", "2.5e-6", "-1.2e-5", "1e13", "-2.5e14", "1.01e15",
     ];
     proptest::option::weighted(0.7, (proptest::sample::select(numbers.map(String::from).to_vec()), any::<bool>()))
 }
@@ -72,13 +87,12 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<String>> {
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
-    let form = proptest::sample::select(vec![NumberForm::Any, NumberForm::Plain, NumberForm::Digits]);
-    (end(), end(), steps(2), steps(2), form).prop_map(|(lower, upper, multiple_of, not_multiple_of, form)| Asked {
-        lower,
-        upper,
-        multiple_of,
-        not_multiple_of,
-        form,
+    let form =
+        proptest::sample::select(vec![NumberForm::Any, NumberForm::Plain, NumberForm::Scientific, NumberForm::Digits]);
+    (end(), end(), steps(2), steps(2), form).prop_map(|(lower, upper, multiple_of, not_multiple_of, form)| {
+        // Far from 0, the shortest number in any form that no small one divides takes a long search.
+        let near = |end: &(String, bool)| form != NumberForm::Any || !end.0.contains("e1");
+        Asked { lower: lower.filter(near), upper: upper.filter(near), multiple_of, not_multiple_of, form }
     })
 }
 
@@ -93,7 +107,9 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
         .to_vec(),
     );
     let fraction = proptest::option::of("[0159]{0,2}[0-9]{1,2}0{0,2}");
-    let exponent = proptest::option::of("[eE]([+-]?0?[0-3]|-0?[0-4])");
+    let exponent = proptest::option::of("[eE]([+-]?0?[0-3]|-0?[0-4])|e-0?[5-9]|e[+]?1[0-5]");
+    let digit = proptest::sample::select(["1", "2", "5", "7", "9"].map(String::from).to_vec());
+    let int = prop_oneof![int, digit];
     let text = ("-?", int, fraction, exponent).prop_map(|(sign, int, fraction, exponent)| {
         let fraction = fraction.map(|digits| format!(".{digits}")).unwrap_or_default();
         format!("{sign}{int}{fraction}{}", exponent.unwrap_or_default())
@@ -179,6 +195,23 @@ fn numbers_of_any_spelling() {
     accepts(">=0 <=0 plain", &["0", "-0", "0.000", "!1"]);
     accepts("!*1 plain", &["0.5", "!5", "!5.0", "!0", "-1.25", "5.000001", "1.50"]);
     accepts("!*1 any", &["0.5", "!5", "5e-1", "!0.5e1", "0.55e1", "!0"]);
+    accepts(
+        ">0 scientific",
+        &[
+            "1e-5", "1e-05", "!1e-005", "!1e-4", "1.50e-10", "!1e-010", "!0e-5", "!10e-6", "!1E-5", "!-1e-5", "5e-324",
+            "!1e-325",
+        ],
+    );
+    accepts(
+        ">=0 scientific",
+        &["1e16", "1e+16", "!1e12", "1.7976931348623157e308", "!1e309", "!1e-16.", "!1.e16", "!0", "!16"],
+    );
+    accepts(
+        ">=-2.5e-7 <1e-6 scientific",
+        &["-2.5e-7", "!-2.51e-7", "-2.500e-07", "!1e-6", "9.99e-7", "!1e16", "-1e-300"],
+    );
+    accepts("*0.5 scientific", &["!1e-5", "1e13", "1.23e+15", "1.000000000000005e+15", "!1.0000000000000003e+15"]);
+    accepts("!*1 <=0 scientific", &["-1e-5", "!-1e13", "-1.00000000000005e13", "!1e-5"]);
     accepts("*1 digits", &["5", "-5", "!5.0", "!5e0"]);
 }
 
@@ -193,6 +226,10 @@ fn what_has_no_member_is_nothing() {
         ">3 <=3 any",
         ">=1 <=1 !*1 any",
         "*1e20 >0 <1e19 plain",
+        ">=0.0001 <1e13 scientific",
+        ">=0 <=0 scientific",
+        "*0.01 >=-1000 <=1000 scientific",
+        ">1.5e-7 <=1.5e-7 scientific",
     ] {
         assert_eq!(ExprSet::new().numbers(NumberSet::parse(set).unwrap()), ExprId::NOTHING, "{set}");
     }
@@ -204,6 +241,7 @@ fn states_are_few() {
         ("*7 plain", "7777777777777777777777777777777777777770.000000000000000000", 40),
         ("*1 any", "1234567890123456789012345678901234567891234567", 20),
         (">=0 *0.01 plain", "12345678901234567890123456789012345678.90", 30),
+        (">=1e-300 <3.25e-7 scientific", "3.24999999999999999999999999999999999999999e-7", 20),
         ("!*1 plain", "12.000000000000000000000000000000000000000000000001", 40),
     ] {
         let mut deriver = Deriver::new(Limits::default());
