@@ -32,7 +32,7 @@ pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
 pub use limits::{LimitExceeded, Limits};
 pub use numbers::{Decimal, End, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain};
-pub use saturate::{Relaxation, Saturation};
+pub use saturate::{Relaxation, Relaxed, Saturation};
 pub use shortest::Shortest;
 pub use split::{Group, split};
 pub use syntax::{
