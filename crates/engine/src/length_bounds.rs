@@ -12,30 +12,36 @@ use stencilm_regex::{Expr, ExprId, LimitExceeded, StateId};
 use crate::classes::{ClassRuns, Run};
 use crate::lexicon::{DfaId, Lexicon};
 use crate::open_runs::RunsOf;
-use crate::row::{CHARACTERS_BEHIND, Row, RowHere};
+use crate::row::{CHARACTERS_BEHIND, Row};
 use crate::tokens::Tokens;
 use crate::tokenset::{self, TokenSet};
 
 /// Where more tokens come near the bound, a walk meets few states, because there is little room left.
 const MAX_NEAR: usize = 2_000;
 
-/// An intersection of a run of characters and something else.
-struct Bounded {
-    /// The run, and the byte behind it.
+/// A run of characters with a greatest length that also matches something else.
+pub(crate) struct Bounded {
+    /// The run.
     run: Run,
-    /// What else must match, with that byte.
-    other: ExprId,
+    /// The greatest length.
+    max: u32,
+    /// What else must match, with that byte: a larger language.
+    pub(crate) other: ExprId,
+    /// With so many characters it can always still be completed.
+    sure: u32,
+    /// The most characters that a token begins.
+    longest: u32,
 }
 
 impl Lexicon {
-    /// The row of at most so many characters that also match something else, from the row of that; `None` where it is
-    /// nothing of the kind, or where many tokens come near the bound.
+    /// The larger language from whose row that of at most so many characters that also match something else is made;
+    /// `None` where it is nothing of the kind, or where many tokens come near the bound.
     pub(crate) fn row_of_bounded(
         &mut self,
         vocabulary: &Tokens,
         residual: ExprId,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
-        let Some(Bounded { run, other }) = self.bounded(residual) else { return Ok(None) };
+    ) -> Result<Option<Bounded>, LimitExceeded> {
+        let Some((run, other)) = self.run_and_other(residual) else { return Ok(None) };
         let exprs = &self.deriver.exprs;
         let (Some(max), &Expr::Bytes(end)) = (run.max, exprs.get(run.tail)) else { return Ok(None) };
         // With a byte that ends it, what is not empty has a character.
@@ -52,15 +58,24 @@ impl Lexicon {
         let sure = max.saturating_add(1).saturating_sub(most);
         let Some(runs) = self.runs(vocabulary, run.character, end, true)? else { return Ok(None) };
         let Some(longest) = runs.longest() else { return Ok(None) };
-        if runs.beginning(sure, max).len() > MAX_NEAR {
-            return Ok(None);
-        }
-        let whole = self.dfa(&[other])?;
-        let RowHere { row: larger, .. } = self.row(vocabulary, whole, StateId::START)?;
+        let few = runs.beginning(sure, max).len() <= MAX_NEAR;
+        Ok(few.then_some(Bounded { run, max, other, sure, longest }))
+    }
+
+    /// The row of at most so many characters that also match something else, from the row of that; `None` where that does
+    /// not say enough.
+    pub(crate) fn finish_bounded(
+        &mut self,
+        vocabulary: &Tokens,
+        bounded: &Bounded,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        let &Bounded { ref run, max, other, sure, longest } = bounded;
         if sure >= longest + CHARACTERS_BEHIND {
-            return Ok(Some(larger));
+            return Ok(Some(larger.clone()));
         }
         let Some(exits) = larger.exits.as_ref().filter(|_| larger.unkept.is_empty()) else { return Ok(None) };
+        let (characters, whole) = (self.dfa(&[run.character])?, self.dfa(&[other])?);
         let trie = vocabulary.trie();
         let runs = self.known_runs(run.character);
         let (ends, not_here): (Vec<u32>, Vec<u32>) = larger
@@ -73,7 +88,7 @@ impl Lexicon {
         }
         let mut inside = larger.to_set(vocabulary.vocab_size());
         inside.words_mut().iter_mut().zip(allowed.words()).for_each(|(word, allowed)| *word &= allowed);
-        self.drop_dead_ends(vocabulary, &run, sure, (characters, whole), &mut inside)?;
+        self.drop_dead_ends(vocabulary, run, sure, (characters, whole), &mut inside)?;
         let exits = match not_here.is_empty() {
             true => exits.clone(),
             false => Arc::new(exits.iter().map(|exits| exits.without(vocabulary, &not_here)).collect()),
@@ -139,8 +154,9 @@ impl Lexicon {
         self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found")
     }
 
-    /// The parts of `A & B`, each with a byte behind, or of `(A & B)"`, where one is a run of characters with a greatest length.
-    fn bounded(&mut self, residual: ExprId) -> Option<Bounded> {
+    /// A run of characters with a greatest length, and what else must match: the parts of `A & B`, each with a byte behind,
+    /// or of `(A & B)"`.
+    fn run_and_other(&mut self, residual: ExprId) -> Option<(Run, ExprId)> {
         let exprs = &mut self.deriver.exprs;
         let (parts, tail) = match *exprs.get(residual) {
             Expr::And(ref parts) => (parts, None),
@@ -167,6 +183,6 @@ impl Lexicon {
             None => (run_of(another)?, one),
         };
         let other = tail.map_or(other, |tail| exprs.concat(other, tail));
-        Some(Bounded { run, other })
+        Some((run, other))
     }
 }

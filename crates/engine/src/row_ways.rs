@@ -7,7 +7,7 @@ use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId};
 use crate::classes::{ClassRuns, Run};
 use crate::lexicon::{DfaId, Lexicon};
 use crate::open_runs::{Open, RunsOf, open_run};
-use crate::row::{CHARACTERS_BEHIND, Row, RowHere};
+use crate::row::{CHARACTERS_BEHIND, Row};
 use crate::rows::{Ends, Inside, MAX_BELOW_ENDS, Start};
 use crate::tokens::Tokens;
 use crate::tokenset;
@@ -22,17 +22,21 @@ const FEW_OF_SHAPES: usize = 4;
 const BYTES_BEHIND: usize = 4 * CHARACTERS_BEHIND as usize;
 
 impl Lexicon {
-    /// A larger language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a repetition
-    /// with a greatest count nearly the same without.
+    /// A larger and simpler language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a
+    /// repetition with a greatest count nearly the same without.
     pub(crate) fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
         let exprs = &mut self.deriver.exprs;
-        if (MIN_AGREEMENT..u32::MAX).contains(&exprs.agreement(residual)) {
-            return Some(self.relaxation.apply(exprs, residual));
-        }
-        let Expr::And(parts) = exprs.get(residual) else { return None };
-        let kept: Vec<ExprId> =
-            parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
-        (kept.len() < parts.len() && !kept.is_empty()).then(|| exprs.and(&kept))
+        let base = if (MIN_AGREEMENT..u32::MAX).contains(&exprs.agreement(residual)) {
+            let relaxed = self.relaxation.apply(exprs, residual);
+            (relaxed.agreement >= MIN_AGREEMENT).then_some(relaxed.expr)
+        } else if let Expr::And(parts) = exprs.get(residual) {
+            let kept: Vec<ExprId> =
+                parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
+            (kept.len() < parts.len() && !kept.is_empty()).then(|| exprs.and(&kept))
+        } else {
+            None
+        };
+        base.filter(|&base| self.is_simpler(base, residual))
     }
 
     /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
@@ -187,18 +191,15 @@ impl Lexicon {
     }
 
     /// The row of a residual from that of a larger language: both are walked together, and no further than they may
-    /// differ. `None` where the larger one matches nothing.
+    /// differ.
     pub(crate) fn row_near(
         &mut self,
         vocabulary: &Tokens,
         from: Start,
         base: ExprId,
-    ) -> Result<Option<Row>, LimitExceeded> {
+        larger: &Row,
+    ) -> Result<Row, LimitExceeded> {
         let (own, whole) = (from.dfa, self.dfa(&[base])?);
-        if self.dfas[whole.0 as usize].is_dead_at_start() {
-            return Ok(None);
-        }
-        let RowHere { row: larger, .. } = self.row(vocabulary, whole, StateId::START)?;
         let trie = vocabulary.trie();
         let mut inside = larger.to_set(vocabulary.vocab_size());
         // By state: the last one of the larger language that it was seen with, and for how long they agree.
@@ -252,7 +253,7 @@ impl Lexicon {
             true => exits.clone(),
             false => Arc::new(exits.iter().map(|exits| exits.without(vocabulary, &not_here)).collect()),
         });
-        Ok(Some(Row::of_set(inside, exits, larger.unkept.clone()).with_ends(ends)))
+        Ok(Row::of_set(inside, exits, larger.unkept.clone()).with_ends(ends))
     }
 
     /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
@@ -263,9 +264,7 @@ impl Lexicon {
         if residual == larger {
             return u32::MAX;
         }
-        match self.relaxation.apply(&mut self.deriver.exprs, residual) == larger {
-            true => self.deriver.exprs.agreement(residual),
-            false => 0,
-        }
+        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, residual);
+        if relaxed.expr == larger { relaxed.agreement } else { 0 }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag};
 
 use crate::exits::{Exits, Leaving};
+use crate::length_bounds::Bounded;
 use crate::lexicon::{DfaId, Lexicon, RowKey};
 use crate::row::{Row, RowHere};
 use crate::tokens::Tokens;
@@ -35,48 +36,96 @@ const MAX_MET: usize = 100_000;
 
 impl Lexicon {
     /// The row of a state.
+    ///
+    /// A row may be made from the row of a larger language, and that one from a still larger one. The languages get
+    /// simpler on the way by [`ExprSet::complexity`](stencilm_regex::ExprSet::complexity), which is checked, so this ends;
+    /// and they are a list here, so that no input makes it recurse.
     pub fn row(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
         let (distinct, tags) = self.distinct(dfa, state);
         let key = (distinct, None);
         if let Some(row) = self.rows.get(&key) {
             return Ok(RowHere { row: row.clone(), tags });
         }
-        if let [residual] = *key.0
-            && let Some(row) = self.row_of_bounded(vocabulary, residual)?
-        {
-            if Arc::strong_count(&row) == 1 {
-                self.rows_bytes += row.memory_bytes();
-            }
-            self.rows.insert(key, row.clone());
-            return Ok(RowHere { row, tags });
-        }
         let from = self.start_of(&key.0, dfa, state)?;
-        let row = match *key.0 {
-            [residual] => self.row_of_one(vocabulary, residual, from)?,
-            _ => self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends"),
+        let [residual] = *key.0 else {
+            let row = self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
+            return Ok(RowHere { row: self.keep(key, row), tags });
         };
-        Ok(RowHere { row: self.keep(key, row), tags })
+        let mut waiting: Vec<(Unfinished, Larger)> = Vec::new();
+        let mut current = Unfinished { residual, from };
+        let mut next = self.row_of_one(vocabulary, current)?;
+        loop {
+            let row = match next {
+                Next::Found(row) => {
+                    if Arc::strong_count(&row) == 1 {
+                        self.rows_bytes += row.memory_bytes();
+                    }
+                    self.rows.insert((Box::new([current.residual]), None), row.clone());
+                    row
+                }
+                Next::After(larger) => {
+                    let expr = larger.expr();
+                    waiting.push((current, larger));
+                    match self.rows.get(&(Box::from([expr]), None)) {
+                        Some(known) => known.clone(),
+                        None => {
+                            let from = Start { dfa: self.dfa(&[expr])?, state: StateId::START, one: true };
+                            current = Unfinished { residual: expr, from };
+                            next = self.row_of_one(vocabulary, current)?;
+                            continue;
+                        }
+                    }
+                }
+            };
+            let Some((unfinished, larger)) = waiting.pop() else { return Ok(RowHere { row, tags }) };
+            current = unfinished;
+            next = match larger {
+                Larger::Bounded(bounded) => match self.finish_bounded(vocabulary, &bounded, &row)? {
+                    Some(row) => Next::Found(row),
+                    None => self.row_of_unbounded(vocabulary, current)?,
+                },
+                Larger::Near(base) => Next::Found(Arc::new(self.row_near(vocabulary, current.from, base, &row)?)),
+            };
+        }
     }
 
-    /// The row of a single residual, which is what `from` is in, found in the cheapest way.
-    fn row_of_one(&mut self, vocabulary: &Tokens, residual: ExprId, from: Start) -> Result<Row, LimitExceeded> {
+    /// The row of a single residual, or a larger language whose row it is made from.
+    fn row_of_one(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
+        match self.row_of_bounded(vocabulary, this.residual)? {
+            Some(bounded) if self.is_simpler(bounded.other, this.residual) => Ok(Next::After(Larger::Bounded(bounded))),
+            _ => self.row_of_unbounded(vocabulary, this),
+        }
+    }
+
+    /// The same, in the ways that do not ask for a greatest length; the cheapest one first.
+    fn row_of_unbounded(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
+        let Unfinished { residual, from } = this;
+        let found = |row| Ok(Next::Found(Arc::new(row)));
         if let Some(row) = self.row_of_run(vocabulary, residual)? {
-            return Ok(row);
+            return found(row);
         }
         if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
-            return Ok(row);
+            return found(row);
         }
-        let base = self.base_of(residual);
+        let base = match self.base_of(residual) {
+            Some(base) => {
+                let dfa = self.dfa(&[base])?;
+                Some(base).filter(|_| !self.dfas[dfa.0 as usize].is_dead_at_start())
+            }
+            None => None,
+        };
         let enough = if base.is_some() { FEW_NODES } else { usize::MAX };
-        if let Some(row) = self.row_by_walk(vocabulary, from, enough)? {
-            return Ok(row);
+        match (self.row_by_walk(vocabulary, from, enough)?, base) {
+            (Some(row), _) => found(row),
+            (None, Some(base)) => Ok(Next::After(Larger::Near(base))),
+            (None, None) => unreachable!("a walk without a limit ends"),
         }
-        if let Some(base) = base
-            && let Some(row) = self.row_near(vocabulary, from, base)?
-        {
-            return Ok(row);
-        }
-        Ok(self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends"))
+    }
+
+    /// Whether the row of one expression may be made from that of another.
+    pub(crate) fn is_simpler(&self, larger: ExprId, residual: ExprId) -> bool {
+        let exprs = &self.deriver.exprs;
+        exprs.complexity(larger) < exprs.complexity(residual)
     }
 
     /// Where to start reading these residuals, which are those of a state: there, if it is no matter how the automaton
@@ -210,6 +259,37 @@ fn only_byte_before(trie: &Trie, ends: &[(u32, StateId)]) -> Option<u8> {
     let mut bytes = ends.iter().map(|&(node, _)| trie.byte(node as usize));
     let first = bytes.next()?;
     bytes.all(|byte| byte == first).then_some(first)
+}
+
+/// A residual whose row is being made.
+#[derive(Clone, Copy)]
+struct Unfinished {
+    residual: ExprId,
+    /// The state that it is what is left of.
+    from: Start,
+}
+
+/// The larger language whose row another row is made from.
+enum Larger {
+    /// The same without a greatest length.
+    Bounded(Bounded),
+    /// One that differs in few tokens.
+    Near(ExprId),
+}
+
+impl Larger {
+    fn expr(&self) -> ExprId {
+        match *self {
+            Larger::Bounded(ref bounded) => bounded.other,
+            Larger::Near(base) => base,
+        }
+    }
+}
+
+/// What is next in making a row.
+enum Next {
+    Found(Arc<Row>),
+    After(Larger),
 }
 
 /// A state to read a lexeme from.

@@ -15,7 +15,8 @@ use crate::hash::hash_of;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Facts {
     pub(crate) nullable: bool,
-    pub(crate) has_boolean: bool,
+    /// How many intersections and complements it holds, counted at each of their places; `u16::MAX` for more.
+    pub(crate) booleans: u16,
     pub(crate) shortest: u32,
     /// See [`crate::ExprSet::greatest_count`].
     pub(crate) greatest_count: u32,
@@ -208,32 +209,30 @@ impl Arena {
 
     fn facts_of(&self, expr: &Expr) -> Facts {
         // Of leaves: no more than how short they are.
-        let leaf = |nullable, shortest| Facts {
-            nullable,
-            has_boolean: false,
-            shortest,
-            greatest_count: 0,
-            agreement: u32::MAX,
-        };
+        let leaf =
+            |nullable, shortest| Facts { nullable, booleans: 0, shortest, greatest_count: 0, agreement: u32::MAX };
         match expr {
             Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
             Expr::Concat { head, tail } => {
+                let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));
+                // A greatest count makes no difference where what follows reads as much and more.
+                let head_agreement = if swallowed { u32::MAX } else { head.agreement };
                 Facts {
                     nullable: head.nullable && tail.nullable,
-                    has_boolean: head.has_boolean || tail.has_boolean,
+                    booleans: head.booleans.saturating_add(tail.booleans),
                     shortest: head.shortest.saturating_add(tail.shortest),
                     greatest_count: head.greatest_count.max(tail.greatest_count),
-                    agreement: head.agreement.min(tail.agreement.saturating_add(head.shortest)),
+                    agreement: head_agreement.min(tail.agreement.saturating_add(head.shortest)),
                 }
             }
             Expr::Or(parts) => {
                 let none = Facts { shortest: u32::MAX, ..leaf(false, 0) };
                 let all = parts.iter().map(|&part| self.facts(part)).fold(none, |all, part| Facts {
                     nullable: all.nullable || part.nullable,
-                    has_boolean: all.has_boolean || part.has_boolean,
+                    booleans: all.booleans.saturating_add(part.booleans),
                     shortest: all.shortest.min(part.shortest),
                     greatest_count: all.greatest_count.max(part.greatest_count),
                     agreement: all.agreement.min(part.agreement),
@@ -242,8 +241,9 @@ impl Arena {
             }
             Expr::And(parts) => {
                 let of = |part: &ExprId| self.facts(*part);
+                let below = parts.iter().fold(0, |sum: u16, part| sum.saturating_add(of(part).booleans));
                 Facts {
-                    has_boolean: true,
+                    booleans: below.saturating_add(1),
                     ..leaf(
                         parts.iter().all(|part| of(part).nullable),
                         parts.iter().map(|part| of(part).shortest).max().unwrap_or(0),
@@ -251,8 +251,9 @@ impl Arena {
                 }
             }
             Expr::Not(inner) => {
-                let nullable = !self.facts(*inner).nullable;
-                Facts { has_boolean: true, ..leaf(nullable, u32::from(!nullable)) }
+                let inner = self.facts(*inner);
+                let nullable = !inner.nullable;
+                Facts { booleans: inner.booleans.saturating_add(1), ..leaf(nullable, u32::from(!nullable)) }
             }
             Expr::Repeat { body, min, max } => {
                 let body = self.facts(*body);
@@ -262,7 +263,7 @@ impl Arena {
                 };
                 Facts {
                     nullable: *min == 0,
-                    has_boolean: body.has_boolean,
+                    booleans: body.booleans,
                     shortest: body.shortest.saturating_mul(*min),
                     greatest_count: body.greatest_count.max(*min).max(max.unwrap_or(0)),
                     agreement,

@@ -72,7 +72,7 @@ pub enum Expr {
 /// A set of expressions, which only grows.
 #[derive(Clone)]
 pub struct ExprSet {
-    arena: Arena,
+    pub(crate) arena: Arena,
 }
 
 impl Default for ExprSet {
@@ -108,8 +108,17 @@ impl ExprSet {
         self.arena.facts(id).greatest_count
     }
 
-    /// So many bytes, at least, an expression and its [relaxed](crate::Relaxation) form read alike: for every string of at
-    /// most that length, both can go on or neither, and both match or neither. `u32::MAX` where they are the same.
+    /// How complex an expression is, for what is worked out from a simpler one: how many intersections and complements it
+    /// holds, and whether repetitions outside of them have greatest counts. Both ways to a simpler expression of more
+    /// matches lead down in this order, to leave out parts of an intersection and to leave out greatest counts.
+    pub fn complexity(&self, id: ExprId) -> (u16, bool) {
+        let facts = self.arena.facts(id);
+        (facts.booleans, facts.agreement != u32::MAX)
+    }
+
+    /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and complements
+    /// has a greatest count read alike: for every string of at most that length, both can go on or neither, and both match
+    /// or neither. `u32::MAX` where they are the same. See [`Relaxation`](crate::Relaxation).
     pub fn agreement(&self, id: ExprId) -> u32 {
         self.arena.facts(id).agreement
     }
@@ -168,7 +177,7 @@ impl ExprSet {
     /// Whether the expression contains an intersection or a complement, so that it may match nothing
     /// without being [`ExprId::NOTHING`].
     pub fn has_boolean(&self, id: ExprId) -> bool {
-        self.arena.facts(id).has_boolean
+        self.arena.facts(id).booleans > 0
     }
 
     /// One byte out of a set.
@@ -246,9 +255,11 @@ impl ExprSet {
         result
     }
 
-    /// `head` followed by `tail`, where `head` is one byte of a set: as [`ExprSet::concat`], without a look at it.
+    /// `head` followed by `tail`, where `head` is one byte of a set and `tail` does not begin with a repetition of it: as
+    /// [`ExprSet::concat`], without a look at it.
     pub fn byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         debug_assert!(matches!(self.get(head), Expr::Bytes(_)), "the head is one byte");
+        debug_assert!(self.counts_together(head, tail).is_none(), "the tail does not repeat the head");
         match tail {
             ExprId::NOTHING => ExprId::NOTHING,
             ExprId::EMPTY => head,
@@ -257,10 +268,20 @@ impl ExprSet {
     }
 
     /// As [`ExprSet::concat`], of something that is no concatenation itself and something, neither of which is constant.
-    fn concat_one(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+    fn concat_one(&mut self, mut head: ExprId, mut tail: ExprId) -> ExprId {
+        // What was joined may be joined with what follows, too. Each time there is one part less.
+        while let Some((joined, rest)) = self.join_repeated(head, tail) {
+            if rest == ExprId::EMPTY {
+                return joined;
+            }
+            (head, tail) = (joined, rest);
+        }
         match self.without_swallowed(head, tail) {
             ExprId::EMPTY => tail,
-            head => self.intern(Expr::Concat { head, tail }),
+            head => {
+                debug_assert!(!matches!(self.get(head), Expr::Concat { .. }), "concatenations nest to the right only");
+                self.intern(Expr::Concat { head, tail })
+            }
         }
     }
 
@@ -315,8 +336,32 @@ impl ExprSet {
 
     /// All of the parts at once.
     pub fn and(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut parts = parts.to_vec();
+        // Bytes with which all parts begin, one after the other.
+        let mut heads = Vec::new();
+        let rest = loop {
+            let rest = self.and_parts(&mut parts);
+            if rest.is_some() {
+                break rest;
+            }
+            let common = self.common_heads(&mut parts);
+            if common.is_empty() && !self.intersect_counters(&mut parts) {
+                break None;
+            }
+            heads.extend(common);
+        };
+        let rest = rest.unwrap_or_else(|| self.intern(Expr::And(parts.into())));
+        heads.iter().rev().fold(rest, |tail, &head| {
+            let head = self.bytes(head);
+            self.concat(head, tail)
+        })
+    }
+
+    /// Brings the parts of an intersection in their normal form: flat, sorted, and one set of bytes at most. Returns what
+    /// they are together where that is no intersection.
+    fn and_parts(&mut self, parts: &mut Vec<ExprId>) -> Option<ExprId> {
         let mut flat = Vec::with_capacity(parts.len());
-        for &part in parts {
+        for &part in parts.iter() {
             match self.get(part) {
                 Expr::And(inner) => flat.extend_from_slice(inner),
                 _ => flat.push(part),
@@ -326,11 +371,11 @@ impl ExprSet {
         flat.sort_unstable();
         flat.dedup();
         if flat.contains(&ExprId::NOTHING) {
-            return ExprId::NOTHING;
+            return Some(ExprId::NOTHING);
         }
         if flat.contains(&ExprId::EMPTY) {
             let all = flat.iter().all(|&part| self.is_nullable(part));
-            return if all { ExprId::EMPTY } else { ExprId::NOTHING };
+            return Some(if all { ExprId::EMPTY } else { ExprId::NOTHING });
         }
         let mut bytes: Option<ByteSet> = None;
         flat.retain(|&part| match self.get(part) {
@@ -343,32 +388,21 @@ impl ExprSet {
         if let Some(set) = bytes {
             let set = self.bytes(set);
             if set == ExprId::NOTHING {
-                return ExprId::NOTHING;
+                return Some(ExprId::NOTHING);
             }
             flat.push(set);
             flat.sort_unstable();
-        }
-        if flat.len() > 1 {
-            let heads = self.common_heads(&mut flat);
-            if !heads.is_empty() || self.intersect_counters(&mut flat) {
-                let rest = self.and(&flat);
-                return heads.iter().rev().fold(rest, |tail, &head| {
-                    let head = self.bytes(head);
-                    self.concat(head, tail)
-                });
-            }
         }
         let contradicts = flat.iter().any(|&part| match *self.get(part) {
             Expr::Not(inner) => flat.binary_search(&inner).is_ok(),
             _ => false,
         });
-        if contradicts {
-            return ExprId::NOTHING;
-        }
-        match flat.len() {
-            0 => ExprId::ANYTHING,
-            1 => flat[0],
-            _ => self.intern(Expr::And(flat.into())),
+        *parts = flat;
+        match **parts {
+            _ if contradicts => Some(ExprId::NOTHING),
+            [] => Some(ExprId::ANYTHING),
+            [only] => Some(only),
+            _ => None,
         }
     }
 

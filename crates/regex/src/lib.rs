@@ -36,7 +36,7 @@ pub use limits::{LimitExceeded, Limits};
 pub use numbers::{
     Decimal, End, LARGE_EXPONENTS, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,
 };
-pub use saturate::{Relaxation, Saturation};
+pub use saturate::{Relaxation, Relaxed, Saturation};
 pub use shortest::Shortest;
 pub use split::{Group, split};
 pub use syntax::{

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::arena::Arena;
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
 
@@ -83,42 +84,45 @@ impl ExprSet {
         parts.dedup();
     }
 
+    /// `x{2,3} x{1,4} y` as `x{3,7}` and `y`, where one of the two at least is a repetition: so `x x*` and `x+` are one
+    /// expression, however they were put together.
+    pub(crate) fn join_repeated(&mut self, head: ExprId, tail: ExprId) -> Option<(ExprId, ExprId)> {
+        let (body, (min, max), rest) = self.counts_together(head, tail)?;
+        Some((self.repeat(body, min, max), rest))
+    }
+
+    /// What is repeated in both a head and the part that follows it, how often in both together, and the rest of the tail.
+    /// `None` where the two have nothing in common, or where the counts are too large to be added.
+    pub(crate) fn counts_together(&self, head: ExprId, tail: ExprId) -> Option<(ExprId, Interval, ExprId)> {
+        let (next, rest) = match *self.get(tail) {
+            Expr::Concat { head, tail } => (head, tail),
+            _ => (tail, ExprId::EMPTY),
+        };
+        let counts = |part| match *self.get(part) {
+            Expr::Repeat { body, min, max } => Some((body, (min, max))),
+            _ => None,
+        };
+        let (body, one, other) = match (counts(head), counts(next)) {
+            (Some((body, one)), Some((also, other))) if body == also => (body, one, other),
+            (Some((body, one)), _) if body == next => (body, one, (1, Some(1))),
+            (_, Some((body, other))) if body == head => (body, (1, Some(1)), other),
+            _ => return None,
+        };
+        let max = match (one.1, other.1) {
+            (Some(one), Some(other)) => Some(one.checked_add(other)?),
+            _ => None,
+        };
+        Some((body, (one.0.checked_add(other.0)?, max), rest))
+    }
+
     /// The head of a concatenation without what its tail reads as well: `C{2,9} D*` is `CC D*` where every `C` is a `D`, so
     /// that what comes behind two digits of `[0-9]+.*` is one state, not one for each way to read it.
     pub(crate) fn without_swallowed(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         let &Expr::Repeat { body, min, max } = self.get(head) else { return head };
-        let next = match *self.get(tail) {
-            Expr::Concat { head, .. } => head,
-            _ => tail,
-        };
-        let Expr::Repeat { body: other, max: None, .. } = *self.get(next) else { return head };
-        if max == Some(min) || !self.is_one_of(body, other) {
+        if max == Some(min) || !self.arena.swallows(head, tail) {
             return head;
         }
         self.repeat(body, min, Some(min))
-    }
-
-    /// Whether every match of an expression is one of the alternatives of another, as far as that is plain to see.
-    fn is_one_of(&self, expr: ExprId, other: ExprId) -> bool {
-        expr == other
-            || match self.get(expr) {
-                Expr::Bytes(set) => {
-                    self.single_bytes(other).is_some_and(|all| set.intersect(&all.complement()).is_empty())
-                }
-                _ => false,
-            }
-    }
-
-    /// The bytes that an expression matches alone, where it has alternatives.
-    fn single_bytes(&self, expr: ExprId) -> Option<ByteSet> {
-        match self.get(expr) {
-            Expr::Bytes(set) => Some(*set),
-            Expr::Or(parts) => parts.iter().find_map(|&part| match self.get(part) {
-                Expr::Bytes(set) => Some(*set),
-                _ => None,
-            }),
-            _ => None,
-        }
     }
 
     /// `[ab] X & [bc] Y` is `b (X & Y)`: the bytes with which all parts begin, one after the other, and what is left of the
@@ -183,7 +187,7 @@ impl ExprSet {
     /// what follows begins with none.
     fn counts_bytes(&self, expr: ExprId, set: &ByteSet, tail: ExprId) -> bool {
         let apart = |set: &ByteSet, other| self.first_bytes(other).is_some_and(|first| first.intersect(set).is_empty());
-        let all_of_set = self.single_bytes(expr).is_some_and(|all| set.intersect(&all.complement()).is_empty());
+        let all_of_set = self.arena.single_bytes(expr).is_some_and(|all| set.intersect(&all.complement()).is_empty());
         let parts = match self.get(expr) {
             Expr::Or(parts) => parts,
             _ => std::slice::from_ref(&expr),
@@ -206,6 +210,33 @@ impl ExprSet {
         match self.get(first(expr)) {
             Expr::Or(parts) => parts.iter().try_fold(ByteSet::EMPTY, |all, &part| Some(all.union(&bytes(part)?))),
             _ => bytes(expr),
+        }
+    }
+}
+
+impl Arena {
+    /// Whether a tail begins with a repetition without a greatest count of which every round of the head is one, too: then
+    /// more rounds of the head are no more matches. The rounds of the head are single bytes.
+    pub(crate) fn swallows(&self, head: ExprId, tail: ExprId) -> bool {
+        let &Expr::Repeat { body, .. } = self.get(head) else { return false };
+        let next = match *self.get(tail) {
+            Expr::Concat { head, .. } => head,
+            _ => tail,
+        };
+        let Expr::Repeat { body: other, max: None, .. } = *self.get(next) else { return false };
+        let Expr::Bytes(set) = self.get(body) else { return false };
+        self.single_bytes(other).is_some_and(|all| set.intersect(&all.complement()).is_empty())
+    }
+
+    /// The bytes that an expression matches alone, where it has alternatives.
+    pub(crate) fn single_bytes(&self, expr: ExprId) -> Option<ByteSet> {
+        match self.get(expr) {
+            Expr::Bytes(set) => Some(*set),
+            Expr::Or(parts) => parts.iter().find_map(|&part| match self.get(part) {
+                Expr::Bytes(set) => Some(*set),
+                _ => None,
+            }),
+            _ => None,
         }
     }
 }

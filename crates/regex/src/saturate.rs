@@ -38,18 +38,60 @@ impl Saturation {
     }
 }
 
+/// An expression without greatest counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Relaxed {
+    /// The expression, which matches whatever the original does.
+    pub expr: ExprId,
+    /// So many bytes, at least, both read alike: for every string of at most that length, both can go on or neither, and
+    /// both match or neither. `u32::MAX` where they are the same.
+    pub agreement: u32,
+}
+
 /// Expressions without their greatest counts.
 #[derive(Clone, Default)]
 pub struct Relaxation {
-    done: FxHashMap<ExprId, ExprId>,
+    /// By expression, what one pass makes of it.
+    passed: FxHashMap<ExprId, ExprId>,
+    done: FxHashMap<ExprId, Relaxed>,
 }
 
+/// An expression that this many passes leave with greatest counts is given up. One pass is enough for nearly all.
+const MAX_PASSES: usize = 16;
+
 impl Relaxation {
-    /// The expression in which no repetition has a greatest count, except below an intersection or complement. For how
-    /// many bytes nobody can tell is said by [`ExprSet::agreement`].
-    pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
+    /// The expression in which no repetition has a greatest count, except below an intersection or complement. This is a
+    /// fixed point: relaxed again, it is itself. Where none is found, that is the expression as it is.
+    pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> Relaxed {
+        let unchanged = Relaxed { expr: root, agreement: u32::MAX };
+        if exprs.agreement(root) == u32::MAX {
+            return unchanged;
+        }
+        if let Some(&known) = self.done.get(&root) {
+            return known;
+        }
+        // Bodies that differ in greatest counts only are equal after a pass. Repetitions of them that stand side by side are
+        // then joined to one, which may have a greatest count: `(a{2,3})? (a{2,4})?` gives `(a{2,}){0,2}`.
+        let mut relaxed = unchanged;
+        for _ in 0..MAX_PASSES {
+            let agreement = exprs.agreement(relaxed.expr);
+            let expr = match agreement {
+                u32::MAX => relaxed.expr,
+                _ => self.pass(exprs, relaxed.expr),
+            };
+            if expr == relaxed.expr {
+                self.done.insert(root, relaxed);
+                return relaxed;
+            }
+            relaxed = Relaxed { expr, agreement: relaxed.agreement.min(agreement) };
+        }
+        self.done.insert(root, unchanged);
+        unchanged
+    }
+
+    fn pass(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
         let is_changed = |exprs: &ExprSet, id| exprs.agreement(id) != u32::MAX;
-        apply(&mut self.done, exprs, root, is_changed, |exprs, body, min, max, nullable| match max {
+        apply(&mut self.passed, exprs, root, is_changed, |exprs, body, min, max, nullable| match max {
             Some(0 | 1) if nullable => exprs.optional(body),
             Some(0 | 1) => body,
             _ => exprs.repeat(body, min, None),

@@ -3,16 +3,22 @@ use std::convert::Infallible;
 
 use stencilm_grammar::{Grammar, JsonSchemaOptions, Node, from_json_schema};
 use stencilm_regex::Limits;
+use stencilm_regex::syntax::{Anchoring, PatternOptions, Utf8, parse_pattern};
 
 use super::*;
 
 /// The bytes and every run of up to three of some pieces that matter to the patterns below.
 fn vocabulary() -> Tokens {
     let pieces = ["a", "b", "1", "-", " ", "\"", "\",", "\\\"", "\\u00", "61", "é", "\n", "xyz", "日本", "\\"];
+    vocabulary_of(&pieces, 3)
+}
+
+/// The bytes and every run of up to so many of some pieces.
+fn vocabulary_of(pieces: &[&str], length: usize) -> Tokens {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut runs: Vec<String> = vec![String::new()];
-    for _ in 0..3 {
-        runs = runs.iter().flat_map(|run| pieces.map(|piece| format!("{run}{piece}"))).collect();
+    for _ in 0..length {
+        runs = runs.iter().flat_map(|run| pieces.iter().map(move |piece| format!("{run}{piece}"))).collect();
         tokens.extend(runs.iter().map(|run| run.clone().into_bytes()));
     }
     tokens.sort_unstable();
@@ -58,6 +64,21 @@ fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
     (grammar, expr)
 }
 
+/// The row of an expression; `None` where it matches nothing.
+fn row_of(lexicon: &mut Lexicon, vocabulary: &Tokens, expr: ExprId) -> Option<Arc<Row>> {
+    let dfa = lexicon.dfa(&[expr]).unwrap();
+    let dead = lexicon.dfas[dfa.0 as usize].is_dead_at_start();
+    (!dead).then(|| lexicon.row(vocabulary, dfa, StateId::START).unwrap().row)
+}
+
+/// The row of a bounded text, made from that of the text without the bound.
+fn bounded_row(lexicon: &mut Lexicon, vocabulary: &Tokens, residual: ExprId) -> Option<Arc<Row>> {
+    let bounded = lexicon.row_of_bounded(vocabulary, residual).unwrap()?;
+    assert!(lexicon.is_simpler(bounded.other, residual));
+    let larger = row_of(lexicon, vocabulary, bounded.other)?;
+    lexicon.finish_bounded(vocabulary, &bounded, &larger).unwrap()
+}
+
 #[test]
 fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
     let vocabulary = vocabulary();
@@ -97,11 +118,11 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
             if index < open.len() && text == "\"" {
                 assert!(run.is_some() || open_run.is_some(), "{keywords}: no walk is needed");
             }
-            let near = match lexicon.base_of(residual) {
-                Some(base) => lexicon.row_near(&vocabulary, from, base).unwrap(),
-                None => None,
-            };
-            let bounded = lexicon.row_of_bounded(&vocabulary, residual).unwrap();
+            let near = lexicon.base_of(residual).and_then(|base| {
+                let larger = row_of(&mut lexicon, &vocabulary, base)?;
+                Some(lexicon.row_near(&vocabulary, from, base, &larger).unwrap())
+            });
+            let bounded = bounded_row(&mut lexicon, &vocabulary, residual);
             let owned = [run, open_run, near].into_iter().flatten().map(Arc::new);
             for row in owned.chain(bounded) {
                 assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
@@ -153,7 +174,7 @@ fn the_row_of_a_bounded_text_is_that_of_a_walk() {
                     state = lexicon.step(dfa, state, byte).unwrap().0;
                 }
                 let &[(_, residual)] = lexicon.residuals(dfa, state) else { continue };
-                let Some(row) = lexicon.row_of_bounded(&vocabulary, residual).unwrap() else { continue };
+                let Some(row) = bounded_row(&mut lexicon, &vocabulary, residual) else { continue };
                 found += 1;
                 let from = Start { dfa, state, one: true };
                 let walked = lexicon.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
@@ -162,4 +183,59 @@ fn the_row_of_a_bounded_text_is_that_of_a_walk() {
         }
     }
     assert!(found > 60, "{found} rows were found so");
+}
+
+/// Languages of which a row may have been its own base, or have led to one that was.
+#[test]
+fn a_row_is_made_from_simpler_ones() {
+    // So large that a row is not just walked.
+    let vocabulary = vocabulary_of(&["a", "b", "1", "-", " ", "é", "xyz", "日本", "\n", "ba"], 4);
+    assert!(vocabulary.trie().len() > FEW_NODES);
+    let patterns = [
+        ".*a.{3}.*",
+        ".*a.{2}.*",
+        ".*a.{4}",
+        "a.{4}.*",
+        ".*-.{4}.*",
+        ".*1-a.{5}.*",
+        r".*\d.{4}.*",
+        ".*[ab].{4}.*",
+        ".*a.{9}.*",
+        ".*a.{4,9}.*",
+        "[a-z]*b[a-z]{4}[a-z]*",
+        r"[\s\S]*a[\s\S]{4}[\s\S]*",
+        "(?:.*a.{4}.*)|b",
+        "(.*a.{20}){3}",
+        "[a-b]{4}[a-z]{4}.*",
+        "(?:[a-b]{4}|1)[a-b]{5}[a-z]*",
+        "(?:a{4,5})?(?:a{4,6})?b",
+        "(?:[ab]{4}-){4}(?:[ab]{5}-)*",
+        "(?:.{4,9}.{5})*a{6}a*",
+    ];
+    for pattern in patterns {
+        let options = PatternOptions { anchoring: Anchoring::Whole, ..PatternOptions::default() };
+        let mut lexicon = Lexicon::new(12, Limits::default());
+        let expr = parse_pattern(&mut lexicon.deriver.exprs, pattern, &options, &mut Utf8).unwrap();
+        let dfa = lexicon.dfa(&[expr]).unwrap();
+        for text in
+            ["", "a", "aaaaa", "a1-a1-a", "abababa", "aaaab", "aaaa-", "-----", "1-axyz", "\u{65E5}\u{672C}a\u{E9}"]
+        {
+            let mut state = StateId::START;
+            for &byte in text.as_bytes() {
+                state = lexicon.step(dfa, state, byte).unwrap().0;
+            }
+            let &[(_, residual)] = lexicon.residuals(dfa, state) else { continue };
+            if let Some(base) = lexicon.base_of(residual) {
+                let exprs = &lexicon.deriver.exprs;
+                assert!(exprs.complexity(base) < exprs.complexity(residual), "{pattern} behind {text}");
+            }
+            let from = Start { dfa, state, one: true };
+            let walked = lexicon.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let RowHere { row, .. } = lexicon.row(&vocabulary, dfa, state).unwrap();
+            assert!(said(&row, &vocabulary).0 == said(&walked, &vocabulary).0, "{pattern} behind {text}");
+            if row.unkept.is_empty() && walked.unkept.is_empty() {
+                assert!(said(&row, &vocabulary).1 == said(&walked, &vocabulary).1, "{pattern} behind {text}");
+            }
+        }
+    }
 }
