@@ -296,7 +296,7 @@ class Grammar:
                 )
         source = CombinedSource.of(how, (grammar.source for grammar in grammars))
         # The parts are there already; a source alone would build them again.
-        return Grammar(source, combine(how, [grammar.core for grammar in grammars]))
+        return Grammar(source, combine(how, [grammar.core for grammar in grammars], DEFAULT_LIMITS))
 
     @staticmethod
     def builtin_json_grammar() -> Grammar:

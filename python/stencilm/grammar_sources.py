@@ -352,12 +352,13 @@ class CombinedSource:
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar made of all parts."""
-        return combine(self.how, [part.build(limits) for part in self.parts])
+        return combine(self.how, [part.build(limits) for part in self.parts], limits)
 
 
-def combine(how: Literal["concat", "union"], parts: list[_core.Grammar]) -> _core.Grammar:
+def combine(how: Literal["concat", "union"], parts: list[_core.Grammar], limits: Limits) -> _core.Grammar:
     """The grammar made of built ones."""
-    return _core.Grammar.concat(parts) if how == "concat" else _core.Grammar.union(parts)
+    join = _core.Grammar.concat if how == "concat" else _core.Grammar.union
+    return join(parts, limits.core)
 
 
 def check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:

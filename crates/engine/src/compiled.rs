@@ -284,6 +284,7 @@ impl Layout {
                 run.lexicon.room.saturated = threads;
                 let within_key = run.is_within_free_key(configuration);
                 let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
+                let mut asked = Vec::new();
                 for Doubtful { token, cause } in doubtful {
                     let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                     let is_new = match cause {
@@ -294,12 +295,12 @@ impl Layout {
                         Cause::BegunKey => false,
                         Cause::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
                     };
-                    if is_new {
-                        continue;
+                    if !is_new {
+                        asked.push(token);
                     }
-                    if !run.survives(configuration, bytes)? {
-                        refused.push(token);
-                    }
+                }
+                if !asked.is_empty() {
+                    refused.append(&mut run.dead_tokens(&self.vocabulary, configuration, asked)?);
                 }
                 // What the grammar asks for as a single token is allowed whatever it spells.
                 let same = |token: u32| self.vocabulary.same_bytes(token).iter().copied().chain([token]);

@@ -293,7 +293,7 @@ impl Machine {
         let mut ways: Vec<Vec<Continuation>> = Vec::with_capacity(cases.len());
         let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
         for (lexeme, mut continuation) in cases {
-            let mut expr = self.lexeme(lexicon, lexeme);
+            let mut expr = self.lexeme(lexicon, lexeme)?;
             if let Some((top, _)) = continuation.last_mut()
                 && self.takes_blanks(*top)
                 && let Some((head, blanks)) = lexicon.split_blanks(expr)

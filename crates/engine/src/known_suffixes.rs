@@ -200,7 +200,7 @@ impl Run<'_> {
         let blanks = fork.blanks;
         let Some(value) = self.machine.shape_of(&mut self.lexicon.shapes, value) else { return Ok(None) };
         let colon = self.machine.grammar().members(members).surface.colon;
-        let colon = self.machine.lexeme(self.lexicon, colon);
+        let colon = self.machine.lexeme(self.lexicon, colon)?;
         let name = (Arc::as_ptr(suffixes).addr(), ValueBehindKey { blanks, colon, value });
         if let Some(known) = self.lexicon.within_values.known.get(&name) {
             return Ok(known.clone());

@@ -189,8 +189,11 @@ impl Lexicon {
     }
 
     /// Copies an expression of a grammar.
-    pub fn import(&mut self, exprs: &ExprSet, expr: ExprId) -> ExprId {
-        self.deriver.exprs.import(exprs, expr)
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub fn import(&mut self, exprs: &ExprSet, expr: ExprId) -> Result<ExprId, LimitExceeded> {
+        self.deriver.exprs.import_in_time(exprs, expr)
     }
 
     /// One expression after the other.

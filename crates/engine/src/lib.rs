@@ -63,6 +63,7 @@ mod shapes;
 mod spans;
 mod stacks;
 mod string_counts;
+mod survivors;
 mod taken;
 mod token_edges;
 mod tokens;

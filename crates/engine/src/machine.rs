@@ -234,7 +234,7 @@ impl Machine {
         let pairs = pairs.chain(arrays.map(|array| [(array.empty, array.open), (array.item, array.close)]));
         let mut decide = false;
         for (one, other) in pairs.flatten() {
-            let dfa = [self.lexeme(lexicon, one), self.lexeme(lexicon, other)];
+            let dfa = [self.lexeme(lexicon, one)?, self.lexeme(lexicon, other)?];
             let dfa = lexicon.dfa(&dfa)?;
             let mut states = vec![StateId::START];
             for byte in lexicon.live_bytes(dfa, StateId::START)?.iter().collect::<Vec<_>>() {
@@ -432,8 +432,16 @@ impl Machine {
     }
 
     /// A lexeme of the grammar as the lexicon knows it.
-    pub(crate) fn lexeme(&mut self, lexicon: &mut Lexicon, lexeme: ExprId) -> ExprId {
-        *self.lexemes.get_or_insert_with(lexeme, || lexicon.import(self.grammar.exprs(), lexeme))
+    ///
+    /// # Errors
+    /// Where it takes too long to take it over.
+    pub(crate) fn lexeme(&mut self, lexicon: &mut Lexicon, lexeme: ExprId) -> Result<ExprId, EngineError> {
+        if let Some(&known) = self.lexemes.get(&lexeme) {
+            return Ok(known);
+        }
+        let imported = lexicon.import(self.grammar.exprs(), lexeme)?;
+        self.lexemes.insert(lexeme, imported);
+        Ok(imported)
     }
 
     /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a

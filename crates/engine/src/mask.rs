@@ -18,6 +18,7 @@ use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
 use crate::json_text;
 use crate::known_suffixes::KnownSuffixes;
+use crate::lexicon::DfaId;
 use crate::machine::ForkId;
 use crate::row::{Row, RowHere};
 use crate::run::{Doubt, Run, offers_tokens};
@@ -399,6 +400,8 @@ impl Run<'_> {
         configuration: SetId,
         tokens: &mut Vec<Doubtful>,
     ) -> Result<(), EngineError> {
+        // Alternatives within the same key behind the same keys: what these say is asked of the first one.
+        let mut asked: Vec<(DfaId, StateId, u32, u32)> = Vec::new();
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
             if thread == Entry::BOTTOM {
@@ -425,7 +428,15 @@ impl Run<'_> {
             }
             let trie = vocabulary.trie();
             let so_far = self.stacks.text(memory.text);
-            let seen: Vec<Vec<u8>> = self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect();
+            let place = (dfa, state, memory.text, memory.seen);
+            let is_first = !asked.contains(&place);
+            let seen: Vec<Vec<u8>> = match is_first {
+                true => self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect(),
+                false => Vec::new(),
+            };
+            if is_first {
+                asked.push(place);
+            }
             let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
             let Some(body) = body else {
                 // With escapes so far, every way to end the key is looked at.
@@ -442,6 +453,9 @@ impl Run<'_> {
                 continue;
             };
             let taken = self.machine.taken_behind(members, class, body);
+            if seen.is_empty() && taken.is_empty() {
+                continue;
+            }
             for (node, gained) in row.escaped_ends(vocabulary) {
                 let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
                 let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);

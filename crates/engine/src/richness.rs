@@ -135,7 +135,7 @@ impl Run<'_> {
             },
             Frame::Member { value, .. } => vec![value],
             Frame::Lexeme(expr) => {
-                let lexeme = self.machine.lexeme(self.lexicon, expr);
+                let lexeme = self.machine.lexeme(self.lexicon, expr)?;
                 return self.is_lexeme_rich(lexeme, Stands::Anywhere);
             }
             Frame::Key(id) | Frame::AfterValue(id) => {
@@ -202,7 +202,7 @@ impl Run<'_> {
             }
             match grammar.node(id) {
                 Node::Lexeme(expr) => {
-                    let lexeme = self.machine.lexeme(self.lexicon, *expr);
+                    let lexeme = self.machine.lexeme(self.lexicon, *expr)?;
                     rich |= self.is_lexeme_rich(lexeme, if whole { Stands::Outside } else { Stands::Anywhere })?;
                 }
                 Node::Choice(parts) => work.extend(parts.iter().map(|&part| (part, whole))),

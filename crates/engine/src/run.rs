@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::MembersId;
-use stencilm_regex::{ExprId, StateId, Tag};
+use stencilm_regex::{ExprId, StateId, Tag, check_time};
 
 use crate::arrays::counts_of;
 use crate::bases::Bases;
@@ -446,6 +446,7 @@ impl Run<'_> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(());
         }
+        check_time()?;
         let fork = self.machine.fork(ForkId(thread.head)).clone();
         let (state, accepts) = fork.step(self.lexicon, thread.state, byte)?;
         if state == StateId::DEAD.0 {

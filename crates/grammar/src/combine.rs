@@ -1,7 +1,8 @@
 //! Grammars made of grammars: one after the other, and any one of them.
 
-use stencilm_regex::ExprId;
-use stencilm_regex::HashSet;
+use std::convert::Infallible;
+
+use stencilm_regex::{ExprId, HashSet, check_time, check_time_now};
 
 use crate::builder::GrammarBuilder;
 use crate::error::{ErrorKind, GrammarError};
@@ -43,28 +44,44 @@ fn combined(
     let mut report = Report::default();
     let mut roots = Vec::with_capacity(grammars.len());
     for grammar in grammars {
-        roots.push(add(&mut builder, &mut names, grammar));
+        let root = add_while(&mut builder, &mut names, grammar, check_time);
+        roots.push(root.map_err(|limit| GrammarError::limit("", limit))?);
         let Report { enforced, annotations, relaxed } = grammar.report();
         report.enforced.extend_from_slice(enforced);
         report.annotations.extend_from_slice(annotations);
         report.relaxed.extend_from_slice(relaxed);
     }
     let root = join(&mut builder, &roots);
-    Ok(drop_unreachable(&builder.finish(root, report)?))
+    let grammar = builder.finish(root, report)?;
+    check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
+    Ok(drop_unreachable(&grammar))
 }
 
 /// Adds all of a grammar, with names that no rule before has; gives its root.
 pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut HashSet<String>, grammar: &Grammar) -> NodeId {
+    let Ok(root) = add_while(builder, names, grammar, || Ok::<_, Infallible>(()));
+    root
+}
+
+/// The same, for as long as it may go on.
+fn add_while<E>(
+    builder: &mut GrammarBuilder,
+    names: &mut HashSet<String>,
+    grammar: &Grammar,
+    may_go_on: impl Fn() -> Result<(), E>,
+) -> Result<NodeId, E> {
     let mut lexemes = Vec::new();
     for node in grammar.nodes() {
+        may_go_on()?;
         expressions(grammar, node, |expr| lexemes.push(expr));
     }
-    let copies = exprs::copy(grammar.exprs(), lexemes, &mut builder.exprs);
+    let copies = exprs::copy_while(grammar.exprs(), lexemes, &mut builder.exprs, &may_go_on)?;
     let rules: Vec<RuleId> = grammar.rules().iter().map(|rule| declare(builder, names, &rule.name)).collect();
     // Every node becomes one node, so all of them keep their distances, whatever their order.
     let first = builder.node_count() as u32;
     let node_of = |id: &NodeId| NodeId(first + id.0);
     for node in grammar.nodes() {
+        may_go_on()?;
         let copy = match node {
             Node::Lexeme(expr) => Node::Lexeme(copies.of(*expr)),
             Node::Sequence(parts) => Node::Sequence(parts.iter().map(node_of).collect()),
@@ -89,7 +106,7 @@ pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut HashSet<String>, gra
     for (&rule, original) in rules.iter().zip(grammar.rules()) {
         builder.define_rule(rule, node_of(&original.body));
     }
-    node_of(&grammar.root())
+    Ok(node_of(&grammar.root()))
 }
 
 /// A rule to be defined, called so or, where another one is, nearly so.

@@ -1,5 +1,7 @@
 //! Copies of expressions from one set into another, many at a time.
 
+use std::convert::Infallible;
+
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Expr, ExprId, ExprSet, Number, NumberSet};
 
@@ -42,6 +44,17 @@ impl Copies {
 
 /// Copies all roots with one memory for what they share; what both sets have in common is not even looked at.
 pub(crate) fn copy(from: &ExprSet, roots: impl IntoIterator<Item = ExprId>, into: &mut ExprSet) -> Copies {
+    let Ok(copies) = copy_while(from, roots, into, || Ok::<_, Infallible>(()));
+    copies
+}
+
+/// The same, for as long as it may go on.
+pub(crate) fn copy_while<E>(
+    from: &ExprSet,
+    roots: impl IntoIterator<Item = ExprId>,
+    into: &mut ExprSet,
+    may_go_on: impl Fn() -> Result<(), E>,
+) -> Result<Copies, E> {
     let mut copies = Copies { common: into.common_with(from), made: FxHashMap::default() };
     let common = copies.common;
     let mut seen = vec![false; from.len() - common];
@@ -57,20 +70,22 @@ pub(crate) fn copy(from: &ExprSet, roots: impl IntoIterator<Item = ExprId>, into
     let mut next = 0;
     while let Some(&id) = found.get(next) {
         next += 1;
+        may_go_on()?;
         from.for_each_child(id, |child| visit(child, &mut found));
     }
     if found.len() == from.own_len() && common == into.len() {
         // Nothing is left out, so nothing would get another id.
         *into = from.clone();
-        return Copies { common: from.len(), ..copies };
+        return Ok(Copies { common: from.len(), ..copies });
     }
     // An expression is interned after its children.
     found.sort_unstable();
     for id in found {
+        may_go_on()?;
         let made = rebuilt(into, from.get(id), |child| copies.of(child));
         copies.made.insert(id, made);
     }
-    copies
+    Ok(copies)
 }
 
 /// The expression made by the constructors of `into`, from children that are there already.

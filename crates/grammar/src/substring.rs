@@ -4,7 +4,7 @@
 //! transitions for each chunk. Every state becomes one shared expression, those that are reached by longer runs first.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprId, ExprSet, HashMap};
+use stencilm_regex::{ExprId, ExprSet, HashMap, LimitExceeded, check_time};
 
 #[derive(Default)]
 struct State {
@@ -16,7 +16,10 @@ struct State {
 }
 
 /// The expression of all texts `chunks[i..j]`, joined; the empty one is among them.
-pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> ExprId {
+///
+/// # Errors
+/// Where it takes too long.
+pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, LimitExceeded> {
     let mut numbers: HashMap<&str, u32> = HashMap::default();
     let mut symbols = Vec::new();
     let mut texts = Vec::new();
@@ -27,28 +30,30 @@ pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> ExprId {
         });
         symbols.push(number);
     }
-    let states = automaton(&symbols);
+    let states = automaton(&symbols)?;
     let mut order: Vec<usize> = (0..states.len()).collect();
     order.sort_by_key(|&state| std::cmp::Reverse(states[state].len));
     let mut made = vec![ExprId::EMPTY; states.len()];
     for state in order {
+        check_time()?;
         let mut next: Vec<(u32, usize)> = states[state].next.iter().map(|(&symbol, &to)| (symbol, to)).collect();
         next.sort_unstable();
         let mut ways = vec![ExprId::EMPTY];
         for (symbol, to) in next {
-            let chunk = exprs.literal(texts[symbol as usize].as_bytes());
+            let chunk = exprs.literal_in_time(texts[symbol as usize].as_bytes())?;
             ways.push(exprs.concat(chunk, made[to]));
         }
         made[state] = exprs.or(&ways);
     }
-    made[0]
+    Ok(made[0])
 }
 
 /// The suffix automaton; state 0 is where runs begin, and every state ends one.
-fn automaton(symbols: &[u32]) -> Vec<State> {
+fn automaton(symbols: &[u32]) -> Result<Vec<State>, LimitExceeded> {
     let mut states = vec![State::default()];
     let mut last = 0;
     for &symbol in symbols {
+        check_time()?;
         let new = states.len();
         states.push(State { len: states[last].len + 1, ..State::default() });
         let mut at = Some(last);
@@ -78,7 +83,7 @@ fn automaton(symbols: &[u32]) -> Vec<State> {
         });
         last = new;
     }
-    states
+    Ok(states)
 }
 
 /// A text as chunks: words, and every other character by itself.
@@ -118,7 +123,7 @@ mod tests {
     fn long_texts_cost_what_they_are_long() {
         let text: String = (0..10_000u32).map(|n| char::from(b'a' + (n * n % 7) as u8)).collect();
         let mut exprs = ExprSet::new();
-        substring(&mut exprs, &characters(&text));
+        substring(&mut exprs, &characters(&text)).expect("nothing ends it");
         assert!(exprs.own_len() < 12 * text.len(), "{} expressions", exprs.own_len());
     }
 
@@ -129,7 +134,7 @@ mod tests {
             let runs = (0..=chunks.len()).flat_map(|from| (from..=chunks.len()).map(move |to| (from, to)));
             let expected = runs.map(|(from, to)| chunks[from..to].concat()).any(|run| run == text);
             let mut deriver = Deriver::new(Limits::default());
-            let expr = substring(&mut deriver.exprs, &chunks);
+            let expr = substring(&mut deriver.exprs, &chunks).expect("nothing ends it");
             prop_assert_eq!(deriver.matches(expr, text.as_bytes()).expect("small"), expected);
         }
     }

@@ -162,13 +162,13 @@ impl Grammar {
     }
 
     #[staticmethod]
-    fn concat(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>) -> PyResult<Grammar> {
-        Grammar::combine(py, &grammars, grammar::Grammar::concat)
+    fn concat(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>, limits: &Limits) -> PyResult<Grammar> {
+        Grammar::combine(py, &grammars, limits, grammar::Grammar::concat)
     }
 
     #[staticmethod]
-    fn union(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>) -> PyResult<Grammar> {
-        Grammar::combine(py, &grammars, grammar::Grammar::union)
+    fn union(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>, limits: &Limits) -> PyResult<Grammar> {
+        Grammar::combine(py, &grammars, limits, grammar::Grammar::union)
     }
 
     fn report(&self) -> (Vec<Row>, Vec<Row>, Vec<Row>) {
@@ -196,12 +196,17 @@ enum Named<'py> {
 type Combine = fn(&[&grammar::Grammar]) -> Result<grammar::Grammar, grammar::GrammarError>;
 
 impl Grammar {
-    fn combine(py: Python<'_>, grammars: &[PyRef<'_, Grammar>], combine: Combine) -> PyResult<Grammar> {
+    fn combine(
+        py: Python<'_>,
+        grammars: &[PyRef<'_, Grammar>],
+        limits: &Limits,
+        combine: Combine,
+    ) -> PyResult<Grammar> {
         let grammars: Vec<Arc<grammar::Grammar>> = grammars.iter().map(|grammar| grammar.inner.clone()).collect();
-        let result = py.detach(|| {
+        let result = watch::over(py, limits.compiling.milliseconds, || {
             let grammars: Vec<&grammar::Grammar> = grammars.iter().map(|grammar| &**grammar).collect();
             combine(&grammars)
-        });
+        })?;
         Grammar::wrap(py, result)
     }
 

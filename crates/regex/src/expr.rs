@@ -8,11 +8,15 @@
 //! Normal form gives one guarantee that the rest relies on: an expression without `And` and `Not` that is not
 //! `NOTHING` matches some string.
 
+use std::convert::Infallible;
+
 use rustc_hash::FxHashMap;
 
 use crate::arena::{Arena, SharedExprs};
 use crate::byteset::ByteSet;
+use crate::limits::LimitExceeded;
 use crate::numbers::Number;
+use crate::watch::check;
 
 /// An expression of one [`ExprSet`]. Equal ids are equal expressions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -193,6 +197,20 @@ impl ExprSet {
             tail = self.concat(head, tail);
         }
         tail
+    }
+
+    /// As [`ExprSet::literal`], for texts that may be long.
+    ///
+    /// # Errors
+    /// As [`check`](crate::check_time).
+    pub fn literal_in_time(&mut self, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
+        let mut tail = ExprId::EMPTY;
+        for &byte in bytes.iter().rev() {
+            check()?;
+            let head = self.bytes(ByteSet::of(byte));
+            tail = self.concat(head, tail);
+        }
+        Ok(tail)
     }
 
     /// Any of the literals: a trie, whose size does not depend on the order of the input.
@@ -464,13 +482,32 @@ impl ExprSet {
 
     /// Copies an expression of another set into this one. What both sets share is the same in both.
     pub fn import(&mut self, other: &ExprSet, root: ExprId) -> ExprId {
+        let Ok(copy) = self.import_while(other, root, || Ok::<_, Infallible>(()));
+        copy
+    }
+
+    /// As [`ExprSet::import`], for expressions that may be large.
+    ///
+    /// # Errors
+    /// As [`check`](crate::check_time).
+    pub fn import_in_time(&mut self, other: &ExprSet, root: ExprId) -> Result<ExprId, LimitExceeded> {
+        self.import_while(other, root, check)
+    }
+
+    fn import_while<E>(
+        &mut self,
+        other: &ExprSet,
+        root: ExprId,
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<ExprId, E> {
         let common = self.arena.common_with(&other.arena);
         if root.index() < common {
-            return root;
+            return Ok(root);
         }
         let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut work = vec![root];
         while let Some(&id) = work.last() {
+            may_go_on()?;
             if done.contains_key(&id) {
                 work.pop();
                 continue;
@@ -511,7 +548,7 @@ impl ExprSet {
             };
             done.insert(id, copy);
         }
-        done[&root]
+        Ok(done[&root])
     }
 
     /// Calls `visit` with every direct child.

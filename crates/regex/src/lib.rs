@@ -22,6 +22,7 @@ mod split;
 pub mod syntax;
 mod table;
 mod texts;
+mod thread_time;
 mod watch;
 mod witness;
 

@@ -2,11 +2,16 @@
 //!
 //! Everything that may take long comes by [`check`] often; a watch is set around it by whoever answers for the time, and
 //! costs next to nothing where the work is soon done: the clock is first read after some checks.
+//!
+//! The deadline is processor time of the thread, so that a loaded machine refuses nothing that a calm one takes. That clock
+//! takes a call to the system, about ten times as long as the clock on the wall. No more processor time goes by than time on
+//! the wall, so it is read only where enough of the latter has gone by.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use crate::limits::LimitExceeded;
+use crate::thread_time::thread_time;
 
 /// So many checks go by between two looks at the clock.
 const CHECKS: u32 = 32;
@@ -14,12 +19,28 @@ const CHECKS: u32 = 32;
 /// So long is worked between two questions whether to go on.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(10);
 
+/// Work that is sooner done reads the clock of the processor not once; of longer work so much is taken to have been done
+/// before it was read first.
+const UNCLOCKED: Duration = Duration::from_millis(1);
+
 /// How long an operation may take, and what else may end it.
 pub struct Watch {
     milliseconds: u64,
+    /// When the clock was first read.
     begun: Option<Instant>,
+    /// The same of the clock of the processor.
+    clock: Option<Clock>,
     asked: Option<Instant>,
     is_interrupted: Option<fn() -> bool>,
+}
+
+/// What the clock of the processor said.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// The processor time of the thread when the operation began.
+    begun: Duration,
+    /// The deadline has not come before this time on the wall, `None` for never.
+    next: Option<Instant>,
 }
 
 thread_local! {
@@ -39,7 +60,7 @@ impl Drop for Restore {
 impl Watch {
     /// So many milliseconds, and no longer than until `is_interrupted`, which is asked now and then.
     pub fn new(milliseconds: u64, is_interrupted: Option<fn() -> bool>) -> Watch {
-        Watch { milliseconds, begun: None, asked: None, is_interrupted }
+        Watch { milliseconds, begun: None, clock: None, asked: None, is_interrupted }
     }
 
     /// Runs an operation under this watch. Where one is set already, that one stays: it answers for all.
@@ -52,7 +73,7 @@ impl Watch {
         operation()
     }
 
-    fn look(&mut self) -> Result<(), LimitExceeded> {
+    fn look(&mut self, at_once: bool) -> Result<(), LimitExceeded> {
         let now = Instant::now();
         // What is done before the first question is due need not be asked about.
         let asked = *self.asked.get_or_insert(now);
@@ -64,10 +85,27 @@ impl Watch {
                 return Err(LimitExceeded::Interrupted);
             }
         }
-        match now - *self.begun.get_or_insert(now) > Duration::from_millis(self.milliseconds) {
+        let begun = *self.begun.get_or_insert(now);
+        if now - begun < UNCLOCKED.min(Duration::from_millis(self.milliseconds)) && !at_once {
+            return Ok(());
+        }
+        match self.is_over(now, now - begun) {
             true => Err(LimitExceeded::Time(self.milliseconds)),
             false => Ok(()),
         }
+    }
+
+    /// Whether the deadline has come, so long after the clock on the wall was first read.
+    fn is_over(&mut self, now: Instant, since: Duration) -> bool {
+        if self.clock.is_some_and(|clock| clock.next.is_none_or(|next| now < next)) {
+            return false;
+        }
+        let limit = Duration::from_millis(self.milliseconds);
+        let Some(time) = thread_time() else { return since > limit };
+        let begun = self.clock.map_or_else(|| time.saturating_sub(since.min(UNCLOCKED)), |clock| clock.begun);
+        let left = limit.saturating_sub(time.saturating_sub(begun));
+        self.clock = Some(Clock { begun, next: now.checked_add(left) });
+        left.is_zero()
     }
 }
 
@@ -82,7 +120,7 @@ pub fn check() -> Result<(), LimitExceeded> {
         LEFT.with(|cell| cell.set(left - 1));
         return Ok(());
     }
-    look()
+    look(false)
 }
 
 /// The same between two steps of which each may take long: the clock is read at once.
@@ -90,17 +128,17 @@ pub fn check() -> Result<(), LimitExceeded> {
 /// # Errors
 /// As [`check`].
 pub fn check_now() -> Result<(), LimitExceeded> {
-    look()
+    look(true)
 }
 
 /// Apart from where it is checked, which is in many places.
 #[cold]
 #[inline(never)]
-fn look() -> Result<(), LimitExceeded> {
+fn look(at_once: bool) -> Result<(), LimitExceeded> {
     LEFT.with(|cell| cell.set(CHECKS));
     // Taken out meanwhile: what is asked whether to go on may do work of its own.
     let Some(mut watch) = WATCH.with(|watch| watch.borrow_mut().take()) else { return Ok(()) };
-    let answer = watch.look();
+    let answer = watch.look(at_once);
     WATCH.with(|place| *place.borrow_mut() = Some(watch));
     answer
 }
@@ -113,24 +151,51 @@ mod tests {
         (0..count).try_for_each(|_| check())
     }
 
+    /// Works for so long.
+    fn work(milliseconds: u64) {
+        let begun = thread_time();
+        let is_done = |time: Option<Duration>| match (begun, time) {
+            (Some(begun), Some(time)) => time - begun > Duration::from_millis(milliseconds),
+            _ => panic!("the systems that tests run on say how much processor time was used"),
+        };
+        while !is_done(thread_time()) {}
+    }
+
+    /// Asks now and then whether to go on.
+    fn long(step: impl Fn() -> Result<(), LimitExceeded>) -> Result<(), LimitExceeded> {
+        for _ in 0..200 {
+            work(1);
+            step()?;
+        }
+        Ok(())
+    }
+
     #[test]
     fn what_takes_too_long_ends() {
         assert_eq!(checks(10 * CHECKS), Ok(()));
-        let slow = || loop {
-            std::thread::sleep(Duration::from_micros(10));
-            checks(CHECKS)?;
-        };
-        let ended: Result<(), LimitExceeded> = Watch::new(5, None).over(slow);
-        assert_eq!(ended, Err(LimitExceeded::Time(5)));
+        assert_eq!(Watch::new(5, None).over(|| long(|| checks(CHECKS))), Err(LimitExceeded::Time(5)));
         // Nothing is left of it.
         assert_eq!(checks(10 * CHECKS), Ok(()));
+        assert_eq!(Watch::new(u64::MAX, None).over(|| long(|| checks(CHECKS))), Ok(()));
+    }
+
+    #[test]
+    fn time_in_which_the_thread_does_not_run_does_not_count() {
+        let idle = || {
+            for _ in 0..20 {
+                std::thread::sleep(Duration::from_millis(5));
+                checks(10 * CHECKS)?;
+            }
+            check_now()
+        };
+        assert_eq!(Watch::new(40, None).over(idle), Ok(()));
     }
 
     #[test]
     fn between_long_steps_the_clock_is_read_at_once() {
         let steps = || {
             check_now()?;
-            std::thread::sleep(Duration::from_millis(20));
+            work(20);
             check()?;
             check_now()
         };
@@ -146,11 +211,7 @@ mod tests {
         assert_eq!(Watch::new(60_000, None).over(inner), Ok(()));
         // Nobody is asked before some time has passed.
         assert_eq!(Watch::new(60_000, Some(|| true)).over(inner), Ok(()));
-        let slow = || loop {
-            std::thread::sleep(Duration::from_micros(10));
-            inner()?;
-        };
-        let ended: Result<(), LimitExceeded> = Watch::new(60_000, Some(|| true)).over(slow);
+        let ended = Watch::new(60_000, Some(|| true)).over(|| long(inner));
         assert_eq!(ended, Err(LimitExceeded::Interrupted));
     }
 }

@@ -102,7 +102,7 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
     for (index, keywords) in open.iter().chain(&others).enumerate() {
         let mut lexicon = Lexicon::new(12, Limits::default());
         let (grammar, expr) = string_lexeme(keywords);
-        let expr = lexicon.import(grammar.exprs(), expr);
+        let expr = lexicon.import(grammar.exprs(), expr).expect("nothing ends it");
         let dfa = lexicon.dfa(&[expr]).unwrap();
         for text in ["\"", "\"a", "\"a-", "\"1", "\"a1", "\"11111-a", "\" xyz", "\"ab-1xy", "\"\u{E9}\\u00e9", "\"aba "]
         {
@@ -153,7 +153,7 @@ fn the_row_of_a_bounded_text_is_that_of_a_walk() {
             let keywords = format!(r#""pattern": "{pattern}", {bounds}"#);
             let mut lexicon = Lexicon::new(12, Limits::default());
             let (grammar, expr) = string_lexeme(&keywords);
-            let expr = lexicon.import(grammar.exprs(), expr);
+            let expr = lexicon.import(grammar.exprs(), expr).expect("nothing ends it");
             let dfa = lexicon.dfa(&[expr]).unwrap();
             for text in [
                 "",

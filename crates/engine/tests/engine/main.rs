@@ -1,5 +1,6 @@
 //! Tests of the engine through its public face.
 
+mod alternatives;
 mod budgets;
 mod captures;
 mod common;

@@ -189,6 +189,7 @@ impl Parser<'_> {
                     _ => chunks,
                 };
                 let expr = substring::substring(self.exprs, &chunks);
+                let expr = expr.map_err(|limit| SyntaxError::limit(place, limit.while_reading()))?;
                 self.text.add(place, Part::Terminal(expr))
             }
             "Token" | "ExcludeToken" => {

@@ -185,7 +185,8 @@ impl Parser<'_> {
                     self.levels.push(Level::new(Opener::Marked(Mark::Capture(text.into())), place));
                     return Ok(());
                 }
-                let expr = self.exprs.literal(text.as_bytes());
+                let expr = self.exprs.literal_in_time(text.as_bytes());
+                let expr = expr.map_err(|limit| SyntaxError::limit(place, limit.while_reading()))?;
                 self.text.add(place, Part::Terminal(expr))
             }
             Word::Class(ranges) => {

@@ -354,7 +354,8 @@ impl<'a> Lowering<'a> {
                     if let Some(listed) = &mut listed {
                         listed.extend(texts.iter().map(|&text| Box::from(text)));
                     }
-                    ways.push(self.strings.literals(&mut self.builder.exprs, &texts));
+                    let literals = self.strings.literals_in_time(&mut self.builder.exprs, &texts);
+                    ways.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(values.at), limit))?);
                 }
                 None => {
                     listed = None;

@@ -3,7 +3,7 @@
 //! A value's parts are numbered before the value itself, so both are one pass over a range of numbers.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Decimal, ExprId};
+use stencilm_regex::{Decimal, ExprId, check_time};
 
 use super::document::{Json, JsonId};
 use super::lower::Lowering;
@@ -17,10 +17,11 @@ impl Lowering<'_> {
     pub(super) fn literal_scalar(&mut self, value: JsonId, kind: Kind) -> Result<ExprId, GrammarError> {
         let schemas = self.schemas;
         let document = &schemas.document;
+        let too_long = |limit| GrammarError::limit(document.pointer(value), limit);
         Ok(match document.get(value) {
             Json::Null => self.builder.exprs.literal(b"null"),
             Json::Bool(value) => self.builder.exprs.literal(if *value { b"true" } else { b"false" }),
-            Json::String(text) => self.strings.literals(&mut self.builder.exprs, &[text]),
+            Json::String(text) => self.strings.literals_in_time(&mut self.builder.exprs, &[text]).map_err(too_long)?,
             Json::Number(text) => {
                 let spelling = self.options.spelling;
                 let number = Decimal::parse(text);
@@ -39,7 +40,9 @@ impl Lowering<'_> {
         let schemas = self.schemas;
         let document = &schemas.document;
         let mut nodes: FxHashMap<JsonId, NodeId> = FxHashMap::default();
+        let too_long = |limit| GrammarError::limit(document.pointer(value), limit);
         for id in document.inside(value) {
+            check_time().map_err(too_long)?;
             let body = match document.get(id) {
                 Json::Array(items) => {
                     let depth = self.depth_inside(value, id, depth)?;
@@ -64,7 +67,7 @@ impl Lowering<'_> {
                     let surface = self.surfaces.object(&mut self.builder.exprs, depth);
                     let mut known = Vec::with_capacity(entries.len());
                     for (name, inner) in entries.iter() {
-                        let key = self.strings.key(&mut self.builder.exprs, name);
+                        let key = self.strings.key(&mut self.builder.exprs, name).map_err(too_long)?;
                         known.push(KnownMember { name: name.into(), key, value: nodes[inner], required: true });
                     }
                     let ordered = if self.options.any_order { 0 } else { known.len() };

@@ -159,6 +159,7 @@ impl<'a> Lowering<'a> {
                 Some((name, &key)) => (name.clone(), key),
                 None => {
                     let key = self.strings.key(&mut self.builder.exprs, member.name);
+                    let key = key.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
                     let name: Arc<str> = member.name.into();
                     self.keys.insert(name.clone(), key);
                     (name, key)

@@ -78,6 +78,7 @@ impl<'a> Lowering<'a> {
             if !excluded.is_empty() {
                 // In every spelling, since the others may have any.
                 let excluded = self.strings.literals_in_any_spelling(exprs, &excluded);
+                let excluded = excluded.map_err(|limit| GrammarError::limit("", limit))?;
                 texts.push(exprs.not(excluded));
             }
             return Ok(exprs.and(&texts));
@@ -111,7 +112,8 @@ impl<'a> Lowering<'a> {
             parts.push(self.strings.quoted(exprs, body));
         }
         if !excluded.is_empty() {
-            let excluded = self.strings.literals(exprs, &excluded);
+            let excluded = self.strings.literals_in_time(exprs, &excluded);
+            let excluded = excluded.map_err(|limit| GrammarError::limit("", limit))?;
             parts.push(exprs.not(excluded));
         }
         if min > 0 || max.is_some() {

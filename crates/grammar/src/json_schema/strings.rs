@@ -4,8 +4,10 @@
 //! decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
 //! every spelling, and the natural one, in which printable ASCII has exactly one.
 
+use std::convert::Infallible;
+
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ByteSet, ExprId, ExprSet, Map};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, LimitExceeded, Map, check_time};
 
 use super::common::common;
 use super::schema::Format;
@@ -109,23 +111,51 @@ impl Strings {
 
     /// Any of these strings, with quotes, in the spelling in force.
     pub(super) fn literals(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+        let Ok(literals) = self.literals_while(exprs, texts, || Ok::<_, Infallible>(()));
+        literals
+    }
+
+    /// As [`Strings::literals`], for strings of a schema, which may be long or many.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(super) fn literals_in_time(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> Result<ExprId, LimitExceeded> {
+        self.literals_while(exprs, texts, check_time)
+    }
+
+    fn literals_while<E>(
+        &mut self,
+        exprs: &mut ExprSet,
+        texts: &[&str],
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<ExprId, E> {
         let mark = exprs.literal(if self.spelling == Spelling::Bare { &b""[..] } else { b"\"" });
-        let rest = self.trie(exprs, texts, mark);
-        exprs.concat(mark, rest)
+        let rest = self.trie(exprs, texts, mark, may_go_on)?;
+        Ok(exprs.concat(mark, rest))
     }
 
     /// The key of a known member of this name, as [`KnownMember::key`] has it.
-    pub(super) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Option<ExprId> {
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(super) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Result<Option<ExprId>, LimitExceeded> {
         let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name);
-        (!is_plain).then(|| self.literals(exprs, &[name]))
+        if is_plain { Ok(None) } else { self.literals_in_time(exprs, &[name]).map(Some) }
     }
 
     /// Any of these strings, with quotes, in every spelling.
-    pub(super) fn literals_in_any_spelling(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(super) fn literals_in_any_spelling(
+        &mut self,
+        exprs: &mut ExprSet,
+        texts: &[&str],
+    ) -> Result<ExprId, LimitExceeded> {
         // Bare text has one spelling only.
         let every = if self.spelling == Spelling::Bare { Spelling::Bare } else { Spelling::Any };
         let spelling = std::mem::replace(&mut self.spelling, every);
-        let literals = self.literals(exprs, texts);
+        let literals = self.literals_in_time(exprs, texts);
         self.spelling = spelling;
         literals
     }
@@ -144,21 +174,29 @@ impl Strings {
 
     /// The same without quotes.
     pub(super) fn bodies(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
-        self.trie(exprs, texts, ExprId::EMPTY)
+        let Ok(bodies) = self.trie(exprs, texts, ExprId::EMPTY, || Ok::<_, Infallible>(()));
+        bodies
     }
 
     /// A trie over the characters of the texts, every edge with all its spellings, and `end` behind every text.
-    fn trie(&mut self, exprs: &mut ExprSet, texts: &[&str], end: ExprId) -> ExprId {
+    fn trie<E>(
+        &mut self,
+        exprs: &mut ExprSet,
+        texts: &[&str],
+        end: ExprId,
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<ExprId, E> {
         if let [text] = texts {
-            return text.chars().rev().fold(end, |tail, character| {
+            return text.chars().rev().try_fold(end, |tail, character| {
+                may_go_on()?;
                 let head = self.character(exprs, self.spelling, character);
                 // Printable ASCII is spelled by itself only.
                 let is_byte = matches!(character, ' '..='~') && !matches!(character, '"' | '\\');
-                if is_byte && self.spelling == Spelling::Natural {
+                Ok(if is_byte && self.spelling == Spelling::Natural {
                     exprs.byte_then(head, tail)
                 } else {
                     exprs.concat(head, tail)
-                }
+                })
             });
         }
         let mut sorted: Vec<&str> = texts.to_vec();
@@ -170,33 +208,36 @@ impl Strings {
         let mut ways: Vec<ExprId> = Vec::new();
         for text in sorted {
             let common = path.iter().zip(text.chars()).take_while(|(a, b)| **a == *b).count();
-            self.close_to(exprs, common, &mut path, &mut open, &mut ways);
+            self.close_to(exprs, common, &mut path, &mut open, &mut ways, &may_go_on)?;
             for character in text.chars().skip(common) {
                 path.push(character);
                 open.push(ways.len());
             }
             ways.push(end);
         }
-        self.close_to(exprs, 0, &mut path, &mut open, &mut ways);
-        exprs.or(&ways)
+        self.close_to(exprs, 0, &mut path, &mut open, &mut ways, &may_go_on)?;
+        Ok(exprs.or(&ways))
     }
 
-    fn close_to(
+    fn close_to<E>(
         &mut self,
         exprs: &mut ExprSet,
         depth: usize,
         path: &mut Vec<char>,
         open: &mut Vec<usize>,
         ways: &mut Vec<ExprId>,
-    ) {
+        may_go_on: &impl Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
         while path.len() > depth
             && let (Some(character), Some(start)) = (path.pop(), open.pop())
         {
+            may_go_on()?;
             let head = self.character(exprs, self.spelling, character);
             let tail = if let [only] = ways[start..] { only } else { exprs.or(&ways[start..]) };
             ways.truncate(start);
             ways.push(exprs.concat(head, tail));
         }
+        Ok(())
     }
 
     /// One given character, in every spelling of the alphabet.

@@ -104,7 +104,8 @@ impl<'a> Lowering<'a> {
         }
         let Parts { scalars, texts, containers, branches } = &mut parts;
         if !texts.is_empty() {
-            scalars.push(self.strings.literals(&mut self.builder.exprs, texts));
+            let literals = self.strings.literals_in_time(&mut self.builder.exprs, texts);
+            scalars.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
         }
         if depth >= MAX_INDENT_DEPTH && !containers.is_empty() {
             self.cut_at_depth(all, at, scalars)?;
@@ -223,6 +224,7 @@ impl<'a> Lowering<'a> {
         let mut misfit = None;
         let mut fits = false;
         for &value in &values.value {
+            self.normal.check_time(values.at)?;
             if let Some(why) = self.misfit(value, merged, 0)? {
                 misfit.get_or_insert((value, why));
                 continue;

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use stencilm_regex::syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, LimitExceeded};
 
 use super::attributes::{Ends, shown};
 use super::context::is_context;
@@ -148,20 +148,25 @@ fn structured(builder: &mut GrammarBuilder, place: usize, text: &str) -> Result<
     let one = || entries.iter().next().filter(|_| entries.len() == 1);
     let kind = entries.get("type").and_then(Json::as_str);
     let exprs = &mut builder.exprs;
+    let too_long = |limit: LimitExceeded| SyntaxError::limit(place, limit.while_reading());
     match (one(), kind) {
         (Some((key, value)), None) => match (key.as_str(), value.as_str(), list(value)) {
             ("substring_chunks", _, Some(chunks)) => {
                 let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
-                return Ok(substring::substring(exprs, &chunks));
+                return substring::substring(exprs, &chunks).map_err(too_long);
             }
-            ("substring_words", Some(text), _) => return Ok(substring::substring(exprs, &substring::words(text))),
-            ("substring_chars", Some(text), _) => return Ok(substring::substring(exprs, &substring::characters(text))),
+            ("substring_words", Some(text), _) => {
+                return substring::substring(exprs, &substring::words(text)).map_err(too_long);
+            }
+            ("substring_chars", Some(text), _) => {
+                return substring::substring(exprs, &substring::characters(text)).map_err(too_long);
+            }
             _ => {}
         },
         (_, Some("substring")) if entries.len() == 2 => {
             if let Some(chunks) = entries.get("chunks").and_then(list) {
                 let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
-                return Ok(substring::substring(exprs, &chunks));
+                return substring::substring(exprs, &chunks).map_err(too_long);
             }
         }
         (_, Some("number" | "integer")) => return number(builder, place, text),

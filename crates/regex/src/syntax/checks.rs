@@ -16,6 +16,11 @@ use super::{Dialect, PatternError, PatternErrorKind};
 const MAX_WRITTEN_OUT: u32 = 100;
 /// Most `\p{..}`, negated and case-insensitive classes: each may cost kilobytes.
 const MAX_LARGE_CLASSES: usize = 5_000;
+/// Most characters that are looked up to make the classes of a pattern. Nothing can interrupt that; these take some 50 ms.
+const MAX_LOOKED_UP: u32 = 3_000_000;
+/// A class of Unicode takes about as long as this many look-ups, and as this many where its letters stand for both cases.
+const LOOKED_UP_BY_NAME: u32 = 1_000;
+const LOOKED_UP_IN_BOTH_CASES: u32 = 12_000;
 
 const DIGITS: &[(char, char)] = &[('0', '9')];
 const WORD: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
@@ -60,7 +65,7 @@ pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect
     let (unsupported, syntax, limit) =
         (PatternErrorKind::Unsupported, PatternErrorKind::Syntax, PatternErrorKind::Limit);
     let mut mode = Mode::default();
-    let mut large_classes = 0;
+    let (mut large_classes, mut looked_up) = (0, 0u32);
     let mut tasks = vec![Task::Visit(ast, None)];
     while let Some(task) = tasks.pop() {
         let mut large_class = None;
@@ -98,7 +103,10 @@ pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect
                         return refuse(limit, &repetition, what);
                     }
                 }
-                Ast::ClassUnicode(unicode) => large_class = Some(unicode.span),
+                Ast::ClassUnicode(unicode) => {
+                    large_class = Some(unicode.span);
+                    looked_up = looked_up.saturating_add(mode.looked_up_by_name());
+                }
                 Ast::ClassPerl(perl) => *ast = Ast::class_bracketed(perl_class(perl)),
                 Ast::ClassBracketed(bracketed) => {
                     large_class = (mode.fold_case || bracketed.negated).then_some(bracketed.span);
@@ -141,9 +149,18 @@ pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect
                 large_class = Some(both.span);
                 tasks.extend([Task::Set(&mut both.lhs), Task::Set(&mut both.rhs)]);
             }
+            Task::Item(ClassSetItem::Range(range)) => {
+                if mode.fold_case {
+                    looked_up = looked_up.saturating_add(u32::from(range.end.c).saturating_sub(range.start.c.into()));
+                    large_class = (looked_up > MAX_LOOKED_UP).then_some(range.span);
+                }
+            }
             Task::Item(item) => match item {
                 ClassSetItem::Perl(perl) => *item = ClassSetItem::Bracketed(Box::new(perl_class(perl))),
-                ClassSetItem::Unicode(unicode) => large_class = Some(unicode.span),
+                ClassSetItem::Unicode(unicode) => {
+                    large_class = Some(unicode.span);
+                    looked_up = looked_up.saturating_add(mode.looked_up_by_name());
+                }
                 ClassSetItem::Bracketed(bracketed) => {
                     large_class = bracketed.negated.then_some(bracketed.span);
                     tasks.push(Task::Set(&mut bracketed.kind));
@@ -155,6 +172,11 @@ pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect
         }
         if let Some(span) = large_class {
             large_classes += 1;
+            if looked_up > MAX_LOOKED_UP {
+                let what = "the Unicode and case-insensitive classes have too many characters in all; use fewer, or \
+                            smaller ones";
+                return refuse(limit, &span, what);
+            }
             if large_classes > MAX_LARGE_CLASSES {
                 let what = "more than 5000 Unicode, negated or case-insensitive classes; use fewer, or smaller ones";
                 return refuse(limit, &span, what);
@@ -165,6 +187,11 @@ pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect
 }
 
 impl Mode {
+    /// What a class of Unicode costs.
+    fn looked_up_by_name(self) -> u32 {
+        if self.fold_case { LOOKED_UP_IN_BOTH_CASES } else { LOOKED_UP_BY_NAME }
+    }
+
     fn with(mut self, flags: &Flags) -> Mode {
         for (flag, field) in [
             (Flag::DotMatchesNewLine, &mut self.dot_is_any),
