@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from threading import Event, Lock
+from threading import Event, get_ident
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from stencilm import _core
@@ -36,6 +36,7 @@ from stencilm.grammar_sources import (
     json_schema_options,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
 
 if TYPE_CHECKING:
@@ -325,6 +326,7 @@ class _Flight:
 
     def __init__(self) -> None:
         self.landed = Event()
+        self.thread = get_ident()
         self.compiled: CompiledGrammar | None = None
         self.error: StencilError | None = None
 
@@ -348,7 +350,7 @@ class _Cache:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
-        self._lock = Lock()
+        self._lock = RenewedLock(self._forget_other_threads)
         # Those not asked for the longest come first.
         self._entries: OrderedDict[Source, _Entry] = OrderedDict()
         # Those not measured the longest come first.
@@ -357,36 +359,67 @@ class _Cache:
         self._flights: dict[Source, _Flight] = {}
 
     def get(self, source: Source, compile_it: Callable[[], CompiledGrammar]) -> CompiledGrammar:
-        while True:
-            with self._lock:
-                known = self._entries.get(source)
-                if known is not None:
-                    self._entries.move_to_end(source)
-                    self._measure(known)
-                    return known.compiled
-                flight = self._flights.get(source)
-                if flight is None:
-                    mine = self._flights[source] = _Flight()
-                    break
-            flight.landed.wait()
-            if flight.compiled is not None:
-                return flight.compiled
-            if flight.error is not None:
-                # A copy: threads that raise one exception would write into the same traceback.
-                raise copy.copy(flight.error)
-            # What stopped the other thread was no fault of the grammar, such as an interrupt.
+        if self._lock.is_mine:
+            return (
+                compile_it()
+            )  # The handler of a signal came in the middle of a look at the cache.
+        with self._lock:
+            known = self._known(source)
+        return self._compile(source, compile_it) if known is None else known
+
+    def _known(self, source: Source) -> CompiledGrammar | None:
+        known = self._entries.get(source)
+        if known is None:
+            return None
+        self._entries.move_to_end(source)
+        self._measure(known)
+        return known.compiled
+
+    def _compile(
+        self, source: Source, compile_it: Callable[[], CompiledGrammar]
+    ) -> CompiledGrammar:
+        mine = _Flight()
         try:
+            while True:
+                with self._lock:
+                    known = self._known(source)
+                    if known is not None:
+                        return known
+                    flight = self._flights.setdefault(source, mine)
+                if flight is mine:
+                    break
+                if flight.thread == mine.thread:
+                    # The handler of a signal asks for what it interrupted: not to be waited for.
+                    return compile_it()
+                flight.landed.wait()
+                if flight.compiled is not None:
+                    return flight.compiled
+                if flight.error is not None:
+                    # A copy: threads that raise one exception would write into the same traceback.
+                    raise copy.copy(flight.error)
+                # What stopped the other thread was no fault of the grammar, such as an interrupt.
             mine.compiled = compile_it()
         except StencilError as error:
             mine.error = copy.copy(error)
             raise
         finally:
             with self._lock:
-                if mine.compiled is not None:
-                    self._add(source, mine.compiled)
-                del self._flights[source]
+                if self._flights.get(source) is mine:
+                    del self._flights[source]
+                    if mine.compiled is not None:
+                        self._add(source, mine.compiled)
             mine.landed.set()
         return mine.compiled
+
+    def _forget_other_threads(self, was_locked: bool) -> None:
+        """In a process that was forked off: what other threads were doing is not done here."""
+        if was_locked:
+            # One of them was changing these.
+            self._entries, self._turn, self._total = OrderedDict(), OrderedDict(), 0
+        mine = get_ident()
+        self._flights = {
+            source: flight for source, flight in self._flights.items() if flight.thread == mine
+        }
 
     def clear(self) -> None:
         with self._lock:
@@ -395,6 +428,8 @@ class _Cache:
             self._total = 0
 
     def measure(self) -> int:
+        if self._lock.is_mine:
+            return self._total
         with self._lock:
             self._measure(*self._turn)
             return self._total

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
@@ -33,6 +32,7 @@ from stencilm.models.loading import (
 )
 from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
 from stencilm.output_types import Output, resolve
+from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class Model:
         self.backend = backend
         self._compiler = GrammarCompiler(backend.tokenizer_info)
         self._ready: OrderedDict[tuple[Any, str], tuple[Output, CompiledGrammar]] = OrderedDict()
-        self._lock = Lock()
+        self._lock = RenewedLock()
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
@@ -324,6 +324,10 @@ class Model:
         """The reader and the compiled grammar of a type; the latest types are kept."""
         # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
         key = (output_type, repr(output_type))
+        if self._lock.is_mine:
+            return self._compile(
+                output_type
+            )  # The handler of a signal came in the middle of a look.
         try:
             with self._lock:
                 if key in self._ready:

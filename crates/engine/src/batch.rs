@@ -1,11 +1,12 @@
 //! Many sequences at once: the same call for every one, on a few threads that wait for the next batch.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::cpus::available_cpus;
+use crate::locks::lock;
 
 /// More threads than this are used only where they are asked for: masks are short work, and engines have other threads.
 const MAX_DEFAULT_THREADS: usize = 8;
@@ -47,7 +48,7 @@ impl Workers {
     }
 
     fn pool(&self) -> Option<Arc<ThreadPool>> {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = lock(&self.pool);
         let process = std::process::id();
         if let Some(foreign) = pool.take_if(|pool| pool.process != process) {
             // Its threads stayed in the other process: dropping it would wait for them.

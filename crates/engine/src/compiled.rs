@@ -1,7 +1,7 @@
 //! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
@@ -14,6 +14,7 @@ use crate::error::EngineError;
 use crate::known_suffixes::KnownSuffixes;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
+use crate::locks::{lock, try_lock};
 use crate::machine::Machine;
 use crate::marks::Marks;
 use crate::mask::{Cause, Doubtful};
@@ -353,18 +354,4 @@ fn refuse_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError> {
         }
     }
     Ok(())
-}
-
-/// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// The same, where nobody else holds it.
-fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }

@@ -36,6 +36,7 @@ mod length_bounds;
 mod lengths;
 mod lexicon;
 mod limits;
+mod locks;
 mod machine;
 mod marks;
 mod mask;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use stencilm_grammar::Temperature;
+use stencilm_regex::LimitExceeded;
 
 use crate::canonical::{CanonicalVerdict, Trail};
 use crate::captures::captures;
@@ -544,7 +545,8 @@ impl GrammarMatcher {
 }
 
 fn retire_if_full(compiled: &CompiledGrammar, layout: &Arc<Layout>, error: &EngineError) {
-    if matches!(error, EngineError::Limit(_)) {
+    // What was interrupted has reached no limit, and is often done again at once.
+    if matches!(error, EngineError::Limit(limit) if *limit != LimitExceeded::Interrupted) {
         compiled.retire(layout);
     }
 }

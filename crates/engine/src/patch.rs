@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::bases::Base;
+use crate::locks::lock;
 use crate::row::Row;
 use crate::tokenset;
 
@@ -38,7 +39,7 @@ impl NamedRows {
     }
 
     fn add(&self, named: Named) -> u32 {
-        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = lock(&self.0);
         all.push(named);
         all.len() as u32
     }
@@ -49,7 +50,7 @@ impl NamedRows {
             mask.fill(0);
             return true;
         }
-        let all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let all = lock(&self.0);
         match all.get(number as usize - 1) {
             Some(Named::Row(row)) => row.upgrade().map(|row| row.write(mask)).is_some(),
             Some(Named::Base(base)) => base.upgrade().map(|base| base.write(mask)).is_some(),

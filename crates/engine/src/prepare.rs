@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
+use stencilm_regex::Held;
 
 use crate::compiled::CompiledGrammar;
 use crate::matcher::{GrammarMatcher, MatcherOptions};
@@ -55,6 +56,7 @@ impl Vocabulary {
     pub fn prepare(self: &Arc<Self>) {
         if self.vocab_size() >= MANY_TOKENS {
             self.once_prepared().call_once(|| {
+                let _held = Held::new();
                 // What a watch of this thread keeps it from finding is found when a mask asks for it.
                 let _ = self.read_prepared_text();
             });

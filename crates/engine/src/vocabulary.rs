@@ -7,6 +7,7 @@ use crate::canonical::{self, Encoding, EncodingSource};
 use crate::index::Ranks;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
+use crate::locks::{lock, try_lock};
 use crate::patch::NamedRows;
 use crate::tokens::{Tokens, VocabularyError};
 
@@ -44,7 +45,7 @@ impl Vocabulary {
         vocabulary.shapes();
         let lexicon = vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
         // What a watch of this thread keeps it from finding is found when a mask asks for it.
-        let _ = lexicon.lock().expect("nobody else has it yet").prepare(&vocabulary);
+        let _ = lock(&lexicon).prepare(&vocabulary);
         Ok(vocabulary)
     }
 
@@ -91,10 +92,10 @@ impl Vocabulary {
     /// The lexemes that all grammars of this vocabulary and of these limits share. A lexicon that has outgrown its
     /// budget is replaced by a new one for grammars to come; the old one lives as long as the grammars that use it.
     pub(crate) fn lexicon(&self, limits: LexiconLimits) -> Arc<Mutex<Lexicon>> {
-        let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
+        let mut lexicons = lock(&self.lexicons);
         let known = lexicons.iter().position(|(known, _)| *known == limits).map(|position| lexicons.remove(position).1);
         let fits =
-            |lexicon: &Arc<Mutex<Lexicon>>| lexicon.try_lock().map_or(true, |mut one| !one.has_outgrown(limits.bytes));
+            |lexicon: &Arc<Mutex<Lexicon>>| try_lock(lexicon).is_none_or(|mut one| !one.has_outgrown(limits.bytes));
         let (lexicon, outgrown) = match known {
             Some(known) if fits(&known) => (known, None),
             outgrown => (self.new_lexicon(limits, outgrown.as_deref()), outgrown),
@@ -109,7 +110,7 @@ impl Vocabulary {
 
     /// Gives grammars to come a new lexicon in place of this one, which has reached a limit.
     pub(crate) fn retire_lexicon(&self, full: &Arc<Mutex<Lexicon>>) {
-        let mut lexicons = self.lexicons.lock().expect("no thread panics while it holds the list");
+        let mut lexicons = lock(&self.lexicons);
         if let Some((limits, lexicon)) = lexicons.iter_mut().find(|(_, lexicon)| Arc::ptr_eq(lexicon, full)) {
             *lexicon = self.new_lexicon(*limits, Some(full));
         }
@@ -137,7 +138,7 @@ impl Vocabulary {
 
     /// A lexicon without lexemes, with what can be taken over from one that nobody is using.
     fn new_lexicon(&self, limits: LexiconLimits, before: Option<&Mutex<Lexicon>>) -> Arc<Mutex<Lexicon>> {
-        let renewed = before.and_then(|before| before.try_lock().ok().map(|before| before.renewed()));
+        let renewed = before.and_then(|before| try_lock(before).map(|before| before.renewed()));
         let lexicon = renewed.unwrap_or_else(|| Lexicon::new(self.tokens.trie().max_depth(), limits.work));
         Arc::new(Mutex::new(lexicon))
     }

@@ -10,6 +10,7 @@ use crate::arguments;
 use crate::bitmask::Rows;
 use crate::errors;
 use crate::matcher::Matcher;
+use crate::watch;
 
 /// Threads that work on the sequences of a batch.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
@@ -50,12 +51,8 @@ impl BatchMatcher {
             )));
         }
         let mut rows = Rows::of(bitmask, words)?;
-        let jobs: Vec<(&mut GrammarMatcher, &mut [u32])> =
-            guards.iter_mut().map(|guard| &mut **guard).zip(rows.rows(&indices)?).collect();
-        let fill =
-            |(matcher, row): (&mut GrammarMatcher, &mut [u32])| matcher.fill_mask(row).inspect_err(|_| row.fill(0));
-        let results = py.detach(|| self.workers.each(jobs, fill));
-        collected(py, results)
+        let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(rows.rows(&indices)?);
+        self.run(py, jobs, |matcher, row| matcher.fill_mask(row).inspect_err(|_| row.fill(0)))
     }
 
     fn batch_accept_token(
@@ -75,7 +72,7 @@ impl BatchMatcher {
         texts: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<bool>> {
         let texts = texts.iter().map(arguments::text).collect::<PyResult<Vec<_>>>()?;
-        self.each(py, &matchers, "texts", texts, |matcher, text| matcher.accept_bytes(&text))
+        self.each(py, &matchers, "texts", texts, |matcher, text| matcher.accept_bytes(text))
     }
 
     fn batch_rollback(
@@ -86,9 +83,20 @@ impl BatchMatcher {
     ) -> PyResult<()> {
         let counts =
             counts.iter().map(|count| arguments::count("num_tokens", count)).collect::<PyResult<Vec<usize>>>()?;
-        self.each(py, &matchers, "counts", counts, GrammarMatcher::rollback).map(|_| ())
+        self.each(py, &matchers, "counts", counts, |matcher, &mut count| matcher.rollback(count)).map(|_| ())
     }
 }
+
+/// What a batch does for one sequence.
+struct Job<'a, A, R> {
+    matcher: &'a mut GrammarMatcher,
+    argument: A,
+    /// Missing until it is done.
+    result: Option<Result<R, MatcherError>>,
+}
+
+/// A round of a batch was stopped.
+struct Unfinished;
 
 impl BatchMatcher {
     fn each<A: Send, R: Send + for<'py> IntoPyObject<'py>>(
@@ -97,13 +105,36 @@ impl BatchMatcher {
         matchers: &[Bound<'_, PyAny>],
         name: &str,
         arguments: Vec<A>,
-        operation: impl Fn(&mut GrammarMatcher, A) -> Result<R, MatcherError> + Send + Sync,
+        operation: impl Fn(&mut GrammarMatcher, &mut A) -> Result<R, MatcherError> + Send + Sync,
     ) -> PyResult<Vec<R>> {
         same_length(matchers, name, arguments.len())?;
         let mut guards = lock_all(py, matchers)?;
-        let jobs: Vec<(&mut GrammarMatcher, A)> = guards.iter_mut().map(|guard| &mut **guard).zip(arguments).collect();
-        let results = py.detach(|| self.workers.each(jobs, |(matcher, argument)| operation(matcher, argument)));
-        collected(py, results)
+        self.run(py, guards.iter_mut().map(|guard| &mut **guard).zip(arguments), operation)
+    }
+
+    /// Works in rounds: what was stopped in one, for a signal or a fork, is done in the next.
+    fn run<'a, A: Send, R: Send + for<'py> IntoPyObject<'py>>(
+        &self,
+        py: Python<'_>,
+        jobs: impl Iterator<Item = (&'a mut GrammarMatcher, A)>,
+        operation: impl Fn(&mut GrammarMatcher, &mut A) -> Result<R, MatcherError> + Send + Sync,
+    ) -> PyResult<Vec<R>> {
+        let mut jobs: Vec<Job<'_, A, R>> =
+            jobs.map(|(matcher, argument)| Job { matcher, argument, result: None }).collect();
+        let round = || {
+            watch::share(|call| {
+                let open: Vec<&mut Job<'_, A, R>> = jobs.iter_mut().filter(|job| job.result.is_none()).collect();
+                self.workers.each(open, |job| {
+                    job.result = call.run(|| operation(job.matcher, &mut job.argument));
+                });
+            });
+            if jobs.iter().all(|job| job.result.is_some()) { Ok(()) } else { Err(Unfinished) }
+        };
+        // Only a signal whose handler raises leaves something undone, and its error has come back before.
+        if watch::long(py, round)?.is_err() {
+            unreachable!("a round is unfinished only where it was stopped, and then there is another one");
+        }
+        collected(py, jobs.into_iter().map(|job| job.result.expect("all jobs are done")).collect())
     }
 }
 

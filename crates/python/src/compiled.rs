@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use stencilm_engine::{self as engine, EngineError, SavedError};
 use stencilm_grammar::{self as grammar, GrammarError};
+use stencilm_regex::Watch;
 
 use crate::errors;
 use crate::grammar::{Grammar, JsonSchemaOptions};
@@ -92,28 +93,31 @@ impl CompiledGrammar {
     ) -> PyResult<CompiledGrammar> {
         let py = source.py();
         let (vocabulary, compiling) = (vocabulary.inner.clone(), limits.compiling);
-        let compile = |grammar, vocabulary| {
-            let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary, compiling);
-            watch::timed(compiling.milliseconds, compile).map_err(Refused::Compiling)
+        let compile = |grammar| {
+            let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary.clone(), compiling);
+            Watch::new(compiling.milliseconds, None).over(compile).map_err(Refused::Compiling)
         };
         let inner = match &made {
             Some(Made::Options(options)) => {
                 let (schema, _): (Bound<'_, PyString>, Bound<'_, PyAny>) = source.extract()?;
                 let (schema, options) = (schema.to_str()?, options.within(Vec::new(), limits));
-                watch::detached(py, || {
+                watch::long(py, || {
                     let read = || grammar::from_json_schema(schema, &options);
-                    let grammar = watch::timed(compiling.milliseconds, read).map_err(Refused::Grammar)?;
-                    compile(Arc::new(grammar), vocabulary)
+                    let grammar = watch::reading(compiling.milliseconds, read).map_err(Refused::Grammar)?;
+                    compile(Arc::new(grammar))
                 })?
             }
             Some(Made::Grammar(grammar)) => {
                 let grammar = grammar.inner.clone();
-                watch::detached(py, || compile(grammar, vocabulary))?
+                watch::long(py, || compile(grammar.clone()))?
             }
             None => {
                 let text = source.cast::<PyString>()?.to_str()?;
-                let read = || engine::CompiledGrammar::deserialize_json(text, vocabulary, compiling);
-                watch::over(py, compiling.milliseconds, read)?.map_err(Refused::Saved)
+                watch::long(py, || {
+                    let read = || engine::CompiledGrammar::deserialize_json(text, vocabulary.clone(), compiling);
+                    Watch::new(compiling.milliseconds, None).over(read)
+                })?
+                .map_err(Refused::Saved)
             }
         };
         match inner {
@@ -132,8 +136,8 @@ impl CompiledGrammar {
         Grammar { inner: self.inner.grammar().clone() }
     }
 
-    fn serialize_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.inner.serialize_json())
+    fn serialize_json(&self, py: Python<'_>) -> PyResult<String> {
+        watch::unstoppable(py, || self.inner.serialize_json())
     }
 
     #[getter]

@@ -86,18 +86,20 @@ impl Grammar {
         limits: &Limits,
     ) -> PyResult<Grammar> {
         let options = options.within(documents, limits);
-        let result = watch::over(py, limits.compiling.milliseconds, || grammar::from_json_schema(schema, &options))?;
+        let read = || grammar::from_json_schema(schema, &options);
+        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
         Grammar::wrap(py, result)
     }
 
     #[staticmethod]
     fn any_json(py: Python<'_>) -> PyResult<Grammar> {
-        Grammar::wrap(py, grammar::any_json(&grammar::JsonSchemaOptions::default()))
+        Grammar::wrap(py, watch::long(py, || grammar::any_json(&grammar::JsonSchemaOptions::default()))?)
     }
 
     #[staticmethod]
     fn from_regex(py: Python<'_>, pattern: &str, limits: &Limits) -> PyResult<Grammar> {
-        match watch::over(py, limits.compiling.milliseconds, || grammar::from_regex(pattern))? {
+        let read = || grammar::from_regex(pattern);
+        match watch::long(py, || watch::reading(limits.compiling.milliseconds, read))? {
             Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),
             Err(grammar::RegexError::Pattern(error)) => Err(errors::pattern(py, &error)),
             Err(grammar::RegexError::Grammar(error)) => Err(errors::grammar(py, &error)),
@@ -107,7 +109,7 @@ impl Grammar {
     #[staticmethod]
     fn from_ebnf(py: Python<'_>, text: &str, root_rule_name: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::Grammar::from_ebnf(text, root_rule_name);
-        let result = watch::over(py, limits.compiling.milliseconds, read)?;
+        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
         Grammar::wrap(py, result)
     }
 
@@ -126,14 +128,15 @@ impl Grammar {
                 Named::Lark(text) => (name, Err(text)),
             })
             .collect();
-        let result = watch::over(py, limits.compiling.milliseconds, || {
+        let read = || {
             let named = grammars.iter().map(|(name, grammar)| match grammar {
                 Ok(grammar) => (name.as_str(), NamedGrammar::Grammar(grammar)),
                 Err(text) => (name.as_str(), NamedGrammar::Lark(text)),
             });
             let named: Vec<(&str, NamedGrammar<'_>)> = named.collect();
             grammar::Grammar::from_lark(text, &LarkOptions { start, grammars: &named })
-        })?;
+        };
+        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
         Grammar::wrap(py, result)
     }
 
@@ -142,22 +145,22 @@ impl Grammar {
         let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
         let options = StructuralTagOptions { max_bytes, max_exprs };
         let read = || grammar::Grammar::from_structural_tag(text, &options);
-        let result = watch::over(py, limits.compiling.milliseconds, read)?;
+        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
         Grammar::wrap(py, result)
     }
 
-    fn to_ebnf(&self, py: Python<'_>) -> String {
-        py.detach(|| self.inner.to_ebnf())
+    fn to_ebnf(&self, py: Python<'_>) -> PyResult<String> {
+        watch::unstoppable(py, || self.inner.to_ebnf())
     }
 
-    fn serialize_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.inner.serialize_json())
+    fn serialize_json(&self, py: Python<'_>) -> PyResult<String> {
+        watch::unstoppable(py, || self.inner.serialize_json())
     }
 
     #[staticmethod]
     fn deserialize_json(py: Python<'_>, text: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::Grammar::deserialize_json(text);
-        let result = watch::over(py, limits.compiling.milliseconds, read)?;
+        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
         Grammar::wrap(py, result)
     }
 
@@ -171,12 +174,14 @@ impl Grammar {
         Grammar::combine(py, &grammars, limits, grammar::Grammar::union)
     }
 
-    fn report(&self) -> (Vec<Row>, Vec<Row>, Vec<Row>) {
+    fn report(&self, py: Python<'_>) -> PyResult<(Vec<Row>, Vec<Row>, Vec<Row>)> {
         let rows = |findings: &[Finding]| {
             findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
         };
-        let report = self.inner.report();
-        (rows(&report.enforced), rows(&report.annotations), rows(&report.relaxed))
+        watch::unstoppable(py, || {
+            let report = self.inner.report();
+            (rows(&report.enforced), rows(&report.annotations), rows(&report.relaxed))
+        })
     }
 
     #[getter]
@@ -203,9 +208,11 @@ impl Grammar {
         combine: Combine,
     ) -> PyResult<Grammar> {
         let grammars: Vec<Arc<grammar::Grammar>> = grammars.iter().map(|grammar| grammar.inner.clone()).collect();
-        let result = watch::over(py, limits.compiling.milliseconds, || {
-            let grammars: Vec<&grammar::Grammar> = grammars.iter().map(|grammar| &**grammar).collect();
-            combine(&grammars)
+        let result = watch::long(py, || {
+            watch::reading(limits.compiling.milliseconds, || {
+                let grammars: Vec<&grammar::Grammar> = grammars.iter().map(|grammar| &**grammar).collect();
+                combine(&grammars)
+            })
         })?;
         Grammar::wrap(py, result)
     }

@@ -13,6 +13,7 @@ use crate::compiled::CompiledGrammar;
 use crate::errors;
 use crate::matcher::Spans;
 use crate::vocabulary::Vocabulary;
+use crate::watch;
 
 /// Work is done for at most so long without a look at the caller, in seconds.
 const MAX_SECONDS: f64 = 1.0;
@@ -49,7 +50,7 @@ impl IndexBuilder {
     fn new(py: Python<'_>, compiled: &CompiledGrammar, max_states: usize, max_bytes: usize) -> PyResult<IndexBuilder> {
         let compiled = compiled.inner.clone();
         let limits = IndexLimits { max_states, max_bytes };
-        match py.detach(|| engine::IndexBuilder::new(&compiled, limits)) {
+        match watch::long(py, || engine::IndexBuilder::new(&compiled, limits))? {
             Ok(inner) => Ok(IndexBuilder { inner: Mutex::new(inner) }),
             Err(error) => Err(refused(py, error)),
         }
@@ -58,16 +59,16 @@ impl IndexBuilder {
     /// Works for about so many seconds; says whether it is done.
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let time = Duration::from_secs_f64(seconds.clamp(0.0, MAX_SECONDS));
-        py.detach(|| self.lock().advance(time)).map_err(|error| refused(py, error))
+        watch::unstoppable(py, || self.lock().advance(time))?.map_err(|error| refused(py, error))
     }
 
     /// States that are done, and states that are known, of the stage at hand.
-    fn progress(&self) -> (usize, usize) {
-        self.lock().progress()
+    fn progress(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        watch::unstoppable(py, || self.lock().progress())
     }
 
-    fn finish(&self) -> Option<TokenIndex> {
-        self.lock().finish().map(|inner| TokenIndex { inner })
+    fn finish(&self, py: Python<'_>) -> PyResult<Option<TokenIndex>> {
+        watch::unstoppable(py, || self.lock().finish().map(|inner| TokenIndex { inner }))
     }
 }
 
@@ -95,14 +96,14 @@ impl TokenIndex {
 impl TokenIndex {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], vocabulary: &Vocabulary) -> PyResult<TokenIndex> {
-        match engine::TokenIndex::from_bytes(data, vocabulary.inner.clone()) {
+        match watch::unstoppable(py, || engine::TokenIndex::from_bytes(data, vocabulary.inner.clone()))? {
             Ok(inner) => Ok(TokenIndex { inner }),
             Err(error) => Err(errors::raise(py, "MatcherError", &error.to_string(), None)),
         }
     }
 
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.to_bytes())
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &watch::unstoppable(py, || self.inner.to_bytes())?))
     }
 
     #[getter]
@@ -141,13 +142,14 @@ impl TokenIndex {
         self.inner.fill_mask(number, rows.row(index)?).map_err(|error| errors::matcher(state.py(), &error))
     }
 
-    fn forced_states(&self) -> Vec<u32> {
-        self.inner.forced_states()
+    fn forced_states(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        watch::unstoppable(py, || self.inner.forced_states())
     }
 
     /// The forced bytes at a state, and the tokens that span their end by where they begin.
     fn forced_spans<'py>(&self, state: &Bound<'py, PyAny>, limit: usize) -> PyResult<(Bound<'py, PyBytes>, Spans)> {
-        let (forced, spans) = self.inner.forced_spans(self.state(state)?, limit);
+        let number = self.state(state)?;
+        let (forced, spans) = watch::unstoppable(state.py(), || self.inner.forced_spans(number, limit))?;
         let spans = spans.into_iter().map(|span| (span.start, span.tokens)).collect();
         Ok((PyBytes::new(state.py(), &forced), spans))
     }

@@ -33,6 +33,7 @@ const KEPT_MILLISECONDS: i64 = 60_000;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: an option of the allocator may be set at any time; one that it does not have is only reported.
     unsafe { mi_option_set_default(PURGE_DELAY, KEPT_MILLISECONDS as _) };
+    watch::set_up(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<grammar::Grammar>()?;
     module.add_class::<grammar::JsonSchemaOptions>()?;

@@ -14,12 +14,10 @@ use crate::arguments;
 use crate::bitmask::Rows;
 use crate::compiled::CompiledGrammar;
 use crate::errors;
+use crate::watch;
 
 /// Tokens by where they begin.
 pub type Spans = Vec<(usize, Vec<u32>)>;
-
-/// Texts longer than this are read without holding the interpreter's lock; for less work, giving it up costs more.
-const LONG_TEXT: usize = 4096;
 
 /// The state of one sequence. Made from a compiled grammar, or from another matcher as its fork.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
@@ -51,17 +49,15 @@ impl Matcher {
         Ok(Matcher { inner, tokenizer_info, max_rollback_tokens: self.max_rollback_tokens })
     }
 
-    /// Runs an operation, without the interpreter's lock where it may take long.
+    /// Runs an operation that changes nothing where it fails: see [`watch::short`].
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        long: bool,
-        operation: impl FnOnce(&mut engine::GrammarMatcher) -> Result<T, MatcherError> + Send,
+        mut operation: impl FnMut(&mut engine::GrammarMatcher) -> Result<T, MatcherError> + Send,
     ) -> PyResult<T> {
         let mut guard = self.lock(py)?;
         let inner = &mut *guard;
-        let result = if long { py.detach(|| operation(inner)) } else { operation(inner) };
-        result.map_err(|error| errors::matcher(py, &error))
+        watch::short(py, || operation(inner))?.map_err(|error| errors::matcher(py, &error))
     }
 }
 
@@ -100,7 +96,7 @@ impl Matcher {
             None => None,
         };
         let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token, canonical };
-        match engine::GrammarMatcher::new(compiled.clone(), &options) {
+        match watch::short(py, || engine::GrammarMatcher::new(compiled.clone(), &options))? {
             Ok(inner) => {
                 let tokenizer_info = tokenizer_info.clone_ref(py);
                 Ok(Matcher { inner: Mutex::new(inner), tokenizer_info, max_rollback_tokens })
@@ -111,50 +107,51 @@ impl Matcher {
 
     fn accept_token(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
         match arguments::token_id(token_id)? {
-            Some(id) => self.with(token_id.py(), false, |inner| inner.accept_token(id)),
+            Some(id) => self.with(token_id.py(), |inner| inner.accept_token(id)),
             None => Ok(false),
         }
     }
 
     fn accept_string(&self, text: &Bound<'_, PyAny>) -> PyResult<bool> {
         let bytes = &*arguments::text(text)?;
-        self.with(text.py(), bytes.len() > LONG_TEXT, |inner| inner.accept_bytes(bytes))
+        self.with(text.py(), |inner| inner.accept_bytes(bytes))
     }
 
     #[pyo3(signature = (bitmask, index = 0))]
     fn fill_next_token_bitmask(&self, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
         let mut guard = self.lock(bitmask.py())?;
         let mut rows = Rows::of(bitmask, guard.compiled().vocabulary().mask_words())?;
-        guard.fill_mask(rows.row(index)?).map_err(|error| errors::matcher(bitmask.py(), &error))
+        let (inner, row) = (&mut *guard, rows.row(index)?);
+        let py = bitmask.py();
+        watch::short(py, || inner.fill_mask(row))?.map_err(|error| errors::matcher(py, &error))
     }
 
     /// The number of a row, and the ids in which the mask differs from it, as int32 in the machine's byte order.
     fn _find_mask_patch<'py>(&self, py: Python<'py>) -> PyResult<(u32, Bound<'py, PyBytes>)> {
-        let patch = self.with(py, false, engine::GrammarMatcher::mask_patch)?;
+        let patch = self.with(py, engine::GrammarMatcher::mask_patch)?;
         let flipped: Vec<u8> = patch.flipped.iter().flat_map(|id| id.to_ne_bytes()).collect();
         Ok((patch.row, PyBytes::new(py, &flipped)))
     }
 
     fn is_allowed(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
         match arguments::token_id(token_id)? {
-            Some(id) => self.with(token_id.py(), false, |inner| inner.is_allowed(id)),
+            Some(id) => self.with(token_id.py(), |inner| inner.is_allowed(id)),
             None => Ok(false),
         }
     }
 
     fn num_allowed_tokens(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with(py, false, engine::GrammarMatcher::num_allowed_tokens)
+        self.with(py, engine::GrammarMatcher::num_allowed_tokens)
     }
 
     fn validate_tokens(&self, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
         let ids = arguments::token_ids(token_ids)?;
-        let long = ids.len() > LONG_TEXT;
-        self.with(token_ids.py(), long, |inner| inner.validate_tokens(ids.into_iter().map_while(|id| id)))
+        self.with(token_ids.py(), |inner| inner.validate_tokens(ids.iter().map_while(|&id| id)))
     }
 
     fn _longest_valid_prefix(&self, text: &Bound<'_, PyAny>) -> PyResult<(&'static str, usize)> {
         let bytes = &*arguments::text(text)?;
-        let verdict = self.with(text.py(), bytes.len() > LONG_TEXT, |inner| inner.longest_valid_prefix(bytes))?;
+        let verdict = self.with(text.py(), |inner| inner.longest_valid_prefix(bytes))?;
         let status = match verdict.status {
             Status::Complete => "complete",
             Status::Viable => "viable",
@@ -164,17 +161,17 @@ impl Matcher {
     }
 
     fn find_jump_forward_string(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, false, engine::GrammarMatcher::forced_text)
+        self.with(py, engine::GrammarMatcher::forced_text)
     }
 
     /// The forced bytes, and the tokens that span their end by where they begin.
     fn _forced_spans<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<(Bound<'py, PyBytes>, Spans)> {
-        let (forced, spans) = self.with(py, false, |inner| inner.forced_spans(limit))?;
+        let (forced, spans) = self.with(py, |inner| inner.forced_spans(limit))?;
         Ok((PyBytes::new(py, &forced), spans.into_iter().map(|span| (span.start, span.tokens)).collect()))
     }
 
     fn _forced_token(&self, py: Python<'_>) -> PyResult<Option<u32>> {
-        self.with(py, false, engine::GrammarMatcher::forced_token)
+        self.with(py, engine::GrammarMatcher::forced_token)
     }
 
     fn _recent_tokens(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<u32>> {
@@ -183,25 +180,24 @@ impl Matcher {
 
     fn explain(&self, token_id: &Bound<'_, PyAny>) -> PyResult<String> {
         let py = token_id.py();
-        let mut guard = self.lock(py)?;
-        let vocabulary = guard.compiled().vocabulary().clone();
+        let vocabulary = self.lock(py)?.compiled().vocabulary().clone();
         let Some(id) = arguments::token_id(token_id)? else {
             let why = Explanation::OutOfRange { vocab_size: vocabulary.vocab_size() };
             return Ok(format!("token {} {why}", token_id.str()?));
         };
-        let why = guard.explain(id).map_err(|error| errors::matcher(py, &error))?;
+        let why = self.with(py, |inner| inner.explain(id))?;
         let text = vocabulary.token_bytes(id).map(|bytes| format!(" {}", engine::shown(bytes)));
         Ok(format!("token {id}{} {why}", text.unwrap_or_default()))
     }
 
     fn get_captures<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
-        let captures = self.with(py, true, |inner| inner.get_captures())?;
+        let captures = self.with(py, |inner| inner.get_captures())?;
         Ok(captures.into_iter().map(|(name, text)| (name, PyBytes::new(py, &text))).collect())
     }
 
     /// Whether each is a literal, and its text.
     fn _candidates(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<(bool, String)>> {
-        let candidates = self.with(py, false, |inner| inner.candidates(limit))?;
+        let candidates = self.with(py, |inner| inner.candidates(limit))?;
         let told = candidates.into_iter().map(|candidate| match candidate {
             Candidate::Literal(text) => (true, text),
             Candidate::Pattern(pattern) => (false, pattern),
@@ -211,7 +207,7 @@ impl Matcher {
 
     #[pyo3(signature = (*, max_bytes = 65_536))]
     fn shortest_completion<'py>(&self, py: Python<'py>, max_bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let text = self.with(py, true, |inner| inner.shortest_completion(max_bytes))?;
+        let text = self.with(py, |inner| inner.shortest_completion(max_bytes))?;
         Ok(PyBytes::new(py, &text))
     }
 
@@ -241,13 +237,14 @@ impl Matcher {
         }
         let time_limit = time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let (inner, rows) = (&mut *guard, rows.all()?);
-        py.detach(|| inner.traverse_draft_tree(&tree, rows, time_limit)).map_err(|error| errors::matcher(py, &error))
+        watch::long(py, || inner.traverse_draft_tree(&tree, rows, time_limit))?
+            .map_err(|error| errors::matcher(py, &error))
     }
 
     #[pyo3(signature = (num_tokens = None))]
     fn rollback(&self, py: Python<'_>, num_tokens: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let count = num_tokens.map_or(Ok(1), |count| arguments::count("num_tokens", count))?;
-        self.with(py, false, |inner| inner.rollback(count))
+        self.with(py, |inner| inner.rollback(count))
     }
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
@@ -276,7 +273,7 @@ impl Matcher {
     /// The temperature at which the grammar wants the next token sampled.
     #[getter]
     fn temperature(&self, py: Python<'_>) -> PyResult<Option<f64>> {
-        self.with(py, false, engine::GrammarMatcher::temperature)
+        self.with(py, engine::GrammarMatcher::temperature)
     }
 
     #[getter]
@@ -286,13 +283,13 @@ impl Matcher {
 
     /// The mask by the slow twin: every token tried on its own. For tests.
     fn _naive_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
-        let mask = engine::naive::mask(&*self.lock(py)?).map_err(|error| errors::matcher(py, &error))?;
+        let mask = self.with(py, |inner| engine::naive::mask(inner))?;
         Rows::of(bitmask, mask.words().len())?.row(index)?.copy_from_slice(mask.words());
         Ok(())
     }
 
     fn _forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let forced = self.with(py, false, engine::GrammarMatcher::forced_bytes)?;
+        let forced = self.with(py, engine::GrammarMatcher::forced_bytes)?;
         Ok(PyBytes::new(py, &forced))
     }
 }

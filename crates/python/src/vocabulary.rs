@@ -9,6 +9,7 @@ use stencilm_engine::{self as engine, Alphabet, EncodingSource};
 
 use crate::bitmask::Rows;
 use crate::errors;
+use crate::watch;
 
 /// What each token of a tokenizer spells, which tokens stop, and the trie of all of them.
 #[pyclass(frozen, module = "stencilm._core")]
@@ -39,14 +40,14 @@ impl Vocabulary {
         let tokens: Vec<Option<&[u8]>> =
             tokens.iter().map(|token| token.as_ref().map(|token| token.as_bytes())).collect();
         let special: Vec<(u32, String)> = special_token_ids.into_iter().zip(special_names).collect();
-        match engine::Vocabulary::new(&tokens, vocab_size, &stop_token_ids, &special) {
+        match watch::unstoppable(py, || engine::Vocabulary::new(&tokens, vocab_size, &stop_token_ids, &special))? {
             Ok(inner) => Ok(Vocabulary { inner: Arc::new(inner) }),
             Err(error) => Err(errors::vocabulary(py, &error)),
         }
     }
 
-    fn prepare(&self, py: Python<'_>) {
-        py.detach(|| self.inner.prepare());
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        watch::unstoppable(py, || self.inner.prepare())
     }
 
     #[getter]
@@ -80,8 +81,10 @@ impl Vocabulary {
     }
 
     /// The tokens that span the end of a text, at most `limit` for each place, by where they begin.
-    fn spans(&self, text: &[u8], limit: usize) -> Vec<(usize, Vec<u32>)> {
-        self.inner.spans(text, limit).into_iter().map(|span| (span.start, span.tokens)).collect()
+    fn spans(&self, py: Python<'_>, text: &[u8], limit: usize) -> PyResult<Vec<(usize, Vec<u32>)>> {
+        watch::unstoppable(py, || {
+            self.inner.spans(text, limit).into_iter().map(|span| (span.start, span.tokens)).collect()
+        })
     }
 
     /// Learns how the tokenizer encodes, from the model of its tokenizer.json; raises ValueError with what is in the way.
@@ -99,7 +102,7 @@ impl Vocabulary {
             let model = std::str::from_utf8(model).map_err(|_| "its model is not text".to_owned())?;
             self.inner.learn_encoding(&EncodingSource::from_model(model, alphabet, pattern)?)
         };
-        py.detach(learn).map_err(PyValueError::new_err)
+        watch::unstoppable(py, learn)?.map_err(PyValueError::new_err)
     }
 
     /// Learns what `saved_encoding` gave; raises ValueError with what is in the way.
@@ -108,16 +111,17 @@ impl Vocabulary {
             Some(source) => self.inner.learn_encoding(&source),
             None => Err("it is not what saved_encoding() gives".to_owned()),
         };
-        py.detach(learn).map_err(PyValueError::new_err)
+        watch::unstoppable(py, learn)?.map_err(PyValueError::new_err)
     }
 
-    fn saved_encoding<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.inner.encoding_source().map(|source| PyBytes::new(py, &source.to_bytes()))
+    fn saved_encoding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let saved = watch::unstoppable(py, || self.inner.encoding_source().map(|source| source.to_bytes()))?;
+        Ok(saved.map(|saved| PyBytes::new(py, &saved)))
     }
 
     /// The tokens of a text as its tokenizer writes them; None where its encoding was not learned.
-    fn encode(&self, text: &str) -> Option<Vec<u32>> {
-        self.inner.encode(text)
+    fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Option<Vec<u32>>> {
+        watch::unstoppable(py, || self.inner.encode(text))
     }
 
     fn fingerprint(&self) -> String {

@@ -1,36 +1,471 @@
-//! Long calls: without Python's lock, with a deadline, and ended by what ends Python code, such as Ctrl-C.
+//! Calls into the engine: how long they hold Python's lock, and what ends them before they are done.
+//!
+//! A short call holds Python's lock, because giving it up costs more than a mask that is known. Once it turns out to be long, or
+//! has to wait for a lock of the engine, it gives Python's up in its midst ([`short`]). A call that is long from the start does so at
+//! once ([`long`]). Python's lock is only ever taken while no lock of the engine is held:
+//!
+//! - Non-main threads take it when the call is over.
+//! - The main thread has to take it to run the handlers of signals. An operation that holds locks of the engine cannot be paused
+//!   for that. So the operation of a long call on the main thread is ended, which leaves everything as it was, and done again by
+//!   a thread of its own, while the main thread waits and runs the handlers.
+//! - Before the process forks, all operations are ended in the same way, so that the child finds every lock of the engine
+//!   free. In the parent they are done again.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
-use stencilm_regex::Watch;
+use stencilm_regex::{Host, Watch, assert_none_held, set_host};
+
+/// A short call gives up Python's lock after this. It is looked for when the engine looks at the clock.
+const SHORT: Duration = Duration::from_micros(300);
+
+/// An operation on the main thread is done again by another thread after this.
+const ON_MAIN_THREAD: Duration = Duration::from_millis(20);
+
+/// The main thread looks for signals so often while it waits.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(10);
+
+/// Before a fork, operations are waited for this long.
+const BEFORE_FORK: Duration = Duration::from_secs(5);
+
+/// How many operations run without Python's lock.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the process is about to fork. Set and reset by a thread that holds Python's lock.
+static IS_FORKING: AtomicBool = AtomicBool::new(false);
+
+/// Whether an operation was still running when this process was forked off, so that its locks may never be free.
+static IS_BROKEN: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
+    /// The call that this thread works on, where it is one that can be stopped.
+    static CALL: Cell<*const Call<'static>> = const { Cell::new(ptr::null()) };
     /// What a handler of a signal raised during the call.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// Whether this is Python's main thread, once somebody has asked.
+    static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Runs a call that may take long.
-pub fn over<T: Send>(py: Python<'_>, milliseconds: u64, call: impl FnOnce() -> T + Send) -> PyResult<T> {
-    detached(py, || timed(milliseconds, call))
+/// One attempt at an operation.
+struct Call<'a> {
+    /// Whether the thread holds Python's lock, and may give it up.
+    is_attached: Cell<bool>,
+    /// What Python knows of the thread, where the call has given the lock up in its midst.
+    released: Cell<*mut ffi::PyThreadState>,
+    /// Whether the operation must end here when it is long, because handlers of signals run on this thread.
+    ends_when_long: Cell<bool>,
+    /// Set by who waits for the operation and does not want it any more.
+    is_cancelled: Option<&'a AtomicBool>,
+    /// When somebody looked first.
+    begun: Cell<Option<Instant>>,
+    is_stopped: Cell<bool>,
 }
 
-/// Runs several calls one after the other, each to be [`timed`].
-pub fn detached<T: Send>(py: Python<'_>, calls: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let result = py.detach(calls);
-    match RAISED.with(RefCell::take) {
-        Some(error) => Err(error),
-        None => Ok(result),
+/// One operation that runs without Python's lock, counted as long as this lives.
+struct Running(());
+
+impl Running {
+    /// While a fork is under way, waits for its end: only to be called without Python's lock.
+    fn begin() -> Running {
+        loop {
+            let running = Running::new();
+            if !IS_FORKING.load(Ordering::SeqCst) {
+                return running;
+            }
+            drop(running);
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn new() -> Running {
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+        Running(())
     }
 }
 
-/// One call that may take long, within what is detached.
-pub fn timed<T>(milliseconds: u64, call: impl FnOnce() -> T) -> T {
-    Watch::new(milliseconds, Some(is_interrupted)).over(call)
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
+/// Ends an attempt, also one that panics: takes Python's lock where the call gave it up, and forgets the call.
+struct End<'a> {
+    call: &'a Call<'a>,
+    outer: *const Call<'static>,
+}
+
+impl Drop for End<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        CALL.set(self.outer);
+        if !self.call.released.get().is_null() {
+            self.call.attach();
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn new(is_attached: bool, ends_when_long: bool, is_cancelled: Option<&'a AtomicBool>) -> Call<'a> {
+        Call {
+            is_attached: Cell::new(is_attached),
+            released: Cell::new(ptr::null_mut()),
+            ends_when_long: Cell::new(ends_when_long),
+            is_cancelled,
+            begun: Cell::new(None),
+            is_stopped: Cell::new(false),
+        }
+    }
+
+    /// Runs the operation; [`Call::is_stopped`] says whether it was stopped. `Send` keeps everything of Python out of it.
+    #[inline]
+    fn run<T: Send>(&self, operation: impl FnOnce() -> T + Send) -> T {
+        let _end = End { call: self, outer: CALL.replace(ptr::from_ref(self).cast()) };
+        operation()
+    }
+
+    /// Looks whether the operation is to end. Locks of the engine may be held.
+    fn look(&self) -> bool {
+        if self.is_stopped.get() {
+            return true;
+        }
+        let is_cancelled = self.is_cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
+        if is_cancelled || IS_FORKING.load(Ordering::SeqCst) {
+            self.is_stopped.set(true);
+            return true;
+        }
+        let now = Instant::now();
+        let Some(begun) = self.begun.get() else {
+            self.begun.set(Some(now));
+            return false;
+        };
+        if self.is_attached.get() && now - begun > SHORT {
+            self.release();
+        }
+        if self.ends_when_long.get() && now - begun > ON_MAIN_THREAD {
+            self.is_stopped.set(true);
+        }
+        self.is_stopped.get()
+    }
+
+    /// Gives up Python's lock until the end of the call. Locks of the engine may be held: nobody waits here.
+    fn release(&self) {
+        // No fork begins while this thread holds Python's lock. Where one is under way, other hooks of it run Python; the lock
+        // is kept then, so that the fork waits.
+        if IS_FORKING.load(Ordering::SeqCst) {
+            return;
+        }
+        self.is_attached.set(false);
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the thread holds Python's lock, since `is_attached` was set. Nothing of Python is touched until `End` takes it
+        // again: the operation is `Send`, so no value that stands for the lock is in it.
+        self.released.set(unsafe { ffi::PyEval_SaveThread() });
+    }
+
+    #[cold]
+    fn attach(&self) {
+        assert_none_held();
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        // SAFETY: it is what `PyEval_SaveThread` returned to this thread, and is used once.
+        unsafe { ffi::PyEval_RestoreThread(self.released.replace(ptr::null_mut())) };
+    }
+
+    /// The call that this thread works on.
+    fn with_current<T>(look: impl FnOnce(&Call<'_>) -> T) -> Option<T> {
+        // SAFETY: `Call::run` sets the pointer to a call that lives longer than its operation, in which this is called, and
+        // resets it at the end.
+        unsafe { CALL.get().as_ref() }.map(look)
+    }
+}
+
+fn is_stopped() -> bool {
+    Call::with_current(|call| call.look()).unwrap_or(false)
+}
+
+fn before_waiting() {
+    Call::with_current(|call| {
+        if call.is_attached.get() {
+            call.release();
+        }
+    });
+}
+
+/// Makes the calls of this module known to the engine, and to Python the hooks for forks.
+pub fn set_up(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    set_host(Host { is_stopped, before_waiting });
+    let py = module.py();
+    let os = py.import("os")?;
+    // Systems without `fork` have no hooks for it either.
+    if let Ok(register) = os.getattr("register_at_fork") {
+        let hooks = pyo3::types::PyDict::new(py);
+        hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
+        hooks.set_item("after_in_parent", wrap_pyfunction!(after_fork_in_parent, module)?)?;
+        hooks.set_item("after_in_child", wrap_pyfunction!(after_fork_in_child, module)?)?;
+        register.call((), Some(&hooks))?;
+    }
+    Ok(())
+}
+
+/// Ends all operations. Python's lock is held all the time, so that none begins meanwhile.
+#[pyfunction]
+fn before_fork() {
+    IS_FORKING.store(true, Ordering::SeqCst);
+    let begun = Instant::now();
+    while RUNNING.load(Ordering::SeqCst) > 0 && begun.elapsed() < BEFORE_FORK {
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+#[pyfunction]
+fn after_fork_in_parent() {
+    IS_FORKING.store(false, Ordering::SeqCst);
+}
+
+#[pyfunction]
+fn after_fork_in_child() {
+    // The threads of what was still running are not here.
+    IS_BROKEN.fetch_or(RUNNING.swap(0, Ordering::SeqCst) > 0, Ordering::SeqCst);
+    IS_FORKING.store(false, Ordering::SeqCst);
+    IS_MAIN.set(Some(true));
+}
+
+/// Refuses to work in a process whose locks may never be free.
+fn check_process() -> PyResult<()> {
+    if !IS_BROKEN.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    Err(PyRuntimeError::new_err(
+        "this process was forked while another thread was inside stencilm for more than 5 s, so what they share may never be \
+         free again; start processes with the method \"spawn\" or \"forkserver\" of multiprocessing, or fork before other \
+         threads work",
+    ))
+}
+
+/// Whether handlers of signals run on this thread.
+fn is_main(py: Python<'_>) -> bool {
+    if let Some(known) = IS_MAIN.get() {
+        return known;
+    }
+    let ask = || -> PyResult<bool> {
+        let threading = py.import(intern!(py, "threading"))?;
+        let main = threading.call_method0(intern!(py, "main_thread"))?.getattr(intern!(py, "ident"))?;
+        main.eq(threading.call_method0(intern!(py, "get_ident"))?)
+    };
+    // Where it cannot be found out, looking for signals does no harm.
+    let is_main = ask().unwrap_or(true);
+    IS_MAIN.set(Some(is_main));
+    is_main
+}
+
+/// Runs an operation that is mostly short. It leaves everything as it was where it fails, and may be run again then.
+pub fn short<T: Send, E: Send>(
+    py: Python<'_>,
+    mut operation: impl FnMut() -> Result<T, E> + Send,
+) -> PyResult<Result<T, E>> {
+    check_process()?;
+    let call = Call::new(true, is_main(py), None);
+    let result = call.run(&mut operation);
+    if result.is_err() && call.is_stopped.get() { again(py, operation) } else { Ok(result) }
+}
+
+/// Runs an operation that may take long. It leaves everything as it was where it fails, and may be run again then.
+pub fn long<T: Send, E: Send>(
+    py: Python<'_>,
+    mut operation: impl FnMut() -> Result<T, E> + Send,
+) -> PyResult<Result<T, E>> {
+    check_process()?;
+    let (is_main, attempt) = (is_main(py), &mut operation);
+    let (result, is_stopped) = py.detach(move || detached(is_main, attempt));
+    if let Some(error) = RAISED.take() {
+        return Err(error);
+    }
+    if result.is_err() && is_stopped { again(py, operation) } else { Ok(result) }
+}
+
+/// Runs an operation that nothing stops, without Python's lock.
+pub fn unstoppable<T: Send>(py: Python<'_>, operation: impl FnOnce() -> T + Send) -> PyResult<T> {
+    check_process()?;
+    Ok(py.detach(|| {
+        let running = Running::begin();
+        let result = operation();
+        drop(running);
+        assert_none_held();
+        result
+    }))
+}
+
+/// One attempt without Python's lock, and whether it was stopped.
+fn detached<T: Send>(is_main: bool, operation: impl FnOnce() -> T + Send) -> (T, bool) {
+    let _running = Running::begin();
+    let call = Call::new(false, is_main, None);
+    let result = call.run(operation);
+    assert_none_held();
+    (result, call.is_stopped.get())
+}
+
+/// Goes on with an operation that was stopped: runs the handlers of signals, and begins anew.
+#[cold]
+#[inline(never)]
+fn again<T: Send, E: Send>(
+    py: Python<'_>,
+    mut operation: impl FnMut() -> Result<T, E> + Send,
+) -> PyResult<Result<T, E>> {
+    loop {
+        py.check_signals()?;
+        let attempt = &mut operation;
+        let (result, is_stopped) =
+            if is_main(py) { apart(py, attempt)? } else { py.detach(move || detached(false, attempt)) };
+        if result.is_ok() || !is_stopped {
+            return Ok(result);
+        }
+    }
+}
+
+/// What a thread of its own brings to whom waits for it.
+struct Place<T> {
+    result: Mutex<Option<thread::Result<T>>>,
+    arrived: Condvar,
+}
+
+impl<T> Place<T> {
+    fn lock(&self) -> MutexGuard<'_, Option<thread::Result<T>>> {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn bring(&self, result: thread::Result<T>) {
+        *self.lock() = Some(result);
+        self.arrived.notify_all();
+    }
+
+    /// Waits, and runs the handlers of signals meanwhile. When one raises, `cancelled` is set and its error comes back, once the
+    /// operation has ended.
+    fn wait(&self, py: Python<'_>, cancelled: &AtomicBool) -> PyResult<thread::Result<T>>
+    where
+        T: Send,
+    {
+        let mut raised = None;
+        loop {
+            let result = py.detach(|| {
+                let timeout = self.arrived.wait_timeout_while(self.lock(), BETWEEN_SIGNALS, |result| result.is_none());
+                timeout.unwrap_or_else(PoisonError::into_inner).0.take()
+            });
+            if let Some(result) = result {
+                return raised.map_or(Ok(result), Err);
+            }
+            if let Err(error) = py.check_signals() {
+                // The last one counts, as where a handler raises within another.
+                raised = Some(error);
+                cancelled.store(true, Ordering::Relaxed);
+            }
+            // A handler may have forked, and what works for us is in the other process.
+            check_process()?;
+        }
+    }
+}
+
+/// Runs one attempt on a thread of its own, while this one runs the handlers of signals.
+fn apart<T: Send, E: Send>(
+    py: Python<'_>,
+    operation: &mut (impl FnMut() -> Result<T, E> + Send),
+) -> PyResult<(Result<T, E>, bool)> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let place = Arc::new(Place { result: Mutex::new(None), arrived: Condvar::new() });
+    // A fork from here on waits until the result is in place.
+    let running = Running::new();
+    let work = {
+        let (place, cancelled, operation) = (place.clone(), cancelled.clone(), &mut *operation);
+        move || {
+            let attempt = AssertUnwindSafe(|| {
+                let call = Call::new(false, false, Some(&cancelled));
+                let result = call.run(operation);
+                (result, call.is_stopped.get())
+            });
+            place.bring(panic::catch_unwind(attempt));
+            drop(running);
+        }
+    };
+    let work: Box<dyn FnOnce() + Send + '_> = Box::new(work);
+    // SAFETY: the thread uses what is borrowed only until it brings the result, and `wait` returns no sooner; a forked child,
+    // where it may, does not have the thread.
+    let work: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(work) };
+    match thread::Builder::new().name("stencilm-call".into()).spawn(work) {
+        Ok(_) => match place.wait(py, &cancelled)? {
+            Ok(result) => Ok(result),
+            Err(panic) => panic::resume_unwind(panic),
+        },
+        // The system refuses more threads: this one does the work, and looks for signals when it is done.
+        Err(_) => Ok(py.detach(|| detached(false, operation))),
+    }
+}
+
+/// What the threads of a batch know of the call that it is part of.
+pub struct Shared<'a> {
+    ends_when_long: bool,
+    is_cancelled: Option<&'a AtomicBool>,
+    begun: Instant,
+    is_stopped: AtomicBool,
+}
+
+impl Shared<'_> {
+    /// Runs an operation that is part of the call, from any thread; `None` where it was stopped and is to be run again.
+    pub fn run<T: Send, E: Send>(&self, operation: impl FnOnce() -> Result<T, E> + Send) -> Option<Result<T, E>> {
+        let call = Call::new(false, self.ends_when_long, self.is_cancelled);
+        call.begun.set(Some(self.begun));
+        let result = call.run(operation);
+        if result.is_err() && call.is_stopped.get() {
+            self.is_stopped.store(true, Ordering::Relaxed);
+            return None;
+        }
+        Some(result)
+    }
+}
+
+/// Lets other threads take part in the call of this thread, which is [`long`].
+pub fn share<T>(operation: impl FnOnce(&Shared<'_>) -> T) -> T {
+    let shared = |call: &Call<'_>| {
+        let begun = call.begun.get().unwrap_or_else(Instant::now);
+        call.begun.set(Some(begun));
+        let (ends_when_long, is_stopped) = (call.ends_when_long.get(), AtomicBool::new(false));
+        let shared = Shared { ends_when_long, is_cancelled: call.is_cancelled, begun, is_stopped };
+        let result = operation(&shared);
+        call.is_stopped.set(shared.is_stopped.into_inner());
+        result
+    };
+    Call::with_current(shared).expect("only called within a call")
+}
+
+/// Reads a notation with a deadline, as a part of a [`long`] call. It holds no locks of the engine, so handlers of signals run in
+/// its midst.
+pub fn reading<T>(milliseconds: u64, read: impl FnOnce() -> T) -> T {
+    let ended_when_long = Call::with_current(|call| call.ends_when_long.replace(false));
+    let result = Watch::new(milliseconds, Some(is_interrupted)).over(read);
+    Call::with_current(|call| {
+        call.ends_when_long.set(ended_when_long.unwrap_or(false));
+        call.begun.set(None);
+    });
+    result
+}
+
+/// Runs the handlers of signals; whether one raised.
 fn is_interrupted() -> bool {
-    let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-    RAISED.with(|raised| raised.replace(Some(error)));
+    if IS_MAIN.get() != Some(true) {
+        return false;
+    }
+    assert_none_held();
+    // A handler may fork.
+    RUNNING.fetch_sub(1, Ordering::SeqCst);
+    let checked = Python::attach(|py| py.check_signals());
+    RUNNING.fetch_add(1, Ordering::SeqCst);
+    let Err(error) = checked else { return false };
+    RAISED.replace(Some(error));
     true
 }

@@ -11,6 +11,7 @@ mod derivative;
 mod dfa;
 mod expr;
 mod hash;
+mod host;
 mod limits;
 mod needs;
 mod normal;
@@ -33,6 +34,7 @@ pub use derivative::{Derivatives, Deriver};
 pub use dfa::{Dfa, StateId, Tag};
 pub use expr::{Expr, ExprId, ExprSet};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};
+pub use host::{Held, Host, assert_none_held, before_waiting, set_host};
 pub use limits::{LimitExceeded, Limits};
 pub use numbers::{
     Decimal, End, LARGE_EXPONENTS, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,
@@ -45,4 +47,4 @@ pub use syntax::{
 };
 pub use table::{Map, Set, Table};
 pub use texts::Texts;
-pub use watch::{Watch, check as check_time, check_now as check_time_now};
+pub use watch::{Watch, check as check_time, check_now as check_time_now, unwatched};

@@ -10,6 +10,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+use crate::host;
 use crate::limits::LimitExceeded;
 use crate::thread_time::thread_time;
 
@@ -109,6 +110,12 @@ impl Watch {
     }
 }
 
+/// Runs to its end what is built once for everybody: no deadline and no interrupt of one request may leave it half built.
+pub fn unwatched<T>(operation: impl FnOnce() -> T) -> T {
+    let _restore = Restore(WATCH.with(|watch| watch.borrow_mut().take()));
+    operation()
+}
+
 /// Whether the operation may go on.
 ///
 /// # Errors
@@ -138,7 +145,10 @@ fn look(at_once: bool) -> Result<(), LimitExceeded> {
     LEFT.with(|cell| cell.set(CHECKS));
     // Taken out meanwhile: what is asked whether to go on may do work of its own.
     let Some(mut watch) = WATCH.with(|watch| watch.borrow_mut().take()) else { return Ok(()) };
-    let answer = watch.look(at_once);
+    let answer = match host::is_stopped() {
+        true => Err(LimitExceeded::Interrupted),
+        false => watch.look(at_once),
+    };
     WATCH.with(|place| *place.borrow_mut() = Some(watch));
     answer
 }
@@ -203,6 +213,17 @@ mod tests {
         assert_eq!(Watch::new(60_000, Some(|| false)).over(steps), Ok(()));
         assert_eq!(Watch::new(5, None).over(steps), Err(LimitExceeded::Time(5)));
         assert_eq!(Watch::new(60_000, Some(|| true)).over(steps), Err(LimitExceeded::Interrupted));
+    }
+
+    #[test]
+    fn what_is_unwatched_runs_to_its_end() {
+        let operation = || {
+            check_now()?;
+            std::thread::sleep(Duration::from_millis(10));
+            unwatched(|| checks(10 * CHECKS)).expect("nothing ends it");
+            check_now()
+        };
+        assert_eq!(Watch::new(1, None).over(operation), Err(LimitExceeded::Time(1)));
     }
 
     #[test]

@@ -11,11 +11,11 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 from stencilm._core import Vocabulary
 from stencilm.errors import TokenizerError, UnsupportedFeature
+from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers.selftest import SAMPLES
 from stencilm.tokenizers.source import Codec
 
@@ -65,7 +65,7 @@ class OwnEncoding:
         self._codec = codec
         self._expected = expected
         self._saved = saved
-        self._lock = Lock()
+        self._lock = RenewedLock()
         self._reason: str | None = None
         self.is_learned = False
 

@@ -3,7 +3,7 @@
 //! A mask of few tokens is kept as a list, by cursor and last token. One of many is the plain mask and a row of the
 //! vocabulary, less the dead ends, which do not depend on the last token and are kept by cursor.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,7 @@ use super::{CursorKey, Encoding};
 use crate::cache::{KeptMask, LookCache};
 use crate::compiled::{Layout, PlainMask};
 use crate::error::EngineError;
+use crate::locks::{Guard, lock};
 use crate::run::Run;
 use crate::stacks::{SetId, Stacks};
 use crate::tokenset;
@@ -270,8 +271,8 @@ impl Layout {
         Ok(found)
     }
 
-    fn canonical(&self) -> MutexGuard<'_, CanonicalMasks> {
-        crate::compiled::lock(&self.canonical)
+    fn canonical(&self) -> Guard<'_, CanonicalMasks> {
+        lock(&self.canonical)
     }
 
     fn horizon(&self) -> usize {

@@ -42,7 +42,7 @@ mod trail;
 mod whole;
 mod within;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -65,6 +65,7 @@ pub use self::source::{Alphabet, EncodingSource};
 use self::splitter::{DEAD, START, Splitter};
 use self::sure::SureRows;
 pub(crate) use self::trail::Trail;
+use crate::locks::{Guard, lock};
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;
@@ -216,8 +217,8 @@ impl Encoding {
     }
 
     /// What was laid out so far, for one operation.
-    fn known(&self) -> MutexGuard<'_, Known> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    fn known(&self) -> Guard<'_, Known> {
+        let mut known = lock(&self.known);
         if known.places.are_full() {
             // All of it is kept by place.
             let Known { places, sure, blanks, leaving, .. } = &mut *known;
@@ -299,7 +300,7 @@ impl Encoding {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         let shapes = self.shapes.as_ref().map_or(0, Shapes::memory_bytes);
         let laid_out = known.places.memory_bytes() + known.rows.memory_bytes();
         let kinds = self.kinds.len() * size_of::<Option<Kind>>();

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
-use stencilm_regex::{ExprId, ExprSet, SharedExprs};
+use stencilm_regex::{ExprId, ExprSet, Held, SharedExprs, unwatched};
 
 use super::intervals::{any_integer, any_number, scientific};
 use super::numbers::Kind;
@@ -39,7 +39,10 @@ pub(super) struct Common {
     ascii: [ExprId; 128],
 }
 
-static COMMON: LazyLock<Common> = LazyLock::new(Common::new);
+static COMMON: LazyLock<Common> = LazyLock::new(|| {
+    let _held = Held::new();
+    unwatched(Common::new)
+});
 
 /// A set of expressions that begins with the common ones.
 pub fn common_exprs() -> ExprSet {

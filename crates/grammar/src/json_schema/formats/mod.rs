@@ -13,7 +13,7 @@ mod uri;
 use std::sync::OnceLock;
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
 
 use super::Spelling;
 use super::common::common_exprs;
@@ -42,8 +42,9 @@ static BUILT: [[OnceLock<(ExprSet, ExprId)>; Format::ALL.len()]; Spelling::Bare 
 /// What stands between the quotes of a string of a format, in a set of expressions that begins with the common ones.
 pub(super) fn shared(exprs: &mut ExprSet, spelling: Spelling, format: Format) -> ExprId {
     let (built, body) = BUILT[spelling as usize][format as usize].get_or_init(|| {
+        let _held = Held::new();
         let mut exprs = common_exprs();
-        let body = body(&mut exprs, &mut Strings::new(spelling), format);
+        let body = unwatched(|| body(&mut exprs, &mut Strings::new(spelling), format));
         exprs.shrink_to_fit();
         (exprs, body)
     });
