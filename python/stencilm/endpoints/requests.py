@@ -185,7 +185,8 @@ def _choosing(ask: Ask, model: str, capabilities: Capabilities) -> Request:
         arguments["max_tokens"] = arguments.pop(capabilities.max_tokens)
         return Request(route="completions", means="choice", arguments=arguments, options=options)
     messages = [*messages_of(ask.prompt), {"role": "user", "content": question}]
-    return _chat(ask, model, capabilities, messages, "choice", limit=1, options=options)
+    limit = None if capabilities.max_tokens == "max_completion_tokens" else 1
+    return _chat(ask, model, capabilities, messages, "choice", limit=limit, options=options)
 
 
 def _chat(
@@ -213,9 +214,14 @@ def _chat(
 
 
 def _arguments(ask: Ask, model: str, capabilities: Capabilities, limit: int) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"model": model, capabilities.max_tokens: limit}
+    """What nobody asked for is not sent: some models take no temperature but their own."""
+    arguments: dict[str, Any] = {"model": model}
+    # This bound counts what a model thinks to itself, too: ours would cut it short.
+    if ask.is_bounded or limit == 1 or capabilities.max_tokens != "max_completion_tokens":
+        arguments[capabilities.max_tokens] = limit
     if capabilities.temperature:
-        arguments["temperature"] = ask.temperature
+        if ask.temperature is not None:
+            arguments["temperature"] = ask.temperature
         if ask.top_p < 1:
             arguments["top_p"] = ask.top_p
     if capabilities.seed and ask.seed is not None:

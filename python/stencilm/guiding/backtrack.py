@@ -80,6 +80,14 @@ def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
     return best
 
 
+def is_respelled(text: bytes, rejected: bytes) -> bool:
+    """Whether a text is the beginning of what was rejected but for quotes and case, in words."""
+    ours = _bare(text.decode("utf-8", "replace"))
+    theirs = _bare(rejected.decode("utf-8", "replace"))
+    is_whole = not (theirs[len(ours) :][:1].isalnum() and ours[-1:].isalnum())
+    return bool(ours) and theirs.startswith(ours) and is_whole
+
+
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     """Where in a draft the text begins behind talk; 0 where no place is better than the first.
 
