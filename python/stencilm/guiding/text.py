@@ -41,11 +41,13 @@ from stencilm.guiding.backtrack import (
 )
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
 from stencilm.guiding.reading import (
+    fitting,
     forced_blanks,
     start_of_text,
     until_stop,
     without_repetition,
 )
+from stencilm.guiding.rereading import Reread, begins_again, content, reread
 from stencilm.guiding.task import MADE_UP, Account, Guided, Options, Status, filled_of
 from stencilm.matcher import GrammarMatcher
 
@@ -57,7 +59,6 @@ MAX_BIASED_TOKENS = 300
 _BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
 _WHOLE_RUN = 65_000
-_PUNCTUATION = b"{}[],:\"' \t\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,7 @@ class TextGuide:
         self.trace = Trace()
         self.account = Account(options.budget)
         self._matcher = matcher
+        self._start = matcher.fork()
         self._grammar = grammar
         self._prompt = prompt
         self._options = options
@@ -284,12 +286,26 @@ class TextGuide:
         draft = answer.text[:longest].encode("utf-8", "replace")
         draft, stopped = until_stop(draft, self._options.stop_at)
         is_empty = not draft
+        whole = draft
         draft = without_repetition(self._matcher, bytes(self._text), draft)
         verdict = self._matcher.longest_valid_prefix(draft)
         if verdict.status == "dead" and (blanks := forced_blanks(self._matcher, draft)):
             self._accept(blanks)
             yield Forced(token_ids=(), text=blanks)
             verdict = self._matcher.longest_valid_prefix(draft)
+        if verdict.status == "dead" and self._corrections < self._options.max_grammar_corrections:
+            found = self._reread(whole, draft)
+            if found is None and begins_again(bytes(self._text), whole):
+                yield from self._correct(whole, "the draft begins again, and tells nothing new")
+                return
+            if found is not None:
+                self._adapt(answer, draft, len(draft))
+                yield from self._write_reread(whole, found)
+                if stopped is not None:
+                    yield from self._close(f"the stop text {stopped!r} came")
+                elif found.is_complete and answer.is_finished is not False:
+                    yield self._end("valid", "the draft ended the text")
+                return
         if verdict.status == "dead" and not self._has_draft:
             draft = yield from self._skip_to_text(draft)
             verdict = self._matcher.longest_valid_prefix(draft)
@@ -308,6 +324,40 @@ class TextGuide:
         elif is_empty or (self._was_blank and not draft.strip()):
             yield from self._correct(b"", "the draft ended before the text was complete")
         self._was_blank = not draft.strip()
+
+    def _reread(self, whole: bytes, draft: bytes) -> Reread | None:
+        """The draft as JSON in the grammar's own form, where that keeps more of it than as it is.
+
+        Args:
+            whole: The draft as it came.
+            draft: The draft without what it repeats of the text so far.
+        """
+        written = bytes(self._text)
+        found = reread(self._start, self._grammar, written, whole)
+        if found is None:
+            return None
+        if begins_again(written, whole):
+            return found if found.kept else None
+        if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
+            is_talk = False  # so nothing is left out before it
+        else:
+            is_talk = not self._has_draft
+        skipped = start_of_text(self._matcher, written, draft) if is_talk else 0
+        fits = draft[skipped : skipped + fitting(self._matcher, draft[skipped:])]
+        is_complete = self._matcher.longest_valid_prefix(fits).status == "complete"
+        is_better = (found.kept, found.is_complete) > (content(fits), is_complete)
+        return found if is_better else None
+
+    def _write_reread(self, draft: bytes, found: Reread) -> Generator[Event, None, None]:
+        """Take what a draft says in the place of how it says it."""
+        self._corrections += 1
+        lost = max(0, content(draft) - found.kept)
+        self.account.add(discarded_tokens=-(-lost // _BYTES_FOR_A_TOKEN))
+        yield self._rejected(draft, "JSON of another form than the grammar has")
+        self._accept(found.text)
+        self._kept += found.kept
+        self._has_draft = True
+        yield Corrected(text=found.text, token_id=None, logprob=None, candidates=(), means="reread")
 
     def _adapt(self, answer: Answer, draft: bytes, valid: int) -> None:
         """Ask for about as much next time as was of use, and for more where all of it was.
@@ -364,10 +414,11 @@ class TextGuide:
         text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
         if not text and means != "re-ask":
             text, means = _first_character(self._shortest()), "shortest"
-        if text and means in _FILLING:
-            is_same = means == "nearest" and is_respelled(text, rest)
+        is_same = means == "nearest" and is_respelled(text, rest)
+        is_filled = means in _FILLING and not (is_same and text.strip() in rest)
+        if text and is_filled:
             self._fill(text, "respelled" if is_same else means)
-            self._kept += len(text.translate(None, _PUNCTUATION)) if is_same else 0
+            self._kept += content(text) if is_same else 0
         elif text:
             self._keep(text)
         yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means=means)
@@ -475,7 +526,7 @@ class TextGuide:
     def _keep(self, text: bytes) -> None:
         """Accept what a model wrote."""
         self._accept(text)
-        self._kept += len(text.translate(None, _PUNCTUATION))
+        self._kept += content(text)
 
     def _fill(self, text: bytes, means: str) -> None:
         """Accept what no model wrote."""
