@@ -78,13 +78,13 @@ def reread(start: GrammarMatcher, grammar: Grammar, written: bytes, draft: bytes
     orders = property_orders(grammar)
     best: Reread | None = None
     for node in islice(_readings(so_far, draft.decode("utf-8", "replace")), _MAX_DOCUMENTS):
+        if _is_talk(node):
+            continue
         # Merging marks what stands already, so it is read anew for each.
         together = merged(read(so_far)[0] if written else None, node)
         if together is None:
             continue
-        # Behind an open bracket, words without quotes may be talk.
-        takes_words = isinstance(node, (Elements, Members)) and not node.is_open
-        found = _Rewriter(start, written, orders, takes_words).best(together)
+        found = _Rewriter(start, written, orders).best(together)
         if best is None or (found.kept, found.is_complete) > (best.kept, best.is_complete):
             best = found
     return best if best is not None and best.text else None
@@ -104,6 +104,24 @@ def _readings(so_far: str, draft: str) -> Iterator[Node]:
         whole = read(so_far + draft)[0]
         if whole is not None:
             yield whole
+
+
+def _is_talk(node: Node) -> bool:
+    """Whether a reading has words without quotes and no end: a bracket, and talk behind it."""
+    if isinstance(node, Scalar) or not node.is_open:
+        return False
+    todo: list[Node] = [node]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, Scalar):
+            if here.kind == "word":
+                return True
+        elif isinstance(here, Elements):
+            todo += here.values
+        else:
+            for key, value in here.items:
+                todo += [key] if value is None else [key, value]
+    return False
 
 
 def begins_again(written: bytes, draft: bytes) -> bool:
@@ -164,7 +182,6 @@ class _Rewriter:
     start: GrammarMatcher
     written: bytes
     orders: Orders
-    takes_words: bool = True
     offers: int = 0
     furthest: _State | None = None
 
@@ -340,7 +357,7 @@ class _Rewriter:
     def _keyed(self, before: _State, key: Scalar, *, is_first: bool) -> Iterator[_State]:
         """The states behind a key in the spellings that the grammar may know it by."""
         behind = before if is_first else self._offer(before, b",")
-        if behind is None or (key.kind == "word" and not self.takes_words):
+        if behind is None:
             return
         for name in self._names(key):
             keyed = self._offer(behind, _quoted(name))
@@ -377,8 +394,6 @@ class _Rewriter:
         text = scalar.text
         if not scalar.is_new:
             yield spelling
-        if scalar.kind == "word" and not self.takes_words:
-            return
         if scalar.kind in ("string", "word"):
             yield from _strings(text)
             number = number_in(text)
