@@ -459,3 +459,14 @@ def test_parsers_load_from_text_and_files(tmp_path: Any) -> None:
         assert stencilm.guide(script("yes"), stencilm.load_parser(source), "p").response == "yes"
     with pytest.raises(stencilm.GrammarSyntaxError):
         stencilm.load_parser("root ::= (")
+
+
+def test_a_str_is_never_the_name_of_a_file_to_guide(tmp_path: Any) -> None:
+    for ending, text in (("lark", 'start: "yes"'), ("ebnf", 'root ::= "yes"')):
+        path = tmp_path / f"yes.{ending}"
+        path.write_text(text)
+        assert stencilm.guide(script("yes"), path, "p").response == "yes"
+        with pytest.raises(stencilm.GrammarSyntaxError):
+            stencilm.guide(script("yes"), str(path), "p")
+        with pytest.raises(stencilm.GrammarSyntaxError):
+            stencilm.obtain_correction_pairs("yes", str(path))

@@ -14,11 +14,13 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from stencilm.endpoints.capabilities import Capabilities, Prices
-from stencilm.endpoints.requests import Request, native_form, request_for
+from stencilm.endpoints.requests import Request, native_form, request_for, schema_of, subset_of
+from stencilm.endpoints.schema_subset import unwrapped
 from stencilm.errors import EndpointError, ModelRefused, StencilError
 from stencilm.grammar import Grammar
 from stencilm.guiding.choosers import picked
 from stencilm.guiding.drafts import Answer, Ask, AskKind
+from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided
 from stencilm.guiding.texts import byte_matcher
 from stencilm.guiding.values import Finish, check_finish, value_of
@@ -135,6 +137,8 @@ class _Reading:
     def _rest(self) -> str:
         """The text behind the prefix: blanks that were held back may come again."""
         held = self.request.held_back
+        if self.request.is_wrapped:
+            return unwrapped(self.text)
         return self.text[len(held) :] if held and self.text.startswith(held) else self.text
 
 
@@ -304,6 +308,22 @@ class ApiModel:
         from stencilm.guiding.api import aguide
 
         return await aguide(self, output_type, prompt, **options)
+
+    def left_to_checking(self, output_type: Any) -> tuple[str, ...]:
+        """What a strict mode of the endpoint cannot be told about an output type.
+
+        The answer is checked for it, as for everything else, and corrected where it does not fit.
+
+        Returns:
+            The places of keywords in the type's schema; `("#",)` where nothing of it is enforced by
+            the endpoint.
+        """
+        grammar = as_grammar(output_type)
+        form = native_form(grammar, self.capabilities)
+        subset = subset_of(grammar, self.capabilities)
+        if form is None or (self.capabilities.schema_subset and schema_of(grammar) and not subset):
+            return ("#",)
+        return () if subset is None else subset.left_out
 
     def short(self, prompt: str, grammar: Grammar, *, max_tokens: int) -> Any:
         """A short guided text, for choosers; to be awaited where the client is asynchronous."""

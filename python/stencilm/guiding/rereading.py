@@ -305,9 +305,10 @@ class _Rewriter:
                 left[id(behind.pieces)] = here - {number}
                 keep_alive.append(behind.pieces)
                 yield behind
-            if step >= node.fixed:  # without the others
+            if step >= node.fixed:  # without the others; one that is null says nothing
                 left[id(before.pieces)] = frozenset()
-                yield before
+                nothing = sum(_null(node.items[number]) for number in here)
+                yield before._replace(kept=before.kept + nothing)
                 left[id(before.pieces)] = here
 
         for behind in _walked(opened, len(node.items), next_states):
@@ -440,6 +441,13 @@ def _walked(
             yield state
         else:
             path.append(next_states(state, len(path)))
+
+
+def _null(member: tuple[Scalar, Node | None]) -> int:
+    """What a member holds that is null, for which leaving it out is another word."""
+    key, value = member
+    is_null = isinstance(value, Scalar) and value.kind == "constant" and value.text == "null"
+    return content(key.text.encode("utf-8", "replace")) + len("null") if is_null else 0
 
 
 def _joined(state: _State) -> bytes:
