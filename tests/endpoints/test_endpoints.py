@@ -514,6 +514,40 @@ def test_an_error_that_is_no_matter_of_form_is_not_remembered_as_one() -> None:
 # Reading what comes
 
 
+def test_a_literal_is_not_taken_from_talk_that_names_several() -> None:
+    answer = "I can neither approve nor reject this."
+    errors = (stencilm.ModelRefused, stencilm.IncompleteOutput)
+    with endpoint(always(answer)) as (model, _), pytest.raises(errors):
+        model("p", Literal["approve", "reject"])
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("preset", ["openai", "compatible"])
+def test_values_in_another_order_and_type_are_kept(
+    preset: str, stream: bool, is_async: bool
+) -> None:
+    parts = [('{"n": "7", "si', "length"), ('```json\n{"n": "7", "size": "Small"}\n```', "stop")]
+    for first in (0, 1):
+
+        def answer(body: dict[str, Any], number: int, first: int = first) -> Any:
+            return parts[min(1, first + number - 1)]
+
+        capabilities = replace(PRESETS[preset], stream=stream)
+        with served(answer) as (address, _):
+            kind = openai.AsyncOpenAI if is_async else openai.OpenAI
+            client = kind(base_url=f"{address}/v1", api_key="k", max_retries=0)
+            model = stencilm.from_openai(client, "m", capabilities=capabilities)
+            result = (
+                asyncio.run(model.agenerate("p", SCHEMA))
+                if is_async
+                else model.generate("p", SCHEMA)
+            )
+        assert json.loads(result.response) == {"size": "small", "n": 7}, result
+        assert result.status == "valid"
+        assert not any(filled.is_made_up for filled in result.filled), result
+
+
 def test_a_dead_stream_is_not_read_to_its_end() -> None:
     def answer(body: dict[str, Any], number: int) -> Any:
         if number == 1:

@@ -85,6 +85,7 @@ WHOLE = '{"name": "Ann", "age": 3}'
         (["SELEC * FROM t"], SQL, None, None, None),
         (["yes, I think so"], Grammar.from_regex("yes|no"), "yes", 1, ["forced"]),
         (["I do not know: no"], Grammar.from_regex("yes|no"), "no", 1, ["skipped"]),
+        (["No, I would not say yes."], Grammar.from_regex("(?i)yes|no"), "No", 1, ["forced"]),
         ([""], Grammar.from_regex("a*"), "", 1, []),
     ],
 )  # fmt: skip
@@ -100,6 +101,19 @@ def test_verdicts(
         assert [c.means for c in result.correction_log] == corrections
     assert result.num_grammar_corrections == len(result.correction_log)
     assert Trace.loads(result.trace.dumps()) == result.trace
+
+
+@pytest.mark.parametrize(
+    ("answer", "pattern"),
+    [
+        ("I can neither approve nor reject this.", "approve|reject"),
+        ("Of 100 people, 3 came.", "[0-9]+"),
+        ("About 3.5, I think.", "[0-9]+"),
+    ],
+)
+def test_talk_that_names_several_answers_gives_none(answer: str, pattern: str) -> None:
+    result = stencilm.guide(script(answer), Grammar.from_regex(pattern), "p")
+    assert result.filled[0].start == 0 and result.filled[0].is_made_up
 
 
 def test_functions_are_given_what_they_ask_for() -> None:

@@ -508,6 +508,11 @@ class TextGuide:
         draft = answer.encode("utf-8", "replace")
         if self._text.startswith(draft):  # it may begin again from the start
             return True
+        # Who answers as a whole may say the same in another order; only the whole of it tells.
+        opening = bytes(self._text[:1])
+        begins = opening in (b"{", b"[") and draft.lstrip().startswith((opening, b"```"))
+        if begins and self._answers_as_a_whole():
+            return True
         draft = without_repetition(self._matcher, bytes(self._text), draft)
         return self._matcher.longest_valid_prefix(draft).status != "dead"
 
