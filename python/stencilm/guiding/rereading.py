@@ -34,7 +34,9 @@ from stencilm.guiding.loose_json import (
 from stencilm.matcher import GrammarMatcher
 
 PUNCTUATION = b"{}[],:\"' \t\r\n"
-_MAX_OFFERS = 20_000
+_MAX_OFFERS = 4_000
+_MAX_WORK = 1_500_000
+"""Bytes behind which matchers are forked, all together: each fork keeps about 150 for one."""
 _MAX_LOOK_AHEAD = 32
 _MAX_DOCUMENTS = 8
 _MAX_DIGITS = 400
@@ -183,6 +185,7 @@ class _Rewriter:
     written: bytes
     orders: Orders
     offers: int = 0
+    work: int = 0
     furthest: _State | None = None
 
     def best(self, node: Node) -> Reread:
@@ -205,9 +208,11 @@ class _Rewriter:
         self, state: _State, token: bytes, kept: int = 0, *, last: bytes | None = None
     ) -> _State | None:
         """The state behind a token, with whatever blanks the text or the grammar has before it."""
-        if self.offers >= _MAX_OFFERS or state.comes_behind is _OPEN:
+        is_spent = self.offers >= _MAX_OFFERS or self.work >= _MAX_WORK
+        if is_spent or state.comes_behind is _OPEN:
             return None
         self.offers += 1
+        self.work += state.length
         rest = self.written[state.length :]
         if rest:
             blanks = rest[: len(rest) - len(rest.lstrip(_SPACE))]
@@ -332,7 +337,10 @@ class _Rewriter:
         is_first = before.pieces is opened.pieces
 
         def takes(state: _State, number: int, first: bool) -> bool:
-            return any(True for _ in self._keyed(state, node.items[number][0], is_first=first))
+            work = self.work
+            is_taken = any(True for _ in self._keyed(state, node.items[number][0], is_first=first))
+            self.work = work  # what is only tried is not kept
+            return is_taken
 
         open_now = [n for n in options if takes(before, n, is_first)] if looks_ahead else options
         held_back: list[tuple[int, _State, int]] = []
