@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from stencilm.endpoints.openai import from_openai
     from stencilm.errors import (
         BatchError,
+        EndpointError,
         GrammarSyntaxError,
         LimitExceeded,
         MatcherError,
         ModelError,
+        ModelRefused,
         StencilError,
         TokenizerError,
         Unsatisfiable,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.choosers import choose_candidate
     from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
-    from stencilm.guiding.task import Budget, Correction, Guided, Usage
+    from stencilm.guiding.task import Budget, Correction, Filled, Guided, Usage
     from stencilm.index import TokenIndex
     from stencilm.limits import Limits
     from stencilm.mask_rows import MaskPatch, MaskRows
@@ -75,6 +77,8 @@ __all__ = [
     "Correction",
     "CustomGenerate",
     "Ebnf",
+    "EndpointError",
+    "Filled",
     "Finding",
     "Generation",
     "Grammar",
@@ -95,6 +99,7 @@ __all__ = [
     "MatcherError",
     "Model",
     "ModelError",
+    "ModelRefused",
     "Pattern",
     "Prices",
     "Regex",
@@ -152,10 +157,12 @@ _NAMES = {
     "endpoints.openai": ("from_openai",),
     "errors": (
         "BatchError",
+        "EndpointError",
         "GrammarSyntaxError",
         "LimitExceeded",
         "MatcherError",
         "ModelError",
+        "ModelRefused",
         "StencilError",
         "TokenizerError",
         "Unsatisfiable",
@@ -166,7 +173,7 @@ _NAMES = {
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
-    "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
+    "guiding.task": ("Budget", "Correction", "Filled", "Guided", "Usage"),
     "index": ("TokenIndex",),
     "limits": ("Limits",),
     "mask_rows": ("MaskPatch", "MaskRows"),

@@ -92,3 +92,96 @@ class BatchError(MatcherError):
 
 class ModelError(StencilError):
     """A language model cannot be loaded, or did not do what a generation loop needs from it."""
+
+
+class EndpointError(ModelError):
+    """A model behind an API could not be asked: no connection, or its provider answered an error.
+
+    The exception of the provider's library is its `__cause__`. The library has made its own retries
+    by then.
+
+    Attributes:
+        status: The HTTP status of the provider's answer; None where there was no answer.
+        provider_message: What the provider said, or its library.
+        text: What was written before the call that failed.
+    """
+
+    status: int | None = None
+    provider_message: str = ""
+    text: str = ""
+
+    @classmethod
+    def of(cls, error: Exception, model: str) -> EndpointError:
+        """The error for what a provider's library raised."""
+        status = getattr(error, "status_code", None)
+        status = status if isinstance(status, int) else None
+        said = _provider_message(error)
+        if status is None:
+            kind = type(error).__name__
+            message = f"the model {model!r} gave no answer: {kind}: {said}"
+        else:
+            message = f"the provider of the model {model!r} answered with HTTP {status}: {said}"
+        hint = _HINTS.get(500 if status is not None and status >= 500 else status)
+        made = cls(f"{message} ({hint})" if hint else message)
+        made.status = status
+        made.provider_message = said
+        made.__cause__ = error
+        return made
+
+
+_HINTS: dict[int | None, str] = {
+    None: "check the client's base URL, its timeout and the network",
+    401: "check the client's API key",
+    403: "check what the client's API key may use",
+    404: "check the model's name and the client's base URL",
+    429: "ask less often, raise the client's max_retries, or check the quota",
+    500: "try again later, or raise the client's max_retries",
+}
+
+
+def _provider_message(error: Exception) -> str:
+    """The provider's own sentence, from the body of its answer where there is one."""
+    body = getattr(error, "body", None)
+    for _ in range(2):  # the body is the error, or holds it
+        if isinstance(body, dict):
+            said = body.get("message")
+            if isinstance(said, str) and said:
+                return said
+            body = body.get("error")
+        if isinstance(body, str) and body:
+            return body
+    sentence = str(error) or type(error).__name__
+    reason = error.__cause__
+    return sentence if reason is None or not str(reason) else f"{sentence.rstrip('.')}: {reason}"
+
+
+class ModelRefused(ModelError):
+    """A model did not write what it was asked for.
+
+    Attributes:
+        reason: "refusal": the provider marks the answer as refused. "filter": the provider's filter
+            took the answer out. "empty": the answers had no text. "unfit": nothing in the answers
+            fits, as in "I'm sorry, but I cannot help with that."
+        text: What the model said instead; the answer that was cut for "filter".
+    """
+
+    reason: str = "refusal"
+    text: str = ""
+
+    @classmethod
+    def of(cls, reason: str, text: str, *, detail: str = "") -> ModelRefused:
+        """The error for a reason and the model's words."""
+        said = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        sentence = {
+            "refusal": f"the model refused to answer: {said!r}",
+            "filter": "the provider's content filter stopped the answer",
+            "empty": "the model wrote nothing",
+            "unfit": f"nothing that the model wrote fits the grammar: {said!r}",
+        }[reason]
+        made = cls(f"{sentence}{detail}; change the prompt, or ask another model")
+        made.reason = reason
+        made.text = text
+        return made
+
+
+_SHOWN = 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("transformers")
 
+from endpoints.scripted import fault, served
 from stencilm.cli import main
 
 DIGITS = ["generate", "-p", "Number: ", "--regex", "[0-9]{3}"]
@@ -41,6 +43,52 @@ def test_the_strategies_agree_and_report(capsys: Any, tmp_path: Path) -> None:
     assert code == 0 and record["status"] == "valid"
     assert record["value"] == record["response"]
     assert record["usage"]["calls"] >= 1 and record["trace"][0]["event"] == "prompt"
+
+
+@pytest.fixture
+def answers(monkeypatch: Any) -> Iterator[Any]:
+    """What the endpoint of `openai:m` answers: a list that a test may change."""
+    pytest.importorskip("openai")
+    given: list[Any] = [""]
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        if isinstance(given[0], Exception):
+            raise given[0]
+        return given[0] if number == 1 else given[-1]
+
+    with served(answer) as (address, _):
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+        yield given
+
+
+REFUSAL = [({"refusal": "I cannot help."}, "stop")]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([fault(401, "Incorrect key.")], ["HTTP 401", "Incorrect key.", "API key"]),
+        ([REFUSAL], ["refused", "I cannot help."]),
+        ([""], ["wrote nothing"]),
+        (["I'm sorry, but I cannot."], ["nothing that the model wrote fits", "I'm sorry"]),
+        ([("12", "length"), ("", "stop")], ["filled in", "at character 2"]),
+    ],
+)
+def test_what_no_model_wrote_is_not_printed(
+    given: list[Any], words: list[str], answers: list[Any], capsys: Any
+) -> None:
+    answers[:] = given
+    code, out, err = run(capsys, *DIGITS, "-m", "openai:m")
+    assert (code, out) == (1, "")
+    assert all(word in err for word in words), err
+    code, out, err = run(capsys, *DIGITS, "-m", "openai:m", "--json")
+    assert code == 1 and (not out or json.loads(out)["value"] is None)
+
+
+def test_an_endpoint_is_printed(answers: list[Any], capsys: Any) -> None:
+    answers[:] = [{"tool": "123"}]
+    assert run(capsys, *DIGITS, "-m", "openai:m")[:2] == (0, "123\n")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,11 @@ class Fault(Exception):
     """What goes wrong: an HTTP status, "cut" streams, "silence"."""
 
 
+def fault(status: int, message: str) -> Fault:
+    """An HTTP status with the words of a provider."""
+    return Fault(json.dumps({"status": status, "body": {"error": {"message": message}}}))
+
+
 def openai_chunk(
     text: str, reason: str | None, *, chat: bool, tool: bool = False
 ) -> dict[str, Any]:
@@ -65,7 +70,9 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                 self.fail(str(fault))
                 return
             try:
-                if self.path.endswith("/messages"):
+                if isinstance(answer, list):
+                    self.deltas(answer, stream=bool(body.get("stream")))
+                elif self.path.endswith("/messages"):
                     self.anthropic(body, answer)
                 elif body.get("stream"):
                     self.stream(answer)
@@ -78,10 +85,36 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             if fault == "silence":
                 time.sleep(3)
                 return
+            if fault.startswith("{"):
+                told = json.loads(fault)
+                self.send_response(told["status"])
+                self.send_header("content-type", "application/json")
+                self.end_headers()
+                self.wfile.write(json.dumps(told["body"]).encode())
+                return
             self.send_response(int(fault))
             self.send_header("retry-after-ms", "5")
             self.end_headers()
             self.wfile.write(b'{"error": {"message": "no"}}')
+
+        def deltas(self, answer: list[Any], *, stream: bool) -> None:
+            """Parts of a message as they are: what a refusal or a filter looks like."""
+            if stream:
+                self.begin_stream()
+                for delta, reason in answer:
+                    chunk = openai_chunk("", reason, chat=True)
+                    chunk["choices"][0]["delta"] = delta
+                    self.event(chunk)
+                self.wfile.write(b"data: [DONE]\n\n")
+                return
+            message: dict[str, Any] = {"role": "assistant", "content": None}
+            for delta, _ in answer:
+                for name, text in delta.items():
+                    message[name] = (message.get(name) or "") + text
+            value = openai_chunk("", answer[-1][1], chat=True)
+            del value["choices"][0]["delta"]
+            value["choices"][0]["message"] = message
+            self.reply({**value, "usage": USAGE})
 
         def whole(self, answer: Any) -> None:
             text, reason, tool = told(answer)

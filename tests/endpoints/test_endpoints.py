@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -205,7 +207,7 @@ def test_few_allowed_tokens_are_biased() -> None:
     def answer(body: dict[str, Any], number: int) -> Any:
         if "logit_bias" in body:
             assert body["max_tokens"] == 1
-            assert {chr(int(token)) for token in body["logit_bias"]} == {"L", "I", "B", " "}
+            assert {chr(int(token)) for token in body["logit_bias"]} == {"L", "I", "B"}
             assert set(body["logit_bias"].values()) == {100}
             return "I", "length"
         if number == 1:
@@ -214,12 +216,9 @@ def test_few_allowed_tokens_are_biased() -> None:
 
     capabilities = Capabilities(continuation="continue_final_message", logit_bias=True)
     with endpoint(answer, capabilities, tokenizer_info=BYTES) as (model, _):
-        grammar = Grammar.from_ebnf(str(SQL).replace('"SELECT a WHERE b "', '"SELECT a WHERE b " '))
         result = stencilm.guide(model, SQL, "p")
-        del grammar
-    assert result.is_valid
-    assert result.response.startswith("SELECT a WHERE b I")
-    assert "logit_bias" in means(result)
+    assert (result.status, result.response) == ("valid", "SELECT a WHERE b IN 1;")
+    assert "logit_bias" in means(result) and result.error is None
 
 
 def test_a_choice_is_asked_for_by_number() -> None:
@@ -265,42 +264,288 @@ def test_an_endpoint_is_told_what_was_wrong() -> None:
 # Faults
 
 
+def without_end(text: Any) -> Answers:
+    answer = always(text)
+    answer.has_no_end = True  # type: ignore[attr-defined]
+    return answer
+
+
+ENDLESS = ("x" * 40, "endless")
+GOES_ON = ('{"size": "small", "n": 1' + "1" * 40, "endless")
+
+
 @pytest.mark.parametrize(
-    ("answer", "status", "retries"),
+    ("answer", "expected", "retries"),
     [
         ((lambda body, number: fault("429") if number < 3 else WHOLE), "valid", 2),
         ((lambda body, number: fault("500") if number < 3 else WHOLE), "valid", 2),
-        ((lambda body, number: fault("500")), "closed", 0),
-        ((lambda body, number: fault("429")), "closed", 1),
-        ((lambda body, number: fault("silence") if number == 1 else WHOLE), "valid", 0),
-        (always(""), None, 0),
+        ((lambda body, number: fault("500")), stencilm.EndpointError, 0),
+        ((lambda body, number: fault("429")), stencilm.EndpointError, 1),
+        ((lambda body, number: fault("silence")), stencilm.EndpointError, 0),
+        (always(""), stencilm.ModelRefused, 0),
         (always((WHOLE, "cut")), "valid", 0),
         ((lambda body, number: (WHOLE[:9], "cut") if number == 1 else WHOLE), "valid", 0),
-        (always(("x" * 40, "endless")), None, 0),
-        (always(('{"size": "small", "n": 1' + "1" * 40, "endless")), None, 0),
-        (always(("[" * 40, "stop")), None, 0),
+        (without_end(ENDLESS), stencilm.ModelRefused, 0),
+        (without_end(GOES_ON), "closed", 0),
+        (always(("[" * 40, "stop")), stencilm.ModelRefused, 0),
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
 def test_faults_are_bounded_and_end_well(
-    answer: Answers, status: Any, retries: int, stream: bool
+    answer: Answers, expected: Any, retries: int, stream: bool
 ) -> None:
-    if not stream and "endless" in str(answer({}, 1) if retries == 0 and status is None else ""):
+    if not stream and hasattr(answer, "has_no_end"):
         return  # an answer that is not a stream has an end
     capabilities = Capabilities(stream=stream, choice=False)
-    budget = Budget(calls=8, tokens=400, seconds=1.5 if "silence" not in str(status) else 9)
+    budget = Budget(calls=8, tokens=400, seconds=1.5)
     with endpoint(answer, capabilities, max_retries=retries) as (model, script):
-        result = stencilm.guide(model, SCHEMA, "p", budget=budget, max_grammar_corrections=6)
-    assert SCHEMA_FITS(result.response) and result.is_valid
-    assert status is None or result.status in (status, "closed")
-    assert result.usage.calls <= 8
-    assert len(script.requests) <= 8 * (1 + retries)
-    if result.error is not None:
-        assert isinstance(result.error, openai.OpenAIError)
+        if isinstance(expected, str):
+            result = stencilm.guide(model, SCHEMA, "p", budget=budget, max_grammar_corrections=6)
+            assert SCHEMA_FITS(result.response) and result.status == expected
+            assert result.usage.calls <= 8
+        else:
+            with pytest.raises(expected):
+                stencilm.guide(model, SCHEMA, "p", budget=budget, max_grammar_corrections=6)
+    assert len(script.requests) <= 3 * (1 + retries) or expected == "closed"
 
 
 def fault(kind: str) -> Any:
     raise Fault(kind)
+
+
+class Answered:
+    """An endpoint that answers each request with the same status and body."""
+
+    def __init__(self, status: int, body: Any) -> None:
+        self.status, self.body = status, body
+
+    def __call__(self, body: dict[str, Any], number: int) -> Any:
+        raise Fault(json.dumps({"status": self.status, "body": self.body}))
+
+
+def calls_of(model: Any, output_type: Any) -> list[Callable[[], Any]]:
+    """The ways to ask a model for a type."""
+    return [
+        lambda: model("p", output_type),
+        lambda: model("p", output_type, finish="valid"),
+        lambda: model.generate("p", output_type),
+        lambda: stencilm.guide(model, output_type, "p"),
+        lambda: asyncio.run(model.agenerate("p", output_type)),
+    ]
+
+
+STATUSES = [400, 401, 403, 404, 422, 429, 500, 503]
+TYPES = [int, bool, Literal["approve", "reject"], SCHEMA, stencilm.Regex("[0-9]{3}"), str]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("status", STATUSES)
+def test_what_a_provider_answers_is_raised(status: int, stream: bool) -> None:
+    body = {"error": {"message": "You may not.", "type": "t", "code": "c"}}
+    capabilities = replace(PRESETS["openai"], stream=stream)
+    for output_type in TYPES:
+        with endpoint(Answered(status, body), capabilities) as (model, script):
+            for call in calls_of(model, output_type):
+                before = len(script.requests)
+                with pytest.raises(stencilm.EndpointError, match=r"You may not\.?") as caught:
+                    call()
+                assert len(script.requests) - before <= 2
+                error = caught.value
+                assert (error.status, error.provider_message) == (status, "You may not.")
+                assert isinstance(error.__cause__, openai.APIStatusError)
+                assert isinstance(error, stencilm.ModelError)
+
+
+def test_no_connection_is_an_error() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0)
+    with pytest.raises(stencilm.EndpointError, match="base URL") as caught:
+        stencilm.from_openai(client, "m")("p", int)
+    assert caught.value.status is None
+    assert isinstance(caught.value.__cause__, openai.APIConnectionError)
+
+
+@pytest.mark.parametrize("status", [401, 500])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_what_anthropic_answers_is_raised(status: int, is_async: bool) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    body = {"type": "error", "error": {"type": "x", "message": "You may not."}}
+    with served(Answered(status, body)) as (address, script):
+        kind = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic
+        client = kind(base_url=address, api_key="k", max_retries=0)
+        model = stencilm.from_anthropic(client, "m")
+        with pytest.raises(stencilm.EndpointError) as caught:
+            asyncio.run(model.agenerate("p", SCHEMA)) if is_async else model("p", SCHEMA)
+    assert (caught.value.status, caught.value.provider_message) == (status, "You may not.")
+    assert isinstance(caught.value.__cause__, anthropic.APIStatusError)
+    assert len(script.requests) == 1
+
+
+def test_an_error_on_the_way_is_raised_with_what_was_written() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return (WHOLE[:12], "length") if number == 1 else fault("500")
+
+    with (
+        endpoint(answer) as (model, _),
+        pytest.raises(stencilm.EndpointError) as caught,
+    ):
+        model("p", SCHEMA)
+    assert caught.value.text == '{"size": "small"'  # the rest of the word was forced
+
+
+REFUSALS: dict[str, Any] = {
+    "refusal": [({"refusal": "I cannot "}, None), ({"refusal": "help."}, "stop")],
+    "filter": [({"content": WHOLE[:9]}, None), ({}, "content_filter")],
+    "empty": [({"content": ""}, "stop")],
+    "unfit": [({"content": "I'm sorry, but I cannot help with that."}, "stop")],
+}
+
+
+WORDS = {
+    "refusal": "I cannot help.",
+    "filter": WHOLE[:9],
+    "empty": "",
+    "unfit": "I'm sorry, but I cannot help with that.",
+}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("preset", ["openai", "compatible", "vllm"])
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_refusals_are_raised(reason: str, preset: str, stream: bool) -> None:
+    capabilities = replace(PRESETS[preset], stream=stream)
+    for output_type in (SCHEMA, int, bool, list[str], stencilm.JsonSchema({"const": [1]})):
+        with endpoint(always(REFUSALS[reason]), capabilities) as (model, script):
+            for call in calls_of(model, output_type):
+                before = len(script.requests)
+                with pytest.raises(stencilm.ModelRefused) as caught:
+                    call()
+                assert len(script.requests) - before <= 4
+                assert caught.value.reason == reason
+                assert caught.value.text == WORDS[reason]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_anthropic_says_that_it_refused(stream: bool) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    capabilities = replace(PRESETS["anthropic"], stream=stream)
+    with served(always(("I cannot help.", "refusal"))) as (address, script):
+        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+        with pytest.raises(stencilm.ModelRefused, match=r"refused to answer: 'I cannot help\.'"):
+            stencilm.from_anthropic(client, "m", capabilities=capabilities)("p", SCHEMA)
+    assert len(script.requests) == 1
+
+
+def test_no_text_at_all_is_no_free_text() -> None:
+    with endpoint(always("")) as (model, _), pytest.raises(stencilm.ModelRefused, match="nothing"):
+        model("p")
+
+
+def test_made_up_values_are_given_to_those_who_ask() -> None:
+    cut = ('{"size": "small", "n":', "length")
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return cut if number == 1 else ("", "stop")
+
+    with endpoint(answer, Capabilities(choice=False)) as (model, _):
+        with pytest.raises(stencilm.IncompleteOutput, match="filled in '0") as caught:
+            model("p", SCHEMA)
+        assert json.loads(caught.value.text)["size"] == "small"
+    with endpoint(answer, Capabilities(choice=False)) as (model, _):
+        assert model("p", SCHEMA, finish="valid")["size"] == "small"
+    with endpoint(answer, Capabilities(choice=False)) as (model, _):
+        result = model.generate("p", SCHEMA)
+        written = "".join(
+            character
+            for place, character in enumerate(result.response)
+            if not any(filled.start <= place < filled.end for filled in result.filled)
+        )
+        assert written == '{"size": "small", "n":'
+        assert all(result.response[f.start : f.end] == f.text for f in result.filled)
+        with pytest.raises(ValueError, match="finish is 'any'"):
+            model("p", SCHEMA, finish="any")
+
+
+# What is sent
+
+
+def test_what_nobody_asked_for_is_not_sent() -> None:
+    with endpoint(always(WHOLE), "openai") as (model, script):
+        model("p", SCHEMA)
+    body = script.requests[0][1]
+    assert set(body) == {"model", "messages", "stream", "stream_options", "response_format"}
+    options = {"temperature": 0.0, "top_p": 0.5, "seed": 3, "budget": Budget(tokens=99)}
+    with endpoint(always(WHOLE), "openai") as (model, script):
+        model("p", SCHEMA, **options)
+    body = script.requests[0][1]
+    assert (body["temperature"], body["top_p"], body["seed"]) == (0.0, 0.5, 3)
+    assert body["max_completion_tokens"] == 99
+
+
+def test_a_form_that_is_refused_is_not_tried_again() -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return fault("400") if "response_format" in body else WHOLE
+
+    with endpoint(answer, "openai") as (model, script):
+        for _ in range(3):
+            assert model("p", SCHEMA) == json.loads(WHOLE)
+        assert ["response_format" in body for _, body in script.requests] == [True] + 3 * [False]
+        # The fault may have been this schema's alone.
+        model("p", stencilm.JsonSchema({"type": "object", "properties": {"size": {}, "n": {}}}))
+    assert "response_format" in script.requests[4][1]
+
+
+def test_an_error_that_is_no_matter_of_form_is_not_remembered_as_one() -> None:
+    fails = [True]
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return fault("400") if fails[0] else WHOLE
+
+    with endpoint(answer, "openai") as (model, script):
+        with pytest.raises(stencilm.EndpointError):
+            model("p" * 99, SCHEMA)
+        fails[0] = False
+        assert model("p", SCHEMA) == json.loads(WHOLE)
+    assert "response_format" in script.requests[-1][1]
+
+
+# Reading what comes
+
+
+def test_a_literal_is_not_taken_from_talk_that_names_several() -> None:
+    answer = "I can neither approve nor reject this."
+    errors = (stencilm.ModelRefused, stencilm.IncompleteOutput)
+    with endpoint(always(answer)) as (model, _), pytest.raises(errors):
+        model("p", Literal["approve", "reject"])
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("preset", ["openai", "compatible"])
+def test_values_in_another_order_and_type_are_kept(
+    preset: str, stream: bool, is_async: bool
+) -> None:
+    parts = [('{"n": "7", "si', "length"), ('```json\n{"n": "7", "size": "Small"}\n```', "stop")]
+    for first in (0, 1):
+
+        def answer(body: dict[str, Any], number: int, first: int = first) -> Any:
+            return parts[min(1, first + number - 1)]
+
+        capabilities = replace(PRESETS[preset], stream=stream)
+        with served(answer) as (address, _):
+            kind = openai.AsyncOpenAI if is_async else openai.OpenAI
+            client = kind(base_url=f"{address}/v1", api_key="k", max_retries=0)
+            model = stencilm.from_openai(client, "m", capabilities=capabilities)
+            result = (
+                asyncio.run(model.agenerate("p", SCHEMA))
+                if is_async
+                else model.generate("p", SCHEMA)
+            )
+        assert json.loads(result.response) == {"size": "small", "n": 7}, result
+        assert result.status == "valid"
+        assert not any(filled.is_made_up for filled in result.filled), result
 
 
 def test_a_dead_stream_is_not_read_to_its_end() -> None:

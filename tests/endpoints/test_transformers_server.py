@@ -100,9 +100,14 @@ def test_every_rung_gives_valid_text_within_its_budget(
     server: tuple[str, Path], capabilities: Capabilities, expected: str, grammar: Any
 ) -> None:
     drafter = model(server, capabilities)
-    result = stencilm.guide(
-        drafter, grammar, "Describe a person as JSON.\n", budget=BUDGET, max_grammar_corrections=8
-    )
+    prompt = "Describe a person as JSON.\n"
+    options: dict[str, Any] = {"budget": BUDGET, "max_grammar_corrections": 8}
+    if grammar is COLOUR and capabilities is not SERVED:
+        # All that this model writes is persons; only a bias makes it say a colour.
+        with pytest.raises(stencilm.ModelRefused, match="nothing that the model wrote fits"):
+            stencilm.guide(drafter, grammar, prompt, **options)
+        return
+    result = stencilm.guide(drafter, grammar, prompt, **options)
     means = [event.means for event in result.trace if isinstance(event, Called)]
     assert expected in means
     assert not result.error, result.error

@@ -40,7 +40,10 @@ def generate(
         ),
     ] = "auto",
     max_tokens: Annotated[int, typer.Option(help="The most tokens to write.")] = 512,
-    temperature: Annotated[float, typer.Option(help="0 takes the most probable token.")] = 0.0,
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="0 takes the most probable token, as local models do without it."),
+    ] = None,
     top_p: Annotated[float, typer.Option(help="Keep tokens up to this total probability.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(help="Keep this many tokens.")] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
@@ -60,7 +63,8 @@ def generate(
 ) -> int:
     """Write one text that fits a schema, a type or a regular expression; free text without one.
 
-    A text that max-tokens cuts is not printed, except with --json; the exit code is then 1.
+    A text that max-tokens cuts, or that the grammar had to fill in, is not printed, except with
+    --json; the exit code is then 1.
     """
     if schema == "-" and prompt == "-":
         raise Failure("--schema - and --prompt - cannot both read standard input", USAGE)
@@ -95,7 +99,7 @@ def generate(
             prompt_text,
             output_type,
             max_tokens=max_tokens,
-            temperature=temperature,
+            temperature=temperature or 0.0,
             top_p=top_p,
             top_k=top_k,
             seed=seed,
@@ -136,13 +140,13 @@ def _output_type(
 
 
 def _check_options(
-    max_tokens: int, temperature: float, top_p: float, top_k: int | None, seed: int | None
+    max_tokens: int, temperature: float | None, top_p: float, top_k: int | None, seed: int | None
 ) -> None:
     """Refuse a number out of range as wrong usage, before anything is loaded."""
     from stencilm.generation.sampling import Sampling
 
     try:
-        Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
+        Sampling(temperature=temperature or 0.0, top_p=top_p, top_k=top_k, seed=seed)
     except ValueError as error:
         raise Failure(str(error), USAGE) from error
     if max_tokens < 1:

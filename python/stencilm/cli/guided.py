@@ -58,7 +58,7 @@ def generate_guided(
     output_type: Any,
     *,
     max_tokens: int,
-    temperature: float,
+    temperature: float | None,
     top_p: float,
     seed: int | None,
     live: bool,
@@ -66,9 +66,10 @@ def generate_guided(
     trace: bool,
     html: str | None,
 ) -> int:
-    """Run `guide`, and print the text; 1 where it could not be completed."""
+    """Run `guide`, and print the text; Failure where it is none that the model wrote."""
     from stencilm.guiding.api import guide
     from stencilm.guiding.task import Budget
+    from stencilm.guiding.values import unwritten
     from stencilm.model import load
     from stencilm.output_types import resolve
 
@@ -85,16 +86,17 @@ def generate_guided(
         on_event=live_printer(live),
     )
     write_html(html, guided.trace)
+    output = resolve(output_type)
+    reason = None if output.accepts_cut_text and guided.response else unwritten(guided)
     if as_json:
-        output = resolve(output_type)
-        value = output.dump(output.parse(guided.response)) if guided.is_valid else None
+        value = output.dump(output.parse(guided.response)) if reason is None else None
         record = guided.to_json(trace=trace) | {"value": value}
         print(json.dumps(record, ensure_ascii=False))
     elif trace:
         for line in trace_lines(guided.trace):
             print(line, file=sys.stderr)
-    if not guided.is_valid:
-        raise Failure(f"the text was cut: {guided.reason}")
+    if reason is not None:
+        raise Failure(f"the text is not what the model wrote: {reason}") from guided.error
     if not as_json:
         print(guided.response)
     return 0

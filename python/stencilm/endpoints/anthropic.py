@@ -53,7 +53,11 @@ class _Anthropic:
 
     def read(self, response: Any) -> Piece:
         text = "".join(getattr(block, "text", "") for block in response.content)
-        piece = Piece(text=text, is_finished=response.stop_reason != "max_tokens")
+        piece = Piece(
+            text=text,
+            is_finished=response.stop_reason != "max_tokens",
+            is_refused=response.stop_reason == "refusal",
+        )
         return _counted(piece, response.usage)
 
     def read_part(self, part: Any) -> Piece:
@@ -65,7 +69,10 @@ class _Anthropic:
             return piece
         if part.type == "message_delta":
             reason = part.delta.stop_reason
-            piece = Piece(is_finished=None if reason is None else reason != "max_tokens")
+            piece = Piece(
+                is_finished=None if reason is None else reason != "max_tokens",
+                is_refused=reason == "refusal",
+            )
             piece.output_tokens = part.usage.output_tokens
             return piece
         return Piece()

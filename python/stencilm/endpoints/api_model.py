@@ -7,27 +7,43 @@ backoff; what is left here is to send a request, read what comes while it is wor
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
 from stencilm.endpoints.capabilities import Capabilities, Prices
-from stencilm.endpoints.requests import Request, native_form, request_for
-from stencilm.generation.result import IncompleteOutput, InvalidOutput
+from stencilm.endpoints.requests import Request, native_form, request_for, schema_of, subset_of
+from stencilm.endpoints.schema_subset import unwrapped
+from stencilm.errors import EndpointError, ModelRefused, StencilError
 from stencilm.grammar import Grammar
 from stencilm.guiding.choosers import picked
 from stencilm.guiding.drafts import Answer, Ask, AskKind
+from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided
 from stencilm.guiding.texts import byte_matcher
+from stencilm.guiding.values import Finish, check_finish, value_of
 from stencilm.tokenizers import TokenizerInfo
+
+_UNSUPPORTED = frozenset({400, 422, 501})
+"""What endpoints answer to a form of question that they do not know; it may mean other faults."""
+
+_MAX_REMEMBERED = 256
 
 
 @dataclass(slots=True, kw_only=True)
 class Piece:
-    """A part of an answer, as the provider's library gave it."""
+    """A part of an answer, as the provider's library gave it.
+
+    `refusal` is what the model says in place of an answer, where the provider marks it as that;
+    `is_refused` and `is_filtered` say that the provider ended the answer for such a reason.
+    """
 
     text: str = ""
+    refusal: str = ""
+    is_refused: bool = False
+    is_filtered: bool = False
     is_finished: bool | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
@@ -65,6 +81,9 @@ class _Reading:
         self.text += piece.text
         kept = self.piece
         self.piece = Piece(
+            refusal=kept.refusal + piece.refusal,
+            is_refused=kept.is_refused or piece.is_refused,
+            is_filtered=kept.is_filtered or piece.is_filtered,
             is_finished=kept.is_finished if piece.is_finished is None else piece.is_finished,
             prompt_tokens=kept.prompt_tokens or piece.prompt_tokens,
             output_tokens=piece.output_tokens or kept.output_tokens,
@@ -96,12 +115,30 @@ class _Reading:
             cost=cost,
             seconds=perf_counter() - self.started,
             is_cut=self.is_cut,
-            error=None if self.text else error,
+            error=self._fault(error),
+            is_unsupported=self._is_unsupported(error),
         )
+
+    def _fault(self, error: Exception | None) -> Exception | None:
+        """Why there is no answer; a stream that broke off behind some text is an answer."""
+        if self.piece.refusal or self.piece.is_refused:
+            return ModelRefused.of("refusal", self.piece.refusal or self.text)
+        if self.piece.is_filtered:
+            return ModelRefused.of("filter", self.text)
+        if error is None or self.text:
+            return None
+        return EndpointError.of(error, self.request.arguments["model"])
+
+    def _is_unsupported(self, error: Exception | None) -> bool:
+        """Whether another form of question may do better: only where this one has one."""
+        has_other = self.ask.kind != "draft"
+        return has_other and getattr(error, "status_code", None) in _UNSUPPORTED
 
     def _rest(self) -> str:
         """The text behind the prefix: blanks that were held back may come again."""
         held = self.request.held_back
+        if self.request.is_wrapped:
+            return unwrapped(self.text)
         return self.text[len(held) :] if held and self.text.startswith(held) else self.text
 
 
@@ -130,6 +167,9 @@ class ApiModel:
         self.capabilities = capabilities
         self.tokenizer_info = tokenizer_info
         self.prices = prices
+        self._refused: OrderedDict[tuple[AskKind, Grammar | None], None] = OrderedDict()
+
+    may_refuse = True
 
     @property
     def is_async(self) -> bool:
@@ -153,12 +193,17 @@ class ApiModel:
 
     def can(self, kind: AskKind, grammar: Grammar) -> bool:
         """Whether it answers questions of this kind about this grammar."""
+        if (kind, grammar if kind == "whole" else None) in self._refused:
+            return False
         if kind == "whole":
             return native_form(grammar, self.capabilities) is not None
         return kind == "draft" or self.capabilities.choice or self.biases_tokens
 
     def answer(self, ask: Ask) -> Answer:
-        """Make the call that answers a question; an exception of the library is an answer too."""
+        """Make the call that answers a question; an exception of the library is an answer too.
+
+        Its error is an EndpointError of it, or a ModelRefused.
+        """
         if self.is_async:
             raise TypeError("the client is asynchronous: await stencilm.aguide")
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
@@ -172,8 +217,11 @@ class ApiModel:
                 for part in parts:
                     if not reading.take(self._provider.read_part(part)):
                         break
+        except StencilError:
+            raise
         except Exception as error:
             return reading.answer(self.prices, error)
+        self._remember(ask)
         return reading.answer(self.prices)
 
     async def answer_async(self, ask: Ask) -> Answer:
@@ -195,9 +243,23 @@ class ApiModel:
                         break
             finally:
                 await response.close()
+        except StencilError:
+            raise
         except Exception as error:
             return reading.answer(self.prices, error)
+        self._remember(ask)
         return reading.answer(self.prices)
+
+    def _remember(self, ask: Ask) -> None:
+        """Do not ask again in a form that was refused, now that another form was answered.
+
+        Where none is, the refusal may have been for another reason, such as a prompt that is too
+        long. What a grammar natively needs may be unsupported for this grammar alone.
+        """
+        for kind in ask.refused - {ask.kind}:
+            self._refused[kind, ask.grammar if kind == "whole" else None] = None
+            if len(self._refused) > _MAX_REMEMBERED:
+                self._refused.popitem(last=False)
 
     def _streams(self, reading: _Reading) -> bool:
         return self.capabilities.stream and reading.ask.kind != "choose"
@@ -212,14 +274,28 @@ class ApiModel:
 
     # Values
 
-    def __call__(self, prompt: Any, output_type: Any = str, **options: Any) -> Any:
-        """A value of `output_type`; options as those of `stencilm.guide`.
+    def __call__(
+        self, prompt: Any, output_type: Any = str, *, finish: Finish = "cut", **options: Any
+    ) -> Any:
+        """A value of `output_type` that the model wrote; options as those of `stencilm.guide`.
+
+        Args:
+            prompt: Text, or chat messages.
+            output_type: As for `stencilm.Model`.
+            finish: What to do where the model's text came to no end of its own. "cut": raise
+                IncompleteOutput. "valid": give the value of the text as the grammar completes it,
+                where the model wrote some of it.
+            options: Those of `stencilm.guide`.
 
         Raises:
-            IncompleteOutput: The text was cut, and no completion of bearable length exists.
+            EndpointError: The endpoint cannot be reached, or answered with an error.
+            ModelRefused: The model refused, was filtered, or wrote nothing that fits.
+            IncompleteOutput: The text was cut, or a part of it is none that the model wrote;
+                `.text` is the text.
             InvalidOutput: The type's own validators refuse the text.
         """
-        return _value(self.generate(prompt, output_type, **options), output_type)
+        check_finish(finish)
+        return value_of(self.generate(prompt, output_type, **options), output_type, finish)
 
     def generate(self, prompt: Any, output_type: Any = str, **options: Any) -> Guided:
         """The guided text of an output type; options as those of `stencilm.guide`."""
@@ -232,6 +308,22 @@ class ApiModel:
         from stencilm.guiding.api import aguide
 
         return await aguide(self, output_type, prompt, **options)
+
+    def left_to_checking(self, output_type: Any) -> tuple[str, ...]:
+        """What a strict mode of the endpoint cannot be told about an output type.
+
+        The answer is checked for it, as for everything else, and corrected where it does not fit.
+
+        Returns:
+            The places of keywords in the type's schema; `("#",)` where nothing of it is enforced by
+            the endpoint.
+        """
+        grammar = as_grammar(output_type)
+        form = native_form(grammar, self.capabilities)
+        subset = subset_of(grammar, self.capabilities)
+        if form is None or (self.capabilities.schema_subset and schema_of(grammar) and not subset):
+            return ("#",)
+        return () if subset is None else subset.left_out
 
     def short(self, prompt: str, grammar: Grammar, *, max_tokens: int) -> Any:
         """A short guided text, for choosers; to be awaited where the client is asynchronous."""
@@ -266,7 +358,8 @@ class ApiModel:
             found[name] = "works"
             fits = byte_matcher(ask.grammar).longest_valid_prefix(answer.text).status != "dead"
             if answer.error is not None:
-                found[name] = f"{type(answer.error).__name__}: {answer.error}"
+                error = answer.error.__cause__ or answer.error
+                found[name] = f"{type(error).__name__}: {error}"
             elif ask.kind == "whole" and not (answer.text and fits):
                 found[name] = f"wrote {answer.text!r}, which is not in the grammar"
             elif name == "logit_bias" and answer.text.strip() != "7":
@@ -281,22 +374,6 @@ def _ask(grammar: Grammar, kind: AskKind, **more: Any) -> Ask:
         kind=kind, prompt="Write a JSON object.", max_tokens=16, grammar=grammar,
         **({"prefix": ""} | more),
     )  # fmt: skip
-
-
-def _value(guided: Guided, output_type: Any) -> Any:
-    from stencilm.output_types import resolve
-
-    output = resolve(output_type)
-    if not guided.is_valid and not output.accepts_cut_text:
-        raise IncompleteOutput(
-            f"the text of {output.name} was cut: {guided.reason}", text=guided.response
-        ) from guided.error
-    try:
-        return output.parse(guided.response)
-    except (ValueError, RecursionError) as error:
-        raise InvalidOutput(
-            f"{output.name} refuses the text: {error}", text=guided.response
-        ) from error
 
 
 class _closing:

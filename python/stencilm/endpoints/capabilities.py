@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from stencilm.endpoints.schema_subset import SchemaSubset
+
 Native: TypeAlias = Literal[
     "json_schema", "custom_tool", "structured_outputs", "guided_grammar", "ebnf", "output_config"
 ]
@@ -37,6 +39,8 @@ class Capabilities:
         max_tokens: What the bound of an answer is called.
         seed: It takes a seed.
         temperature: It takes a temperature and `top_p`.
+        schema_subset: Which part of JSON Schema its native form takes: that of OpenAI's strict mode
+            or that of Anthropic's structured outputs; None for all of it.
     """
 
     native: tuple[Native, ...] = ()
@@ -49,6 +53,7 @@ class Capabilities:
     max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     seed: bool = False
     temperature: bool = True
+    schema_subset: SchemaSubset | None = None
 
 
 PRESETS: dict[str, Capabilities] = {
@@ -58,6 +63,7 @@ PRESETS: dict[str, Capabilities] = {
         stream_usage=True,
         max_tokens="max_completion_tokens",
         seed=True,
+        schema_subset="openai",
     ),
     "vllm": Capabilities(
         native=("structured_outputs",),
@@ -80,7 +86,9 @@ PRESETS: dict[str, Capabilities] = {
     "deepseek": Capabilities(continuation="prefix", stream_usage=True),
     "mistral": Capabilities(native=("json_schema",), continuation="prefix"),
     "compatible": Capabilities(),
-    "anthropic": Capabilities(native=("output_config",), temperature=False),
+    "anthropic": Capabilities(
+        native=("output_config",), temperature=False, schema_subset="anthropic"
+    ),
     "anthropic-prefill": Capabilities(continuation="prefill"),
 }
 """Endpoints by name; `compatible` is the least that an OpenAI-compatible one can do."""

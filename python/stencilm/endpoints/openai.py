@@ -59,27 +59,36 @@ class _OpenAI:
 
     def read(self, response: Any) -> Piece:
         choices = response.choices or []
-        text = _text(choices[0], "message") if choices else ""
-        finished = bool(choices) and choices[0].finish_reason not in ("length", None)
-        return _counted(Piece(text=text, is_finished=finished), response)
+        if not choices:
+            return _counted(Piece(is_finished=False), response)
+        piece = _piece(choices[0], "message")
+        piece.is_finished = choices[0].finish_reason not in ("length", None)
+        return _counted(piece, response)
 
     def read_part(self, part: Any) -> Piece:
         choices = part.choices or []
         if not choices:
             return _counted(Piece(), part)
-        text = _text(choices[0], "delta")
+        piece = _piece(choices[0], "delta")
         reason = choices[0].finish_reason
-        finished = None if reason is None else reason != "length"
-        return _counted(Piece(text=text, is_finished=finished), part)
+        piece.is_finished = None if reason is None else reason != "length"
+        return _counted(piece, part)
 
 
-def _text(choice: Any, part: str) -> str:
+def _piece(choice: Any, part: str) -> Piece:
     """What a choice says: the text of a completion, or that of a message and its custom tools."""
+    is_filtered = choice.finish_reason == "content_filter"
     said = getattr(choice, part, None)
     if said is None:
-        return choice.text or ""
+        return Piece(text=getattr(choice, "text", None) or "", is_filtered=is_filtered)
     calls = getattr(said, "tool_calls", None) or ()
-    return (said.content or "") + "".join(map(_tool_input, calls))
+    text = (said.content or "") + "".join(map(_tool_input, calls))
+    refusal = getattr(said, "refusal", None)
+    return Piece(
+        text=text,
+        refusal=refusal if isinstance(refusal, str) else "",
+        is_filtered=is_filtered,
+    )
 
 
 def _tool_input(call: Any) -> str:

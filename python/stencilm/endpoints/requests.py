@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from stencilm.endpoints.capabilities import Capabilities
+from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import JsonSchemaSource, LarkSource, RegexSource
 from stencilm.guiding.choosers import numbered
@@ -32,6 +33,7 @@ class Request:
             them.
         options: What may be chosen, where the answer is a number.
         is_rest: The answer goes on behind the prefix; else it may be the whole text.
+        is_wrapped: The answer is an object that holds the text as its one member.
     """
 
     route: Route
@@ -40,11 +42,17 @@ class Request:
     held_back: str = ""
     options: tuple[str, ...] = field(default=())
     is_rest: bool = True
+    is_wrapped: bool = False
 
 
 def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] | None:
-    """The grammar as an argument that the endpoint understands; None where there is none."""
+    """The grammar as an argument that the endpoint understands; None where there is none.
+
+    A schema that the endpoint's strict mode does not take is sent as it is where there is a mode
+    that is not strict, and not at all where there is none.
+    """
     schema = schema_of(grammar)
+    subset = subset_of(grammar, capabilities)
     for native in capabilities.native:
         if native == "structured_outputs":
             body = {"grammar": str(grammar)} if schema is None else {"json": schema}
@@ -59,11 +67,29 @@ def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] 
         if schema is None:
             continue
         if native == "json_schema":
-            described = {"name": "output", "schema": schema, "strict": True}
+            is_strict = capabilities.schema_subset is None or subset is not None
+            if not is_strict and schema.get("type") != "object":
+                continue
+            described = {
+                "name": "output",
+                "schema": schema if subset is None else subset.schema,
+                "strict": is_strict,
+            }
             return {"response_format": {"type": "json_schema", "json_schema": described}}
         if native == "output_config":
-            return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+            if capabilities.schema_subset is not None and subset is None:
+                continue
+            taken = schema if subset is None else subset.schema
+            return {"output_config": {"format": {"type": "json_schema", "schema": taken}}}
     return None
+
+
+def subset_of(grammar: Grammar, capabilities: Capabilities) -> SubsetSchema | None:
+    """The schema of a grammar as the endpoint's strict mode takes it, if it can be said there."""
+    source = grammar.source
+    if capabilities.schema_subset is None or not isinstance(source, JsonSchemaSource):
+        return None
+    return subset_schema(source.text, capabilities.schema_subset)
 
 
 def _custom_tool(grammar: dict[str, str]) -> dict[str, Any]:
@@ -117,8 +143,13 @@ def schema_of(grammar: Grammar) -> Any:
 def request_for(ask: Ask, model: str, capabilities: Capabilities) -> Request:
     """The call that answers a question with the best means that the endpoint has."""
     if ask.kind == "whole":
-        return _chat(ask, model, capabilities, messages_of(ask.prompt), "native", is_rest=False,
-                     more=native_form(ask.grammar, capabilities) or {})  # fmt: skip
+        form = native_form(ask.grammar, capabilities) or {}
+        subset = subset_of(ask.grammar, capabilities)
+        is_schema = "response_format" in form or "output_config" in form
+        request = _chat(ask, model, capabilities, messages_of(ask.prompt), "native", is_rest=False,
+                        more=form)  # fmt: skip
+        is_wrapped = is_schema and subset is not None and subset.is_wrapped
+        return replace(request, is_wrapped=is_wrapped)
     if ask.kind == "choose":
         if ask.allowed_tokens and capabilities.logit_bias:
             bias = {str(token_id): capabilities.bias for token_id in ask.allowed_tokens}
@@ -185,7 +216,8 @@ def _choosing(ask: Ask, model: str, capabilities: Capabilities) -> Request:
         arguments["max_tokens"] = arguments.pop(capabilities.max_tokens)
         return Request(route="completions", means="choice", arguments=arguments, options=options)
     messages = [*messages_of(ask.prompt), {"role": "user", "content": question}]
-    return _chat(ask, model, capabilities, messages, "choice", limit=1, options=options)
+    limit = None if capabilities.max_tokens == "max_completion_tokens" else 1
+    return _chat(ask, model, capabilities, messages, "choice", limit=limit, options=options)
 
 
 def _chat(
@@ -213,9 +245,14 @@ def _chat(
 
 
 def _arguments(ask: Ask, model: str, capabilities: Capabilities, limit: int) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"model": model, capabilities.max_tokens: limit}
+    """What nobody asked for is not sent: some models take no temperature but their own."""
+    arguments: dict[str, Any] = {"model": model}
+    # This bound counts what a model thinks to itself, too: ours would cut it short.
+    if ask.is_bounded or limit == 1 or capabilities.max_tokens != "max_completion_tokens":
+        arguments[capabilities.max_tokens] = limit
     if capabilities.temperature:
-        arguments["temperature"] = ask.temperature
+        if ask.temperature is not None:
+            arguments["temperature"] = ask.temperature
         if ask.top_p < 1:
             arguments["top_p"] = ask.top_p
     if capabilities.seed and ask.seed is not None:

@@ -42,7 +42,7 @@ def guide(
     stop_at: Collection[str] | None = None,
     token_healing: bool = True,
     top_p: float = 1.0,
-    temperature: float = 0.0,
+    temperature: float | None = None,
     token_lookahead: int = 20,
     save_html: bool | str | Path = False,
     verbose: bool = False,
@@ -58,7 +58,7 @@ def guide(
         draft_model: A `stencilm.Model`, a transformers model (with `tokenizer`), an API model, or a
             function: `fn(prompt) -> str`, called with the prompt and the text so far as one text,
             or `fn(prefix, prompt, max_new_tokens) -> str`.
-        parser: A `Grammar`, the text of one, or an output type.
+        parser: A `Grammar`, the text of one, a `Path` to a file that holds it, or an output type.
         prompt: What the text is about; it is no part of the response.
         target_model: Chooses among the candidates where the draft left the grammar: a
             `stencilm.Model`, an API model, or a function of a prompt. None leaves that to the draft
@@ -70,7 +70,8 @@ def guide(
         token_healing: Local models only: tokens at the end of a given text are taken back where a
             longer token may spell them.
         top_p: As in `Sampling`.
-        temperature: As in `Sampling`.
+        temperature: As in `Sampling`; None for 0 with a local model, and for whatever is usual
+            there with an endpoint, which is then sent no temperature.
         token_lookahead: The most tokens that a call of a text function or an endpoint drafts, and
             the most that a local model checks in one pass.
         save_html: A file to draw the trace to; True for `guide.html`. `result.html` is there
@@ -84,8 +85,12 @@ def guide(
     Raises:
         TypeError: The draft model is none, or gave something other than text.
         ValueError: An option is out of range, or the seed text does not fit the grammar.
-        StencilError: The grammar cannot be compiled, or the local model cannot be run. What a text
-            function or an endpoint raises is recorded instead, in `result.error`.
+        StencilError: The grammar cannot be compiled, or the local model cannot be run.
+        EndpointError: The endpoint cannot be reached, or answered with an error, behind the retries
+            of its client.
+        ModelRefused: The model behind an endpoint refused, was filtered, wrote nothing, or answered
+            twice with nothing that fits.
+        Exception: Whatever a draft function raises.
     """
     options = _options(
         max_grammar_corrections=max_grammar_corrections,
@@ -249,6 +254,7 @@ class _Task:
             biases_tokens=getattr(drafter, "biases_tokens", False),
             reads_complaints=drafter.reads_complaints,
             drafts_in_parts=getattr(drafter, "drafts_in_parts", True),
+            may_refuse=getattr(drafter, "may_refuse", False),
         )
         return TextGuide(
             matcher, self._grammar, self._prompt,
@@ -316,7 +322,7 @@ def _options(
     *,
     stop_at: Collection[str] | None,
     top_p: float,
-    temperature: float,
+    temperature: float | None,
     seed: int | None,
     seed_str: str | None,
     budget: Budget | None,
@@ -330,9 +336,13 @@ def _options(
     stops = tuple(stop_at or ())
     return Options(
         stop_at=stops,
-        sampling=Sampling(temperature=temperature, top_p=top_p, seed=seed),
+        sampling=Sampling(
+            temperature=0.0 if temperature is None else temperature, top_p=top_p, seed=seed
+        ),
+        temperature=temperature,
         seed_str=seed_str or "",
         budget=budget or Budget(),
+        has_budget=budget is not None,
         **same,
     )
 

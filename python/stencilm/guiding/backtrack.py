@@ -80,13 +80,23 @@ def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
     return best
 
 
+def is_respelled(text: bytes, rejected: bytes) -> bool:
+    """Whether a text is the beginning of what was rejected but for quotes and case, in words."""
+    ours = _bare(text.decode("utf-8", "replace"))
+    theirs = _bare(rejected.decode("utf-8", "replace"))
+    is_whole = not (theirs[len(ours) :][:1].isalnum() and ours[-1:].isalnum())
+    return bool(ours) and theirs.startswith(ours) and is_whole
+
+
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     """Where in a draft the text begins behind talk; 0 where no place is better than the first.
 
     A place counts when it is the beginning of a word and what fits there is a whole text that ends
-    with a word, or is long enough to be no accident.
+    with a word, or is long enough to be no accident. Where talk names several texts of one word, as
+    in `I can neither approve nor reject this`, none of them is the answer.
     """
     best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
+    words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
     for start in range(1, min(len(draft), _MAX_TALK)):
         if _is_word(draft[start - 1]) and _is_word(draft[start]):
             continue
@@ -94,13 +104,24 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
             continue
         verdict = matcher.longest_valid_prefix(draft[start:])
         valid = verdict.valid_bytes
+        if _is_one_word(matcher, draft, start, start + valid):
+            words.add(draft[start : start + valid])
         if valid <= longest:
             continue
         end = start + valid
         is_whole_word = end == len(draft) or not (_is_word(draft[end - 1]) and _is_word(draft[end]))
         if valid >= _LEAST_TEXT or (is_whole_word and _is_text(matcher, draft[start:end])):
             best, longest = start, valid
-    return best
+    is_named = draft[best : best + longest] in words
+    return 0 if is_named and len(words) > 1 else best
+
+
+def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> bool:
+    """Whether a stretch of talk is a word by itself, or a number, and a whole text."""
+    if start == end or not all(_is_word(byte) or byte in b"+-" for byte in draft[start:end]):
+        return False
+    is_whole = end == len(draft) or not (_is_word(draft[end - 1]) and _is_word(draft[end]))
+    return is_whole and _is_text(matcher, draft[start:end])
 
 
 def _first_words(regex: str) -> list[str] | None:

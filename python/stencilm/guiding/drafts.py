@@ -35,9 +35,11 @@ class Ask:
         timeout: Seconds that are left.
         stop: Texts that end the answer.
         fits: Says of the beginning of an answer whether it is worth reading on.
-        temperature: How to draw.
+        temperature: How to draw; None where nobody asked for a temperature.
         top_p: How to draw.
         seed: How to draw, where the endpoint takes a seed.
+        is_bounded: Somebody asked for `max_tokens`; else it is our own bound.
+        refused: Kinds of questions that the endpoint refused for this text as unsupported.
     """
 
     kind: AskKind
@@ -51,9 +53,11 @@ class Ask:
     timeout: float | None = None
     stop: tuple[str, ...] = ()
     fits: Callable[[str], bool] = field(default=lambda text: True, repr=False)
-    temperature: float = 0.0
+    temperature: float | None = None
     top_p: float = 1.0
     seed: int | None = None
+    is_bounded: bool = True
+    refused: frozenset[AskKind] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,8 @@ class Answer:
         is_cut: It was not read to its end, because it was dead; so a shorter one would save little.
         calls: How many calls it took.
         error: Why there is no text.
+        is_unsupported: The error says that the endpoint takes no questions of this form; another
+            form may do.
     """
 
     text: str = ""
@@ -85,6 +91,7 @@ class Answer:
     is_cut: bool = False
     calls: int = 1
     error: Exception | None = None
+    is_unsupported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ class Drafter(Protocol):
         """Whether it can be told what was wrong."""
 
     def answer(self, ask: Ask) -> Answer:
-        """The answer; a call that fails is an answer with an error."""
+        """The answer; a call of an endpoint that fails is an answer with an error."""
 
     async def answer_async(self, ask: Ask) -> Answer:
         """The same, awaited."""
@@ -117,7 +124,8 @@ class FunctionDrafter:
     """A plain function: `fn(prompt) -> str` or `fn(prefix, prompt, max_new_tokens) -> str`.
 
     The first is called with the prompt and the text so far as one text; the second with both apart.
-    Coroutine functions are awaited. Raises TypeError for a function that takes neither.
+    Coroutine functions are awaited. What a function raises comes through. Raises TypeError for a
+    function that takes neither.
     """
 
     reads_complaints = False
@@ -136,11 +144,7 @@ class FunctionDrafter:
         if self.is_async:
             raise TypeError("the draft function is a coroutine function: await stencilm.aguide")
         started = perf_counter()
-        try:
-            text = self._call(ask)
-        except Exception as error:
-            return Answer(error=error, seconds=perf_counter() - started)
-        return self._answered(text, started)
+        return self._answered(self._call(ask), started)
 
     async def answer_async(self, ask: Ask) -> Answer:
         """Await the coroutine function; a plain one runs in a thread of its own."""
@@ -149,12 +153,8 @@ class FunctionDrafter:
         if not self.is_async:
             return await to_thread(self.answer, ask)
         started = perf_counter()
-        try:
-            awaitable: Awaitable[Any] = self._call(ask)
-            text = await awaitable
-        except Exception as error:
-            return Answer(error=error, seconds=perf_counter() - started)
-        return self._answered(text, started)
+        awaitable: Awaitable[Any] = self._call(ask)
+        return self._answered(await awaitable, started)
 
     def _answered(self, text: Any, started: float) -> Answer:
         # A function that is told how much to write may have more to say; silence is its end.

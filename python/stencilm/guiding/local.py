@@ -39,7 +39,7 @@ from stencilm.guiding.drafts import Consult
 from stencilm.guiding.draws import Draws
 from stencilm.guiding.guesses import Guesser
 from stencilm.guiding.healing import healer
-from stencilm.guiding.task import Account, Guided, Options, Status
+from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
 from stencilm.tokenizers.joint import RECENT_TOKENS
@@ -93,6 +93,7 @@ class LocalGuide:
         self._stop_token_ids = frozenset(matcher.stop_token_ids)
         self._account = Account(options.budget)
         self._corrections = 0
+        self._filled: list[tuple[int, int, str]] = []
         self._error: Exception | None = None
         self._guesser = Guesser(model.tokenizer_info, prompt_ids, options.token_lookahead)
         self._sequence = model.start(self._prompt_ids)
@@ -121,6 +122,8 @@ class LocalGuide:
             process_time_seconds=self._account.seconds,
             error=self._error,
             seed=self._draws.seed,
+            filled=filled_of(bytes(self._text[self._before :]), self._filled),
+            is_written=self._account.usage.output_tokens > self._account.usage.discarded_tokens,
         )
 
     @property
@@ -423,6 +426,8 @@ class LocalGuide:
             yield self._end("truncated", f"{reason}, and {error}")
             return
         if text:
+            start = len(self._text) - self._before
+            self._filled.append((start, start + len(text), "closed"))
             self._text += text
             yield Closed(text=text, reason=reason)
         yield self._end("closed" if text else "valid", reason)

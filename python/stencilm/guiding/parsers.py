@@ -32,7 +32,11 @@ def load_parser(source: str | Path) -> Grammar:
         isinstance(source, str) and "\n" not in source and source.endswith(_GRAMMAR_FILES)
     ):
         source = Path(source).read_text(encoding="utf-8")
-    return Grammar.from_ebnf(source) if "::=" in source else Grammar.from_lark(source)
+    return _grammar_of_text(source)
+
+
+def _grammar_of_text(text: str) -> Grammar:
+    return Grammar.from_ebnf(text) if "::=" in text else Grammar.from_lark(text)
 
 
 def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Candidate]]:
@@ -60,11 +64,16 @@ def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Can
 
 
 def as_grammar(parser: Any) -> Grammar:
-    """What `guide` takes as a grammar: one, the text of one, or an output type."""
+    """What `guide` takes as a grammar: one, the text of one, a `Path` to a file, or an output type.
+
+    A str is never the name of a file: it may come from somebody who is to read no files here.
+    """
     if isinstance(parser, Grammar):
         return parser
     if isinstance(parser, CompiledGrammar):
         return parser.grammar
-    if isinstance(parser, (str, Path)):
+    if isinstance(parser, Path):
         return load_parser(parser)
+    if isinstance(parser, str):
+        return _grammar_of_text(parser)
     return grammar_of(parser)

@@ -27,7 +27,7 @@ class Budget:
         tokens: Tokens of output, those taken back included. A text function that tells none is
             counted with one token for four bytes.
         seconds: Wall clock. A call that runs is not cut short; endpoints get what is left as their
-            timeout.
+            timeout, and their error is raised where nothing was written by then.
         cost: Money, in the unit of the endpoint's prices; None for no bound.
     """
 
@@ -101,9 +101,38 @@ class Correction(NamedTuple):
     """Who chose; see `stencilm.generation.trace.Corrected`."""
 
 
+class Filled(NamedTuple):
+    """A stretch of the response that no model wrote."""
+
+    start: int
+    """Where it begins, in characters of the response."""
+    end: int
+    """Where it ends."""
+    text: str
+    """The stretch itself."""
+    means: str
+    """"respelled": what was drafted, in the grammar's own case of letters. "forced": the grammar
+    left no choice where the draft had something else. "nearest": the candidate that shares the
+    longest beginning with what was drafted. "shortest": the beginning of the shortest completion,
+    in the place of what was drafted. "closed": a shortest completion at the end."""
+
+    @property
+    def is_made_up(self) -> bool:
+        """The grammar left a choice here, and what a model wrote did not decide it."""
+        return self.means in MADE_UP
+
+
+MADE_UP = frozenset({"nearest", "shortest", "closed"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to draft and when to stop; `stencilm.guide` says what each means."""
+    """How to draft and when to stop; `stencilm.guide` says what each means.
+
+    Attributes:
+        temperature: The temperature that was asked for; None where none was.
+        has_budget: A budget was asked for.
+    """
 
     max_grammar_corrections: int = 20
     stop_at: tuple[str, ...] = ()
@@ -113,6 +142,8 @@ class Options:
     budget: Budget = field(default_factory=Budget)
     seed_str: str = ""
     debug: bool = False
+    temperature: float | None = None
+    has_budget: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("max_grammar_corrections", 0), ("token_lookahead", 1)):
@@ -138,13 +169,18 @@ class Guided:
         response: The text, the seed included and the prompt not.
         status: "valid": a whole text of the grammar, ended by the draft or the grammar. "closed": a
             whole text too, but a budget or a stop text came first and a shortest completion closed
-            it. "truncated": a beginning of a text, because no completion of bearable length exists.
+            it, or nothing of what the model wrote is in it. "truncated": a beginning of a text,
+            because no completion of bearable length exists.
         reason: Why it ended, in a few words.
         trace: What happened, step by step.
         usage: What it cost.
         process_time_seconds: Wall clock of all of it.
-        error: The last exception of the text function or the endpoint, where calls failed.
+        error: The last exception of the target model, or of the endpoint where another means could
+            take the place of the call that failed.
         seed: The seed of the draws; None for a greedy text.
+        filled: The stretches of the response that no model wrote, in order. Text that the grammar
+            forces where nothing else was drafted is not among them: every text has it there.
+        is_written: A model wrote some of the response, or chose it.
     """
 
     response: str
@@ -155,6 +191,8 @@ class Guided:
     process_time_seconds: float
     error: BaseException | None = None
     seed: int | None = None
+    filled: tuple[Filled, ...] = ()
+    is_written: bool = True
 
     @property
     def is_valid(self) -> bool:
@@ -194,6 +232,7 @@ class Guided:
             "seconds": self.process_time_seconds,
             "error": None if self.error is None else str(self.error),
             "seed": self.seed,
+            "filled": [filled._asdict() for filled in self.filled],
         }
         return record | ({"trace": self.trace.to_json()} if trace else {})
 
@@ -213,6 +252,24 @@ def corrections(events: Iterable[Event]) -> Iterable[Correction]:
                 means=event.means,
             )
             rejected = None
+
+
+def filled_of(text: bytes, spans: Iterable[tuple[int, int, str]]) -> tuple[Filled, ...]:
+    """Spans of a text, in bytes, as stretches in characters; neighbours of one kind are joined."""
+    joined: list[tuple[int, int, str]] = []
+    for start, end, means in spans:
+        if joined and joined[-1][1:] == (start, means):
+            joined[-1] = (joined[-1][0], end, means)
+        elif end > start:
+            joined.append((start, end, means))
+
+    def characters(place: int) -> int:
+        return len(text[:place].decode("utf-8", "ignore"))
+
+    return tuple(
+        Filled(characters(start), characters(end), text[start:end].decode("utf-8", "ignore"), means)
+        for start, end, means in joined
+    )
 
 
 def shown(text: bytes) -> str:

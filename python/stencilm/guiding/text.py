@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from stencilm.candidates import Candidate, Literal
-from stencilm.errors import MatcherError
+from stencilm.errors import EndpointError, MatcherError, ModelRefused
 from stencilm.generation.ends import is_over
 from stencilm.generation.trace import (
     Called,
@@ -34,23 +34,27 @@ from stencilm.grammar import Grammar
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,
     cut_place,
+    is_respelled,
     nearest,
     readable,
     shown_candidate,
 )
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
 from stencilm.guiding.reading import (
+    fitting,
     forced_blanks,
     start_of_text,
     until_stop,
     without_repetition,
 )
-from stencilm.guiding.task import Account, Guided, Options, Status
+from stencilm.guiding.rereading import Reread, begins_again, content, reread
+from stencilm.guiding.task import MADE_UP, Account, Guided, Options, Status, filled_of
 from stencilm.matcher import GrammarMatcher
 
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 
-MAX_FAILURES = 3
+MAX_UNFIT = 2
+"""Answers in a row with nothing that fits before a model is held to have refused."""
 MAX_BIASED_TOKENS = 300
 _BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
@@ -59,13 +63,18 @@ _WHOLE_RUN = 65_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What the drafter can do for this grammar."""
+    """What the drafter can do for this grammar.
+
+    `may_refuse` says that it is a model that may say something else instead of what it was asked
+    for, which is an error then.
+    """
 
     whole: bool = False
     choose: bool = False
     biases_tokens: bool = False
     reads_complaints: bool = False
     drafts_in_parts: bool = True
+    may_refuse: bool = False
 
 
 class TextGuide:
@@ -95,6 +104,7 @@ class TextGuide:
         self.trace = Trace()
         self.account = Account(options.budget)
         self._matcher = matcher
+        self._start = matcher.fork()
         self._grammar = grammar
         self._prompt = prompt
         self._options = options
@@ -103,7 +113,12 @@ class TextGuide:
         self._has_chooser = has_chooser
         self._lookahead = options.token_lookahead
         self._text = bytearray()
-        self._failures = 0
+        self._filled: list[tuple[int, int, str]] = []
+        self._refused: set[AskKind] = set()
+        self._kept = 0  # bytes of the model's own words and numbers that are in the text
+        self._unfit = 0  # answers in a row of which nothing was kept
+        self._words = ""  # what the last of them said
+        self._failure: Exception | None = None  # of the last call of the drafter that failed
         self._error: Exception | None = None
         self._complaint: str | None = None
         self._complained_at = -1
@@ -131,10 +146,16 @@ class TextGuide:
             process_time_seconds=self.account.seconds,
             error=self._error,
             seed=self._options.sampling.seed,
+            filled=filled_of(bytes(self._text), self._filled),
+            is_written=self._kept > 0,
         )
 
     def run(self) -> Asking:
-        """Events, and questions to be answered by `send`."""
+        """Events, and questions to be answered by `send`.
+
+        Raises EndpointError where a call fails and no other form of it may do, and ModelRefused
+        where a model that may refuse wrote nothing that fits.
+        """
         prompt = self._prompt if isinstance(self._prompt, str) else repr(self._prompt)
         yield Prompt(token_ids=(), text=prompt.encode("utf-8", "replace"))
         seed = self._options.seed_str.encode()
@@ -143,25 +164,58 @@ class TextGuide:
             yield Forced(token_ids=(), text=seed)
         wants_whole = self._means.whole and not seed
         while self._ended is None:
-            if not wants_whole:
+            # Who answers as a whole begins at the beginning, until some of it is there.
+            if not wants_whole and not (self._answers_as_a_whole() and not self._text):
                 yield from self._write_forced()
             if is_over(self._matcher, self._matcher.stop_token_ids):
                 yield self._end("valid", "the grammar is complete")
-                return
+                break
             reason = self.account.exhausted()
-            if reason is None and self._failures >= MAX_FAILURES:
-                reason = f"{self._failures} calls failed one after the other"
             if reason is not None:
                 yield from self._close(reason)
-                return
+                break
             answer = yield from self._ask("whole" if wants_whole else "draft")
-            if answer.error is None:
-                self._failures = 0
-                yield from self._read(answer)
-                wants_whole = False
-            else:
-                self._failures += 1
-                wants_whole = False  # what an endpoint refuses natively it may still draft
+            # What an endpoint refuses natively it may still draft.
+            wants_whole = False
+            if self._has_failed(answer):
+                continue
+            kept = self._kept
+            yield from self._read(answer)
+            self._unfit = 0 if self._kept > kept else self._unfit + 1
+            self._words = answer.text or self._words
+            if self._ended is None and self._means.may_refuse and self._unfit >= MAX_UNFIT:
+                self._check_refusal()
+                if self._unfit > MAX_UNFIT:
+                    yield from self._close(f"nothing of {self._unfit} answers in a row fits")
+        if self._status != "valid":
+            self._check_refusal()
+
+    def _has_failed(self, answer: Answer) -> bool:
+        """Whether a call failed so that something else may do; raises its error where nothing may.
+
+        A call that the budget of seconds cut short only ends the text, where there is some.
+        """
+        if answer.error is None:
+            return False
+        self._failure = answer.error
+        is_spent = self._kept > 0 and self.account.exhausted() is not None
+        if not answer.is_unsupported and not is_spent:
+            if isinstance(answer.error, EndpointError):
+                answer.error.text = self.response
+            raise answer.error
+        return True
+
+    def _check_refusal(self) -> None:
+        """Raise where a model that may refuse was asked, and wrote nothing of this text."""
+        if not self._means.may_refuse or self._kept:
+            return
+        if self._unfit == 0 and self._failure is not None:
+            raise self._failure
+        if self._unfit:
+            raise ModelRefused.of("unfit" if self._words.strip() else "empty", self._words)
+
+    def _answers_as_a_whole(self) -> bool:
+        return self._means.may_refuse and not self._means.drafts_in_parts
 
     def _ask(self, kind: AskKind, **more: Any) -> Generator[Event | Ask, Answer | None, Answer]:
         budget = self._options.budget
@@ -169,7 +223,7 @@ class TextGuide:
         if kind == "draft" and self._means.drafts_in_parts:
             max_tokens = min(self._lookahead, max_tokens)
         sampling = self._options.sampling
-        answer = yield Ask(
+        given = yield Ask(
             kind=kind,
             prompt=self._prompt,
             prefix=self.response,
@@ -179,12 +233,17 @@ class TextGuide:
             timeout=max(0.001, budget.seconds - self.account.seconds),
             stop=self._options.stop_at,
             fits=self._is_worth_reading,
-            temperature=sampling.temperature,
+            temperature=self._options.temperature,
             top_p=sampling.top_p,
             seed=sampling.seed,
+            is_bounded=self._options.has_budget or self._means.drafts_in_parts,
+            refused=frozenset(self._refused),
             **more,
         )
-        return (yield from self._counted(answer))
+        answer = yield from self._counted(given)
+        if answer.is_unsupported:
+            self._refused.add(kind)
+        return answer
 
     def _consult(self, candidates: Sequence[Candidate]) -> Generator[Any, Answer | None, Answer]:
         """What the chooser says comes next."""
@@ -227,12 +286,26 @@ class TextGuide:
         draft = answer.text[:longest].encode("utf-8", "replace")
         draft, stopped = until_stop(draft, self._options.stop_at)
         is_empty = not draft
+        whole = draft
         draft = without_repetition(self._matcher, bytes(self._text), draft)
         verdict = self._matcher.longest_valid_prefix(draft)
         if verdict.status == "dead" and (blanks := forced_blanks(self._matcher, draft)):
             self._accept(blanks)
             yield Forced(token_ids=(), text=blanks)
             verdict = self._matcher.longest_valid_prefix(draft)
+        if verdict.status == "dead" and self._corrections < self._options.max_grammar_corrections:
+            found = self._reread(whole, draft)
+            if found is None and begins_again(bytes(self._text), whole):
+                yield from self._correct(whole, "the draft begins again, and tells nothing new")
+                return
+            if found is not None:
+                self._adapt(answer, draft, len(draft))
+                yield from self._write_reread(whole, found)
+                if stopped is not None:
+                    yield from self._close(f"the stop text {stopped!r} came")
+                elif found.is_complete and answer.is_finished is not False:
+                    yield self._end("valid", "the draft ended the text")
+                return
         if verdict.status == "dead" and not self._has_draft:
             draft = yield from self._skip_to_text(draft)
             verdict = self._matcher.longest_valid_prefix(draft)
@@ -242,7 +315,7 @@ class TextGuide:
             return
         self._has_draft = self._has_draft or bool(draft.strip())
         if draft:
-            self._accept(draft)
+            self._keep(draft)
             yield Drafted(text=draft)
         if stopped is not None:
             yield from self._close(f"the stop text {stopped!r} came")
@@ -251,6 +324,40 @@ class TextGuide:
         elif is_empty or (self._was_blank and not draft.strip()):
             yield from self._correct(b"", "the draft ended before the text was complete")
         self._was_blank = not draft.strip()
+
+    def _reread(self, whole: bytes, draft: bytes) -> Reread | None:
+        """The draft as JSON in the grammar's own form, where that keeps more of it than as it is.
+
+        Args:
+            whole: The draft as it came.
+            draft: The draft without what it repeats of the text so far.
+        """
+        written = bytes(self._text)
+        found = reread(self._start, self._grammar, written, whole)
+        if found is None:
+            return None
+        if begins_again(written, whole):
+            return found if found.kept else None
+        if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
+            is_talk = False  # so nothing is left out before it
+        else:
+            is_talk = not self._has_draft
+        skipped = start_of_text(self._matcher, written, draft) if is_talk else 0
+        fits = draft[skipped : skipped + fitting(self._matcher, draft[skipped:])]
+        is_complete = self._matcher.longest_valid_prefix(fits).status == "complete"
+        is_better = (found.kept, found.is_complete) > (content(fits), is_complete)
+        return found if is_better else None
+
+    def _write_reread(self, draft: bytes, found: Reread) -> Generator[Event, None, None]:
+        """Take what a draft says in the place of how it says it."""
+        self._corrections += 1
+        lost = max(0, content(draft) - found.kept)
+        self.account.add(discarded_tokens=-(-lost // _BYTES_FOR_A_TOKEN))
+        yield self._rejected(draft, "JSON of another form than the grammar has")
+        self._accept(found.text)
+        self._kept += found.kept
+        self._has_draft = True
+        yield Corrected(text=found.text, token_id=None, logprob=None, candidates=(), means="reread")
 
     def _adapt(self, answer: Answer, draft: bytes, valid: int) -> None:
         """Ask for about as much next time as was of use, and for more where all of it was.
@@ -270,7 +377,7 @@ class TextGuide:
         keep, candidates = cut_place(matcher, draft, valid)
         kept, rest = draft[:keep], draft[keep:]
         if kept:
-            self._accept(kept)
+            self._keep(kept)
             self._has_draft = True
             yield Drafted(text=kept)
         if self._matcher.is_completed() and not self._may_go_on(rest, candidates):
@@ -307,8 +414,13 @@ class TextGuide:
         text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
         if not text and means != "re-ask":
             text, means = _first_character(self._shortest()), "shortest"
-        if text:
-            self._accept(text)
+        is_same = means == "nearest" and is_respelled(text, rest)
+        is_filled = means in _FILLING and not (is_same and text.strip() in rest)
+        if text and is_filled:
+            self._fill(text, "respelled" if is_same else means)
+            self._kept += content(text) if is_same else 0
+        elif text:
+            self._keep(text)
         yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means=means)
         kept = f" Behind {self.response[-60:]!r} came {_start(rest)!r}." if rest else ""
         self._complaint = f"The last answer broke the format: {reason}.{kept}"
@@ -320,6 +432,11 @@ class TextGuide:
     ) -> Generator[Event | Ask | Consult, Answer | None, tuple[bytes, str]]:
         """What comes next, and who says so."""
         forced = self._matcher.find_jump_forward_string()
+        options = tuple(c.text for c in candidates if isinstance(c, Literal))
+        is_choice = self._means.choose and len(options) == len(candidates) > 1
+        is_at_start = self._answers_as_a_whole() and not self._text and not is_choice
+        if is_at_start and self._complaint is None:  # it may do better from the beginning
+            return b"", "re-ask"
         if forced:
             return (forced.rstrip() or forced).encode(), "forced"
         can_ask = self.account.exhausted() is None
@@ -328,13 +445,11 @@ class TextGuide:
             if answer.text:
                 return answer.text.encode("utf-8", "replace"), "chooser"
             can_ask = self.account.exhausted() is None
-        options = tuple(c.text for c in candidates if isinstance(c, Literal))
         tokens = self._few_tokens()
-        is_open = len(options) < len(candidates)
-        can_choose = self._means.choose and (tokens or (len(options) > 1 and not is_open))
+        can_choose = (is_choice or bool(tokens)) and "choose" not in self._refused
         if can_choose and can_ask:
             answer = yield from self._ask("choose", options=options, allowed_tokens=tokens)
-            if answer.error is None and answer.text:
+            if not self._has_failed(answer) and answer.text:
                 return answer.text.encode("utf-8", "replace"), answer.means
         found = nearest(candidates, rest)
         if found is not None:
@@ -391,6 +506,13 @@ class TextGuide:
         if not self._has_draft:  # talk before the text may be left out
             return True
         draft = answer.encode("utf-8", "replace")
+        if self._text.startswith(draft):  # it may begin again from the start
+            return True
+        # Who answers as a whole may say the same in another order; only the whole of it tells.
+        opening = bytes(self._text[:1])
+        begins = opening in (b"{", b"[") and draft.lstrip().startswith((opening, b"```"))
+        if begins and self._answers_as_a_whole():
+            return True
         draft = without_repetition(self._matcher, bytes(self._text), draft)
         return self._matcher.longest_valid_prefix(draft).status != "dead"
 
@@ -405,6 +527,17 @@ class TextGuide:
         if not self._matcher.accept_string(text):
             raise AssertionError(f"invariant: {text!r} was found to fit")
         self._text += text
+
+    def _keep(self, text: bytes) -> None:
+        """Accept what a model wrote."""
+        self._accept(text)
+        self._kept += content(text)
+
+    def _fill(self, text: bytes, means: str) -> None:
+        """Accept what no model wrote."""
+        start = len(self._text)
+        self._accept(text)
+        self._filled.append((start, len(self._text), means))
 
     def _discard(self, text: bytes) -> None:
         self.account.add(discarded_tokens=_tokens(text.decode("utf-8", "replace")))
@@ -422,14 +555,21 @@ class TextGuide:
             yield self._end("truncated", f"{reason}, and {error}")
             return
         if text:
-            self._accept(text)
+            self._fill(text, "closed")
             yield Closed(text=text, reason=reason)
         yield self._end("closed" if text else "valid", reason)
 
     def _end(self, status: Status, reason: str) -> Ended:
+        is_made_up = any(means in MADE_UP for _, _, means in self._filled)
+        if status == "valid" and is_made_up and not self._kept:
+            status, reason = "closed", f"{reason}, with nothing that the model wrote"
         self._status = status
         self._ended = Ended(status=status, reason=reason)
         return self._ended
+
+
+_FILLING = frozenset({"forced", "nearest", "shortest"})
+"""Who may choose what stands in a correction, and is no model."""
 
 
 def _first_character(text: bytes) -> bytes:

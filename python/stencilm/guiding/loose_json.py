@@ -1,0 +1,295 @@
+"""JSON as models write it: read as far as it goes, with the slips that change no value.
+
+One idea: a tree that keeps what was written. Quotes of either kind, commas too many or too few,
+comments, Python's names for constants and an end that is missing change nothing of what a text
+says, so they are read; each scalar keeps its own spelling.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+MAX_DEPTH = 64
+"""Deeper texts are not read: what writes them again is recursive."""
+
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|,)*", re.DOTALL)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)|\'((?:[^\'\\]|\\.)*)(\'?)', re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
+_WORD = re.compile(r"[^\s,:{}\[\]\"']+")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}
+_FENCE = re.compile(r"```[ \t]*[A-Za-z0-9_+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+_OPENING = re.compile(r"[{\[]")
+
+
+@dataclass(slots=True)
+class Scalar:
+    """A string, a number, a constant such as `true`, or any other word, without quotes.
+
+    Attributes:
+        kind: "string", "number", "constant" or "word".
+        text: What it says: the characters of a string, the digits of a number, the constant.
+        spelling: How it was written.
+        is_cut: The text ended within it.
+        is_new: It is part of the draft, and not of the text so far.
+    """
+
+    kind: str
+    text: str
+    spelling: str
+    is_cut: bool = False
+    is_new: bool = True
+
+
+@dataclass(slots=True)
+class Elements:
+    """An array; `is_open` says that its end was not read."""
+
+    values: list[Node] = field(default_factory=list)
+    is_open: bool = True
+
+
+@dataclass(slots=True)
+class Members:
+    """An object: its members in the order in which they were written.
+
+    Attributes:
+        items: Keys and values; None where the text ended before the value.
+        is_open: Its end was not read.
+        fixed: How many of the first members stand in the text so far, in this order.
+    """
+
+    items: list[tuple[Scalar, Node | None]] = field(default_factory=list)
+    is_open: bool = True
+    fixed: int = 0
+
+
+Node: TypeAlias = Scalar | Elements | Members
+
+
+def documents(text: str) -> Iterator[Node]:
+    """The objects and arrays that a text holds: those in code fences first, then all in order."""
+    for fenced in _FENCE.finditer(text):
+        yield from _documents(fenced[1])
+    yield from _documents(text)
+
+
+def _documents(text: str) -> Iterator[Node]:
+    at = 0
+    while (found := _OPENING.search(text, at)) is not None:
+        node, end = read(text, found.start())
+        if node is not None:
+            yield node
+        at = max(end, found.end())
+
+
+def read(text: str, at: int = 0) -> tuple[Node | None, int]:
+    """The value that begins at a place, and where it ends; None where it is too deep or none."""
+    open_nodes: list[Elements | Members] = []
+    keys: list[Scalar | None] = [None]  # the key that waits for its value, at each depth
+    while True:
+        at = _skip(text, at)
+        parent = open_nodes[-1] if open_nodes else None
+        if at >= len(text):
+            break
+        character = text[at]
+        if character in "}]":
+            if parent is None:
+                return None, at + 1
+            _settle(open_nodes[-1], keys)
+            parent.is_open = False
+            node: Node = open_nodes.pop()
+            keys.pop()
+            at += 1
+            if not open_nodes:
+                return node, at
+            continue
+        if character == ":":
+            at += 1
+            continue
+        if character in "{[":
+            if len(open_nodes) >= MAX_DEPTH:
+                return None, len(text)
+            node = Members() if character == "{" else Elements()
+            _add(open_nodes, keys, node)
+            open_nodes.append(node)
+            keys.append(None)
+            at += 1
+            continue
+        scalar, at = _scalar(text, at)
+        if parent is None:
+            return scalar, at
+        if isinstance(parent, Members) and keys[-1] is None:
+            keys[-1] = scalar
+        else:
+            _add(open_nodes, keys, scalar)
+    if not open_nodes:
+        return None, at
+    for depth in range(len(open_nodes) - 1, -1, -1):
+        _settle(open_nodes[depth], keys[: depth + 2])
+    return open_nodes[0], at
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+def _add(open_nodes: list[Elements | Members], keys: list[Scalar | None], node: Node) -> None:
+    """Put a value where it belongs: behind its key, or into the array."""
+    if not open_nodes:
+        return
+    parent = open_nodes[-1]
+    if isinstance(parent, Elements):
+        parent.values.append(node)
+        return
+    key = keys[-1]
+    if key is None:  # a value without a key: nobody knows what it is
+        return
+    parent.items.append((key, node))
+    keys[-1] = None
+
+
+def _settle(node: Elements | Members, keys: list[Scalar | None]) -> None:
+    """A key whose value did not come is kept as one."""
+    key = keys[-1]
+    if isinstance(node, Members) and key is not None:
+        node.items.append((key, None))
+        keys[-1] = None
+
+
+def _scalar(text: str, at: int) -> tuple[Scalar, int]:
+    found = _STRING.match(text, at)
+    if found is not None:
+        body, end = (found[1], found[2]) if found[1] is not None else (found[3], found[4])
+        return Scalar("string", _unescaped(body), found[0], is_cut=not end), found.end()
+    found = _NUMBER.match(text, at)
+    if found is not None:
+        is_cut = found.end() == len(text)
+        return Scalar("number", _digits(found[0]), found[0], is_cut=is_cut), found.end()
+    found = _WORD.match(text, at)
+    assert found is not None, "invariant: every other character begins a word"
+    word = found[0]
+    constant = _CONSTANTS.get(word.casefold())
+    is_cut = found.end() == len(text) and constant is None
+    kind = "word" if constant is None else "constant"
+    return Scalar(kind, constant or word, word, is_cut=is_cut), found.end()
+
+
+def number_in(text: str) -> str | None:
+    """The number that a text is, as JSON spells it; None for any other text."""
+    text = text.strip()
+    return _digits(text) if _NUMBER.fullmatch(text) else None
+
+
+def constant_in(text: str) -> str | None:
+    """The constant that a text names; None for any other text."""
+    return _CONSTANTS.get(text.strip().casefold())
+
+
+def _digits(text: str) -> str:
+    """A number as JSON spells it, each digit kept: no plus, no underscores, no leading zeros."""
+    sign = "-" if text.startswith("-") else ""
+    digits = text.lstrip("+-").replace("_", "")
+    stripped = digits.lstrip("0")
+    return sign + (stripped if stripped[:1].isdigit() else f"0{stripped}")
+
+
+def _unescaped(body: str) -> str:
+    try:
+        if '"' not in body.replace('\\"', ""):
+            return str(json.loads(f'"{body}"', strict=False))
+    except ValueError:
+        pass  # an escape that JSON does not know stands for itself
+    return _ESCAPE.sub(_one_escape, body)
+
+
+def _one_escape(found: re.Match[str]) -> str:
+    code = found[1]
+    if code[0] == "u" and len(code) == 5:
+        return chr(int(code[1:], 16))
+    return _ESCAPED.get(code, code if code in "\"'\\/" else f"\\{code}")
+
+
+def merged(written: Node | None, draft: Node | None) -> Node | None:
+    """What a text so far and a new draft of all of it say together; None where they contradict.
+
+    The text so far stands, so its members come first and its values are kept.
+    """
+    if written is None or draft is None:
+        return draft if written is None else _old(written)
+    if isinstance(written, Members) and isinstance(draft, Members):
+        return _merged_members(written, draft)
+    if isinstance(written, Elements) and isinstance(draft, Elements):
+        if not written.is_open:
+            return _old(written)
+        values = [_old(value) for value in written.values]
+        last = len(values) - 1
+        if 0 <= last < len(draft.values) and _is_open(written.values[last]):
+            together = merged(written.values[last], draft.values[last])
+            if together is None:
+                return None
+            values[last] = together
+        return Elements([*values, *draft.values[len(values) :]], is_open=draft.is_open)
+    if isinstance(written, Scalar):
+        if not written.is_cut:
+            return _old(written)
+        if _goes_on(written, draft):
+            return draft
+        # A number may end where it stands, and a string may not.
+        return None if written.kind == "string" else _old(written)
+    return None if _is_open(written) else _old(written)
+
+
+def _goes_on(written: Scalar, draft: Node) -> bool:
+    if not isinstance(draft, Scalar) or draft.kind != written.kind:
+        return False
+    return draft.text.startswith(written.text)
+
+
+def _merged_members(written: Members, draft: Members) -> Node | None:
+    if not written.is_open:
+        return _old(written)
+    rest = list(draft.items)
+    items: list[tuple[Scalar, Node | None]] = []
+    for key, value in written.items:
+        place = next((n for n, (other, _) in enumerate(rest) if _is_same_key(key, other)), None)
+        other, drafted = (key, None) if place is None else rest.pop(place)
+        if key.is_cut and place is None:
+            return None
+        together = merged(value, drafted)
+        if together is None and value is not None:
+            return None
+        kept = Scalar("string", key.text, key.spelling, is_new=False)
+        items.append((other if key.is_cut else kept, together))
+    return Members([*items, *rest], is_open=draft.is_open, fixed=len(items))
+
+
+def _is_same_key(key: Scalar, other: Scalar) -> bool:
+    return other.text.startswith(key.text) if key.is_cut else other.text == key.text
+
+
+def _is_open(node: Node | None) -> bool:
+    return node is None or (node.is_cut if isinstance(node, Scalar) else node.is_open)
+
+
+def _old(node: Node) -> Node:
+    """The same value as one that stands in the text already."""
+    todo: list[Node] = [node]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, Scalar):
+            here.is_new = False
+        elif isinstance(here, Elements):
+            todo += here.values
+        else:
+            here.fixed = len(here.items)
+            for key, value in here.items:
+                key.is_new = False
+                todo += [] if value is None else [value]
+    return node

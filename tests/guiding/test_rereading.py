@@ -1,0 +1,228 @@
+"""JSON in another form than the grammar's: no value is lost, and none is made up."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+
+import stencilm
+from guiding.test_text import script
+from stencilm import Grammar, JsonSchema
+from stencilm.guiding.loose_json import MAX_DEPTH, Members, documents, read
+from stencilm.guiding.parsers import as_grammar
+from stencilm.guiding.texts import byte_matcher
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+class Job(BaseModel):
+    title: str
+    level: Literal["junior", "senior"] = "junior"
+    tags: list[str] = []
+
+
+class Worker(BaseModel):
+    first_name: str
+    age: int
+    score: float
+    ok: bool
+    job: Job
+    note: str | None = None
+
+
+ANN = '{"name": "Ann", "age": 30}'
+BO = """{"first_name": "Bo", "age": 41, "score": 3.5, "ok": true,
+ "job": {"title": "x", "level": "senior", "tags": ["a", "b"]}, "note": null}"""
+
+
+@pytest.mark.parametrize(
+    ("output_type", "answer", "value"),
+    [
+        (Person, '{"age": 30, "name": "Ann"}', ANN),
+        (Person, '{"name": "Ann", "age": "30"}', ANN),
+        (Person, '{"name": "Ann", "age": 30.0}', ANN),
+        (Person, '{"name": "Ann", "age": 3e1}', ANN),
+        (Person, '{"age": "30", "name": "Ann"}', ANN),
+        (Person, 'Sure:\n```json\n{"age": 30, "name": "Ann"}\n```\nAnything else?', ANN),
+        (Person, 'Here it is: {"age": 30, "name": "Ann"} - does it fit {your} needs?', ANN),
+        (Person, "{'age': 30, 'name': 'Ann',}", ANN),
+        (Person, "{name: Ann, age: 30}", ANN),
+        (Person, '{"name": "Ann" "age": 30 // years\n}', ANN),
+        (Person, '{"Name": "Ann", "AGE": "30"}', ANN),
+        (Person, '{"person": {"age": 30, "name": "Ann"}}', ANN),
+        (Person, '{"name": "Ann", "age": 30, "city": "Rome"}', ANN),
+        (Person, '{"name": "Ann", "city": "Rome", "age": 30}', ANN),
+        (Person, '{"name": 7, "age": 30}', '{"name": "7", "age": 30}'),
+        (Person, '{"name": true, "age": 30}', '{"name": "true", "age": 30}'),
+        (Person, '{"age": 30, "name": "A\\n\\"é\\u0041"}', '{"name": "A\\n\\"éA", "age": 30}'),
+        (Worker, BO, BO),
+        (
+            Worker,
+            '{"note": null, "job": {"tags": ["a", "b",], "level": "Senior", "title": "x"}, '
+            '"ok": "True", "score": "3.5", "age": "41", "firstName": "Bo"}',
+            BO,
+        ),
+        (list[Person], 'Here: [{"age": 1, "name": "A"}]', '[{"name": "A", "age": 1}]'),
+        (dict[str, int], '{"b": "1", "a": 2}', '{"b": 1, "a": 2}'),
+        (
+            JsonSchema({"properties": {"zip": {"type": "string"}}, "required": ["zip"]}),
+            '{"zip": 00123}',
+            '{"zip": "00123"}',
+        ),
+        # A member that may be left out and is null where that is no value.
+        (
+            JsonSchema(
+                {
+                    "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+                    "additionalProperties": False,
+                }
+            ),
+            '{"a": null, "b": 1}',
+            '{"b": 1}',
+        ),
+        (JsonSchema({"type": "object"}, indent=2), '{"a":"b",}', '{"a": "b"}'),
+        (JsonSchema({"type": "object"}, any_whitespace=False), "{'a': 1}", '{"a": 1}'),
+    ],
+)
+def test_values_are_kept_in_one_call(output_type: Any, answer: str, value: str) -> None:
+    result = stencilm.guide(script(answer), output_type, "p")
+    assert json.loads(result.response) == json.loads(value)
+    assert (result.status, result.usage.calls, result.filled) == ("valid", 1, ())
+    assert byte_matcher(as_grammar(output_type)).longest_valid_prefix(result.response).status == (
+        "complete"
+    )
+
+
+@pytest.mark.parametrize("length", [2, 5, 20, 200])
+def test_drafts_in_parts_are_read_so_too(length: int) -> None:
+    whole = '{"name": "Ann", "age": "30"}'
+
+    def draft(prefix: str, prompt: str, max_new_tokens: int) -> str:
+        without_quote = whole.replace(': "3', ": 3")
+        said = whole if whole.startswith(prefix) else without_quote
+        return said[len(prefix) :][:length]
+
+    result = stencilm.guide(draft, Person, "p")
+    assert json.loads(result.response) == json.loads(ANN)
+    assert (result.status, result.filled) == ("valid", ())
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        # What is missing is filled in and marked; what is there stays.
+        ('{"age": 30}', {"age": 30}),
+        ('{"name": "Ann"}', {"name": "Ann"}),
+        ('{"age": "thirty", "name": "Ann"}', {"name": "Ann"}),
+        ('{"age": 30, "name": null}', {"age": 30}),
+        ('{"age": 30, "name": "An', {"name": "An", "age": 30}),
+    ],
+)
+def test_what_no_model_wrote_is_marked(answer: str, kept: dict[str, Any]) -> None:
+    result = stencilm.guide(script(answer), Person, "p")
+    value = json.loads(result.response)
+    assert value | kept == value
+    assert any(part.is_made_up for part in result.filled)
+    for part in result.filled:
+        assert result.response[part.start : part.end] == part.text
+    assert result.to_json()["filled"][0]["means"] == result.filled[0].means
+
+
+def test_a_text_with_nothing_of_the_draft_is_not_valid() -> None:
+    result = stencilm.guide(script("~~~"), JsonSchema({"enum": ["red", "blue"]}), "p")
+    assert json.loads(result.response) in ("red", "blue")
+    assert (result.status, result.is_written) == ("closed", False)
+    assert all(part.is_made_up for part in result.filled)
+
+
+def test_two_documents_and_the_one_that_fits() -> None:
+    answer = 'I was given {"city": "Rome"} and say {"age": 30, "name": "Ann"}.'
+    assert json.loads(stencilm.guide(script(answer), Person, "p").response) == json.loads(ANN)
+
+
+def test_arrays_have_an_order() -> None:
+    pair = JsonSchema({"prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2,
+                       "items": False, "type": "array"})  # fmt: skip
+    result = stencilm.guide(script('[1, "a"]'), pair, "p")
+    assert json.loads(result.response)[0] == "1"
+    assert result.filled
+
+
+def test_hostile_drafts_are_bounded() -> None:
+    drafts = [
+        "[" * 100_000, '{"a":' * 50_000, "{" + '"a": 1, ' * 20_000, "[" + "1," * 30_000,
+        '{"' + "\\" * 60_000, "/*" * 30_000, "```" * 20_000, "{'" * 20_000, "}" * 60_000,
+        "{" * 3_000 + "}" * 3_000, '{"name": ' + "9" * 60_000 + "}", "\ud800{\x00: \x01}",
+        '{"age": 1e999999999, "name": 1}', "{}" * 30_000,
+    ]  # fmt: skip
+    for draft in drafts:
+        for output_type in (Person, dict[str, list[int]]):
+            result = stencilm.guide(
+                script(draft), output_type, "p", max_grammar_corrections=2,
+                budget=stencilm.Budget(calls=2),
+            )  # fmt: skip
+            assert result.is_valid
+    node, _ = read("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
+    assert node is None
+
+
+def shuffled(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, dict):
+        items = [(key, shuffled(one, rng)) for key, one in value.items()]
+        rng.shuffle(items)
+        return dict(items)
+    if isinstance(value, list):
+        return [shuffled(one, rng) for one in value]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return str(value) if is_number and rng.random() < 0.5 else value
+
+
+def drawn(rng: random.Random) -> dict[str, Any]:
+    text = "".join(rng.choices('abc "\\{}[]:,\n\té0', k=rng.randrange(6)))
+    return {
+        "first_name": text,
+        "age": rng.randrange(-9, 1000),
+        "score": rng.choice([0.5, -1.25, 1e-7, 3.0, 12345.678]),
+        "ok": rng.random() < 0.5,
+        "job": {
+            "title": text + "x",
+            "level": rng.choice(["junior", "senior"]),
+            "tags": rng.choices(["a", "b c", text], k=rng.randrange(4)),
+        },
+        "note": rng.choice([None, "n"]),
+    }
+
+
+def test_random_values_survive_any_order_and_type() -> None:
+    rng = random.Random(7)
+    for _ in range(150):
+        value = drawn(rng)
+        answer = json.dumps(
+            shuffled(value, rng), ensure_ascii=rng.random() < 0.5, indent=rng.choice([None, 2])
+        )
+        if rng.random() < 0.3:
+            answer = f"Well:\n```json\n{answer}\n```"
+        result = stencilm.guide(script(answer), Worker, "p")
+        assert json.loads(result.response) == value, answer
+        assert (result.status, result.usage.calls, result.filled) == ("valid", 1, ())
+
+
+def test_grammars_that_are_no_json_are_left_alone() -> None:
+    grammar = Grammar.from_ebnf('root ::= "{" [a-z]+ "}" "!"')
+    result = stencilm.guide(script("{abc}?"), grammar, "p")
+    assert result.response == "{abc}!"
+    assert "reread" not in [correction.means for correction in result.correction_log]
+
+
+def test_a_document_is_read_loosely() -> None:
+    (node,) = documents("x {a: 'it\\'s', \"b\": [1 2,, +03, -.5, None], c} y")
+    assert isinstance(node, Members) and not node.is_open
+    assert [key.text for key, _ in node.items] == ["a", "b", "c"]
+    assert node.items[2][1] is None
