@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from stencilm import _core
 from stencilm.errors import StencilError
@@ -83,6 +83,14 @@ class CompiledGrammar(_core.CompiledGrammar):
             "a CompiledGrammar cannot be pickled: send the schema or pattern that it was made of, "
             "and compile it there, or send what serialize_json() returns"
         )
+
+    def __copy__(self) -> Self:
+        """Itself, because it never changes meaning."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself, because it never changes meaning."""
+        return self
 
     def serialize_json(self) -> str:
         """The grammar as JSON text, with the fingerprint of the tokenizer, for `deserialize_json`.
@@ -156,6 +164,7 @@ class GrammarCompiler:
             raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
         self._tokenizer_info = _checked_info(tokenizer_info)
         self._max_threads = max_threads
+        self._cache_limit_bytes = cache_limit_bytes
         self._limits = _checked_limits(limits)
         self._vocabulary, self._bounds = tokenizer_info.core, limits.core
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
@@ -176,6 +185,24 @@ class GrammarCompiler:
     def limits(self) -> Limits:
         """As given."""
         return self._limits
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A compiler of the same vocabulary with the same options, which keeps nothing yet."""
+        options = {
+            "max_threads": self._max_threads,
+            "cache_enabled": self._cache is not None,
+            "cache_limit_bytes": self._cache_limit_bytes,
+            "limits": self._limits,
+        }
+        return partial(type(self), **options), (self._tokenizer_info,)
+
+    def __copy__(self) -> Self:
+        """Itself: all threads and all copies of what holds it may share one cache."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself: all threads and all copies of what holds it may share one cache."""
+        return self
 
     def __repr__(self) -> str:
         """What it compiles for."""

@@ -302,6 +302,18 @@ class TokenIndex:
             ) from error
         return cls(_core.TokenIndex.from_bytes(data, tokenizer_info.core), tokenizer_info)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from its text, with the vocabulary beside it."""
+        return type(self).deserialize_json, (self.serialize_json(), self._tokenizer_info)
+
+    def __copy__(self) -> TokenIndex:
+        """Itself, because it is immutable."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TokenIndex:
+        """Itself, because it is immutable."""
+        return self
+
     def __eq__(self, other: object) -> bool:
         """Whether both are the same automaton over the same tokens."""
         if not isinstance(other, TokenIndex):

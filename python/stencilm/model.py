@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
 
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.generation.batches import beam_search, decode_batch
@@ -89,6 +89,13 @@ class Model:
         self._compiler = GrammarCompiler(backend.tokenizer_info)
         self._ready: OrderedDict[tuple[Any, str], tuple[Output, CompiledGrammar]] = OrderedDict()
         self._lock = Lock()
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: the weights are not data to send about."""
+        raise TypeError(
+            "a Model can be neither copied nor pickled: threads may share one, and another process "
+            "loads it anew"
+        )
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
