@@ -188,7 +188,7 @@ class GrammarCompiler:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A compiler of the same vocabulary with the same options, which keeps nothing yet."""
-        options = {
+        options: dict[str, Any] = {
             "max_threads": self._max_threads,
             "cache_enabled": self._cache is not None,
             "cache_limit_bytes": self._cache_limit_bytes,

@@ -7,6 +7,7 @@ grammar and a reader, the compiler a matcher, the loop a text, and the reader th
 from __future__ import annotations
 
 import asyncio
+import codecs
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +18,11 @@ from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.generation.batches import beam_search, decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.generation.partial import MISSING, is_same, partial_value
+from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
 from stencilm.generation.typed import with_value
-from stencilm.grammar import Grammar
-from stencilm.grammar_sources import JsonSchemaSource
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import (
     load_backend,
@@ -66,7 +65,6 @@ class _Task:
     """Texts of one type that are being written."""
 
     output: Output
-    grammar: Grammar
     decodings: list[Decoding]
     max_tokens: int
 
@@ -259,20 +257,29 @@ class Model:
     ) -> Iterator[Any]:
         """Partial values while the text is written, and the whole one last.
 
-        Pydantic models and dataclasses come as instances with the attributes written so far; only
-        what is closed is checked. Bare texts come as far as they are written. Closing the iterator
-        stops the model. Options and errors are those of `__call__`.
+        Pydantic models and dataclasses come as instances in which what is not written yet is None;
+        lists and dicts hold what there is so far. Only what is closed is checked, an open string is
+        shown as it grows, an open number is not. `JsonSchema` gives the data so far, and bare texts
+        and those of a `Grammar` come as far as they are written. A step costs what is new in it.
+        Closing the iterator stops the model. Options and errors are those of `__call__`.
         """
         task = self._task([prompt], output_type, **options)
         (decoding,) = task.decodings
-        is_json = isinstance(task.grammar.source, JsonSchemaSource)
-        shown: Any = MISSING
+        reader = PartialReader(task.output.json_type) if task.output.is_json else None
+        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        read, text = 0, ""
         for _ in decoding:
-            text = decoding.text.decode("utf-8", "ignore")
-            value = partial_value(output_type, text) if is_json else text
-            if value is not MISSING and not is_same(value, shown):
-                shown = value
-                if decoding.finish_reason is None:
+            piece = decoder.decode(decoding.text[read:])
+            read = len(decoding.text)
+            text += piece
+            if reader is None:
+                if piece and decoding.finish_reason is None:
+                    yield text
+                continue
+            reader.feed(piece)
+            if decoding.finish_reason is None and reader.has_changed():
+                value = reader.value()
+                if value is not MISSING:
                     yield value
         yield _value(task.result(decoding))
 
@@ -317,7 +324,7 @@ class Model:
             )
             for number, prompt in enumerate(prompts)
         ]
-        return _Task(output, compiled.grammar, decodings, max_tokens)
+        return _Task(output, decodings, max_tokens)
 
     def compile(self, output_type: Any) -> CompiledGrammar:
         """The compiled grammar of an output type, as the calls above use it."""

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammar import Grammar
-from stencilm.grammar_sources import DEFAULT_MAX_WHITESPACE, OnUnsupported, PropertyOrder, Spelling
+from stencilm.grammar_sources import (
+    DEFAULT_MAX_WHITESPACE,
+    Formats,
+    OnUnsupported,
+    PropertyOrder,
+    Spelling,
+)
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -72,6 +78,7 @@ class JsonSchema:
     max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
     property_order: PropertyOrder = "declared"
     spelling: Spelling = "natural"
+    formats: Formats = "enforced"
     on_unsupported: OnUnsupported = "error"
     documents: Mapping[str, Any] = field(default_factory=dict)
 
@@ -128,6 +135,9 @@ class Output:
         parse: The value of a whole text; raises ValueError where the type refuses it.
         dump: A value in JSON-ready form.
         accepts_cut_text: Any prefix of a text is a text too, so a cut text still has a value.
+        is_json: The value is read from JSON, by `json_type`; else the text itself is shown while it
+            is written.
+        json_type: The type that JSON is read by; `Any` for the data itself.
     """
 
     name: str
@@ -135,6 +145,8 @@ class Output:
     parse: Callable[[str], Any]
     dump: Callable[[Any], Any] = lambda value: value
     accepts_cut_text: bool = False
+    is_json: bool = False
+    json_type: Any = Any
 
 
 def _is_structural_tag(value: Any) -> bool:
@@ -159,7 +171,10 @@ def resolve(output_type: Any) -> Output:
         )
     if isinstance(output_type, JsonSchema):
         return Output(
-            name="JsonSchema", grammar=lambda: _schema_grammar(output_type), parse=json.loads
+            name="JsonSchema",
+            grammar=lambda: _schema_grammar(output_type),
+            parse=json.loads,
+            is_json=True,
         )
     if hasattr(output_type, "to_json") and _is_structural_tag(output_type):
         return Output(
@@ -275,6 +290,8 @@ def _resolve_type(tp: Any) -> Output:
         grammar=lambda: Grammar.from_json_schema(json_schema_of(tp), spelling="digits"),
         parse=adapter.validate_json,
         dump=lambda value: adapter.dump_python(value, mode="json"),
+        is_json=True,
+        json_type=tp,
     )
 
 
