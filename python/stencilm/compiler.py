@@ -35,7 +35,7 @@ from stencilm.grammar_sources import (
     checked_text,
     json_schema_options,
 )
-from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits
 from stencilm.tokenizers import TokenizerInfo
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class CompiledGrammar(_core.CompiledGrammar):
         """
         text = checked_text("text", text)
         vocabulary = _checked_info(tokenizer_info).core
-        return CompiledGrammar(text, None, tokenizer_info, vocabulary, _checked_limits(limits).core)
+        return CompiledGrammar(text, None, tokenizer_info, vocabulary, checked_limits(limits).core)
 
     @property
     def memory_size_bytes(self) -> int:
@@ -165,7 +165,7 @@ class GrammarCompiler:
         self._tokenizer_info = _checked_info(tokenizer_info)
         self._max_threads = max_threads
         self._cache_limit_bytes = cache_limit_bytes
-        self._limits = _checked_limits(limits)
+        self._limits = checked_limits(limits)
         self._vocabulary, self._bounds = tokenizer_info.core, limits.core
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
         if limits == DEFAULT_LIMITS:
@@ -333,15 +333,6 @@ def _checked_info(tokenizer_info: Any) -> TokenizerInfo:
             "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
         )
     return tokenizer_info
-
-
-def _checked_limits(limits: Any) -> Limits:
-    if not isinstance(limits, Limits):
-        raise TypeError(
-            f"limits is a {type(limits).__name__}, but must be Limits, such as "
-            "Limits(automaton_states=10_000)"
-        )
-    return limits
 
 
 class _Flight:

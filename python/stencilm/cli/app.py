@@ -18,7 +18,7 @@ from stencilm.cli.bench import bench
 from stencilm.cli.check import check
 from stencilm.cli.convert import convert
 from stencilm.cli.explain import explain
-from stencilm.cli.failure import Failure
+from stencilm.cli.failure import Failure, sentence_of
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
 from stencilm.cli.mask import mask
@@ -74,7 +74,7 @@ def run(arguments: Sequence[str]) -> int:
     except Failure as failure:
         return _report(failure, failure.exit_code)
     except StencilError as error:
-        return _report(error, 1)
+        return _report(sentence_of(error), 1)
     except BrokenPipeError:
         _drop_output()
         return 1

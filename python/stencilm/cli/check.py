@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.inputs import read_schema, read_type, shown
-from stencilm.cli.options import Pattern, TypeName
+from stencilm.cli.failure import USAGE, Failure, sentence_of
+from stencilm.cli.inputs import read_limits, read_schema, read_type, shown
+from stencilm.cli.options import GrammarLimits, Pattern, TypeName
 from stencilm.errors import StencilError
 
 
@@ -28,6 +28,7 @@ def check(
         bool,
         typer.Option("--relax", help="Drop what a schema asks for in vain, and list what it was."),
     ] = False,
+    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
     """Say what of a schema, type or regular expression is enforced, or why it is refused.
@@ -46,11 +47,11 @@ def check(
         raise Failure(f"give one of FILE, --schema, --type and --regex, not {found}", USAGE)
     source = file if file is not None else schema
     try:
-        name, grammar = _grammar(source, type_name, regex, relax)
+        name, grammar = _grammar(source, type_name, regex, relax, read_limits(limits))
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)
-            record = {"kind": type(error).__name__, "message": str(error), "place": place}
+            record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
             print(json.dumps({"ok": False, "error": record}, ensure_ascii=False))
         raise
     report = grammar.report
@@ -79,7 +80,7 @@ def check(
 
 
 def _grammar(
-    source: str | None, type_name: str | None, regex: str | None, relax: bool
+    source: str | None, type_name: str | None, regex: str | None, relax: bool, bounds: Any
 ) -> tuple[str, Any]:
     """What messages call the input, and its grammar."""
     from stencilm.grammar_sources import OnUnsupported
@@ -88,10 +89,10 @@ def _grammar(
     if source is not None:
         on_unsupported: OnUnsupported = "relax" if relax else "error"
         notation = JsonSchema(read_schema(source), on_unsupported=on_unsupported)
-        return shown(source), grammar_of(notation)
+        return shown(source), grammar_of(notation, bounds)
     if type_name is not None:
-        return type_name, grammar_of(read_type(type_name))
-    return "the regular expression", grammar_of(Regex(regex or ""))
+        return type_name, grammar_of(read_type(type_name), bounds)
+    return "the regular expression", grammar_of(Regex(regex or ""), bounds)
 
 
 def _entry(entry: Any) -> dict[str, Any]:

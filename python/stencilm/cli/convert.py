@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.failure import USAGE, Failure, sentence_of
+from stencilm.cli.inputs import read_limits
 from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, Notation, Pattern, TypeName
+from stencilm.cli.options import GrammarFile, GrammarLimits, Notation, Pattern, TypeName
 from stencilm.errors import StencilError
 
 
@@ -21,6 +22,7 @@ def convert(
     ] = "ebnf",
     type_name: TypeName = None,
     regex: Pattern = None,
+    limits: GrammarLimits = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object with the text.")
     ] = False,
@@ -31,14 +33,15 @@ def convert(
     """
     if target not in ("ebnf", "structural-tag"):
         raise Failure(f"--to is {target!r}: give ebnf or structural-tag", USAGE)
+    bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)
     try:
-        grammar = grammar_of(notation, given)  # refuses what is wrong, whatever it becomes
+        grammar = grammar_of(notation, given, bounds)  # refuses what is wrong, whatever it becomes
         text = str(grammar) if target == "ebnf" else _structural_tag(notation, given, grammar)
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)
-            record = {"kind": type(error).__name__, "message": str(error), "place": place}
+            record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
             print(json.dumps({"ok": False, "error": record}, ensure_ascii=False))
         raise
     if as_json:

@@ -57,6 +57,7 @@ def generate_guided(
     prompt: str,
     output_type: Any,
     *,
+    grammar: Any,
     max_tokens: int,
     temperature: float,
     top_p: float,
@@ -66,7 +67,10 @@ def generate_guided(
     trace: bool,
     html: str | None,
 ) -> int:
-    """Run `guide`, and print the text; 1 where it could not be completed."""
+    """Run `guide`, and print the text; 1 where it could not be completed.
+
+    `grammar` is that of the output type where limits were given for it.
+    """
     from stencilm.guiding.api import guide
     from stencilm.guiding.task import Budget
     from stencilm.model import load
@@ -75,7 +79,7 @@ def generate_guided(
     loaded = _endpoint(model) if is_endpoint(model) else load(model)
     guided = guide(
         loaded,
-        output_type,
+        output_type if grammar is None else grammar,
         prompt,
         temperature=temperature,
         top_p=top_p,
