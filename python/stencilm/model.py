@@ -470,11 +470,12 @@ def load(
         dtype: The name of a torch type such as "float32". Where None, the one that the weights
             were saved in, except that "tiny" computes in float32.
         limits: How much work and memory each grammar may cost.
-        options: More arguments for transformers' `from_pretrained`.
+        options: More arguments for transformers' `from_pretrained`, but for those that would run
+            code of the model: no code of a folder or of the hub is run, and no pickle is read.
 
     Raises:
-        ModelError: There is no such model, it cannot be loaded, or torch or transformers is
-            missing.
+        ModelError: There is no such model, it cannot be loaded without running its code or reading
+            pickled weights, or torch or transformers is missing.
     """
     if not isinstance(name_or_path, (str, Path)):
         raise TypeError(

@@ -24,6 +24,7 @@ from stencilm.cli.index import index
 from stencilm.cli.mask import mask
 from stencilm.cli.trace import trace
 from stencilm.errors import StencilError
+from stencilm.views.characters import visible
 
 _COMMANDS: tuple[Callable[..., Any], ...] = (
     generate,
@@ -91,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report(problem: object, exit_code: int) -> int:
-    sentence = " ".join(str(problem).split())
+    sentence = visible(" ".join(str(problem).split()))
     print(f"stencilm: {sentence}", file=sys.stderr)
     return exit_code
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from stencilm.cli.failure import USAGE, Failure, sentence_of
 from stencilm.cli.inputs import read_limits, read_schema, read_type, shown
 from stencilm.cli.options import GrammarLimits, Pattern, TypeName
 from stencilm.errors import StencilError
+from stencilm.views.characters import json_text, visible
 
 
 def check(
@@ -52,7 +52,7 @@ def check(
         if as_json:
             place = getattr(error, "place", None)
             record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
-            print(json.dumps({"ok": False, "error": record}, ensure_ascii=False))
+            print(json_text({"ok": False, "error": record}))
         raise
     report = grammar.report
     groups = {
@@ -62,20 +62,13 @@ def check(
     }
     if as_json:
         enforced, annotations, relaxed = ([_entry(e) for e in group] for group in groups.values())
-        print(
-            json.dumps(
-                {
-                    "ok": True,
-                    "enforced": enforced,
-                    "annotations": annotations,
-                    "relaxed": relaxed,
-                },
-                ensure_ascii=False,
-            )
-        )
+        record = {
+            "ok": True, "enforced": enforced, "annotations": annotations, "relaxed": relaxed,
+        }  # fmt: skip
+        print(json_text(record))
         return 0
     for line in _lines(name, groups):
-        print(line)
+        print(visible(line))
     return 0
 
 

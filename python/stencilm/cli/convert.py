@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,9 @@ from stencilm.cli.failure import USAGE, Failure, sentence_of
 from stencilm.cli.inputs import read_limits
 from stencilm.cli.notations import grammar_of, read_notation
 from stencilm.cli.options import GrammarFile, GrammarLimits, Notation, Pattern, TypeName
+from stencilm.cli.view import print_text
 from stencilm.errors import StencilError
+from stencilm.views.characters import json_text
 
 
 def convert(
@@ -42,13 +43,13 @@ def convert(
         if as_json:
             place = getattr(error, "place", None)
             record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
-            print(json.dumps({"ok": False, "error": record}, ensure_ascii=False))
+            print(json_text({"ok": False, "error": record}))
         raise
     if as_json:
         record = {"ok": True, "from": notation, "to": target, "text": text}
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     else:
-        print(text.removesuffix("\n"))
+        print_text(text.removesuffix("\n"))
     return 0
 
 

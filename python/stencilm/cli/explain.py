@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +19,7 @@ from stencilm.cli.options import (
     TypeName,
     WrittenText,
 )
+from stencilm.views.characters import json_text, visible
 
 _MOST_SHOWN = 60
 
@@ -69,10 +69,10 @@ def explain(
         "tokens": [_token(matcher, info, name) for name in token or ()],
     }
     if as_json:
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     else:
         for line in _lines(record):
-            print(line)
+            print(visible(line))
     return 1 if verdict.status == "dead" else 0
 
 

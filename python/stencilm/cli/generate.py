@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Annotated, Any
@@ -13,7 +12,8 @@ from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.guided import chosen_strategy, generate_guided, live_printer, write_html
 from stencilm.cli.inputs import read_limits, read_prompt, read_schema, read_type
 from stencilm.cli.options import GrammarLimits, Pattern, SchemaFile, TypeName
-from stencilm.cli.view import progress, trace_lines
+from stencilm.cli.view import print_text, progress, trace_lines
+from stencilm.views.characters import json_text, visible
 
 
 def generate(
@@ -110,14 +110,14 @@ def generate(
         value = (
             None if generation.error else loaded.dump(generation.value, output_type, limits=bounds)
         )
-        print(json.dumps(generation.to_json(value=value, trace=trace), ensure_ascii=False))
+        print(json_text(generation.to_json(value=value, trace=trace)))
     elif trace:
         for line in trace_lines(generation.trace):
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     if generation.error is not None:
         raise generation.error
     if not as_json:
-        print(generation.text)
+        print_text(generation.text)
     return 0
 
 

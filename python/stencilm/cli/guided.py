@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.view import trace_lines
+from stencilm.cli.view import print_text, trace_lines
 from stencilm.generation.trace import Event, Trace
+from stencilm.views.characters import json_text, visible
 
 STRATEGIES = ("auto", "mask", "guide")
 _ENDPOINTS = ("openai:", "anthropic:")
@@ -93,14 +93,14 @@ def generate_guided(
         output = resolve(output_type)
         value = output.dump(output.parse(guided.response)) if guided.is_valid else None
         record = guided.to_json(trace=trace) | {"value": value}
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     elif trace:
         for line in trace_lines(guided.trace):
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     if not guided.is_valid:
         raise Failure(f"the text was cut: {guided.reason}")
     if not as_json:
-        print(guided.response)
+        print_text(guided.response)
     return 0
 
 

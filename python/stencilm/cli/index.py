@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
 from stencilm.cli.inputs import read_limits
 from stencilm.cli.options import EbnfFile, GrammarLimits, Pattern, SchemaFile, TypeName
+from stencilm.views.characters import json_text, visible
 
 _MAX_LISTED = 60
 _MAX_TOKENS = 12
@@ -77,10 +77,10 @@ def index(
     elif output is Format.saved:
         print(built.serialize_json())
     elif output is Format.json:
-        print(json.dumps(_record(built, coalesce), ensure_ascii=False))
+        print(json_text(_record(built, coalesce)))
     else:
         for line in _stretches(built) if coalesce else _lines(built):
-            print(line)
+            print(visible(line))
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, new_compiler, read_grammar, read_tokenizer
 from stencilm.cli.inputs import read_limits, read_text
 from stencilm.cli.options import GrammarLimits, Pattern, TypeName
+from stencilm.views.characters import json_text, visible
 
 _COLOURS = {"sampled": "green", "forced": "blue", "refused": "red"}
 
@@ -74,12 +74,12 @@ def trace(
     status = "refused" if refused else "complete" if matcher.is_completed() else "unfinished"
     if as_json:
         record = {"status": status, "steps": [asdict(step) for step in steps]}
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     else:
         coloured = sys.stdout.isatty() if color is None else color
         for step in steps:
             print(_line(step, coloured))
-        print(_summary(status, steps, matcher))
+        print(visible(_summary(status, steps, matcher)))
     return 0 if status == "complete" else 1
 
 
@@ -107,7 +107,9 @@ def _line(step: Step, coloured: bool) -> str:
     kind = f"{step.kind:<8}"
     if coloured:
         kind = typer.style(kind, fg=_COLOURS[step.kind])
-    told = step.reason or ("" if step.allowed is None else f"of {step.allowed:,} allowed")
+    told = visible(step.reason or "", keep="") or (
+        "" if step.allowed is None else f"of {step.allowed:,} allowed"
+    )
     return f"{kind} {step.token_id:>7}  {step.text!r:<24} {told}".rstrip()
 
 
