@@ -186,7 +186,10 @@ def test_no_code_of_a_folder_is_run(tmp_path: Path, model_type: str, part: str) 
     (tmp_path / "own.py").write_text(CODE.format(marker=str(marker)))
     if part == "model":
         path = tmp_path / "config.json"
-        names: dict[str, Any] = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
+        names: dict[str, Any] = {
+            "AutoConfig": "own.OwnConfig",
+            "AutoModelForCausalLM": "own.OwnModel",
+        }
     else:
         path = tmp_path / "tokenizer_config.json"
         names = {"AutoTokenizer": [None, "own.OwnTokenizer"]}
