@@ -222,3 +222,77 @@ def test_reading_any_notation_ends_in_time(notation: str) -> None:
     with pytest.raises(LimitExceeded, match=r"more than 0 ms.*`milliseconds`"):
         NOTATIONS[notation](compiler(milliseconds=0))
     NOTATIONS[notation](compiler())
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda limits: Grammar.from_json_schema(LONG, limits=limits),
+        lambda limits: Grammar.from_type(stencilm.JsonSchema(LONG), limits=limits),
+        lambda limits: Grammar.from_type(stencilm.JsonSchema(LONG, limits=limits)),
+        lambda limits: stencilm.TokenIndex.from_grammar(
+            Grammar.from_json_schema(LONG, limits=limits), INFO, limits=limits
+        ),
+    ],
+)
+def test_every_way_to_a_grammar_takes_limits(made: Any) -> None:
+    with pytest.raises(LimitExceeded, match="raise `schema_bytes` of the limits"):
+        made(Limits())
+    assert made(Limits(schema_bytes=2 << 20))
+
+
+MAKERS: dict[str, Callable[..., Grammar]] = {
+    "regex": lambda **limits: Grammar.from_regex("abcdef", **limits),
+    "ebnf": lambda **limits: Grammar.from_ebnf('root ::= "abcdef"', **limits),
+    "lark": lambda **limits: Grammar.from_lark('start: "abcdef"', **limits),
+    "structural tag": lambda **limits: Grammar.from_structural_tag(
+        {"format": {"type": "const_string", "value": "abcdef"}}, **limits
+    ),
+    "type": lambda **limits: Grammar.from_type(stencilm.Choice(["abcdef"]), **limits),
+    "output type": lambda **limits: Grammar.from_type(stencilm.Regex("abcdef", **limits)),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_notation_takes_limits(name: str) -> None:
+    with pytest.raises(LimitExceeded, match="at most 3"):
+        MAKERS[name](limits=Limits(schema_bytes=3))
+    with pytest.raises(TypeError, match="must be Limits"):
+        MAKERS[name](limits={"schema_bytes": 3})
+    assert MAKERS[name]() == MAKERS[name](limits=Limits(schema_bytes=5000))
+
+
+def test_a_grammar_keeps_its_limits() -> None:
+    wide, other = Limits(schema_bytes=2 << 20), Limits(search_steps=7)
+    grammar = Grammar.from_json_schema(LONG, limits=wide)
+    again = pickle.loads(pickle.dumps(grammar))
+    assert again == grammar and again.limits == wide
+    joined = grammar + Grammar.from_regex("a", limits=other)
+    assert joined.limits == wide
+    assert pickle.loads(pickle.dumps(joined)) == joined
+
+
+def test_models_take_limits() -> None:
+    pytest.importorskip("transformers")
+    model = stencilm.load("tiny", limits=Limits(schema_bytes=10))
+    assert model("yes or no? ", stencilm.Regex("yes|no")) in ("yes", "no")
+    long = stencilm.Regex("yes, please|no")
+    with pytest.raises(LimitExceeded, match="raise `schema_bytes` of the limits"):
+        model("x", long)
+    wide = Limits(schema_bytes=100)
+    text = model("x", long, limits=wide)
+    assert model.generate("x", long, limits=wide).value == text
+    assert list(model.stream("x", long, limits=wide))[-1] == text
+    assert model.batch(["x"], long, limits=wide) == [text]
+    assert model("x", stencilm.Regex(long.pattern, limits=wide)) == text
+    assert model("x", Grammar.from_regex(long.pattern, limits=wide)) == text
+    with pytest.raises(LimitExceeded):
+        model("x", long)
+    with pytest.raises(TypeError, match="must be Limits"):
+        model("x", long, limits=5)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="must be Limits"):
+        stencilm.load("tiny", limits=5)  # type: ignore[arg-type]
+    for number in range(6):  # few compilers are kept, the model's own always
+        model("x", long, limits=Limits(schema_bytes=100 + number))
+    with pytest.raises(LimitExceeded):
+        model("x", stencilm.Regex("x" * 20))

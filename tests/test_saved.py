@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from hashlib import sha256
 from pathlib import Path
 from time import process_time
@@ -281,3 +283,22 @@ def test_reading_ends_at_the_deadline() -> None:
             INFO,
             limits=Limits(milliseconds=0),
         )
+
+
+def test_everything_can_be_copied_and_pickled_or_says_what_to_do() -> None:
+    compiler = GrammarCompiler(INFO, cache_limit_bytes=1000, limits=stencilm.Limits(stack_bytes=9))
+    first = compiler.compile_regex("a{3}")
+    index = stencilm.TokenIndex.from_regex("a{3}|b", INFO)
+    for shared in (INFO, first, compiler, index):
+        assert copy.copy(shared) is copy.deepcopy(shared) is shared
+    again = pickle.loads(pickle.dumps(compiler))
+    assert again.limits == compiler.limits and again.tokenizer_info == INFO
+    assert pickle.loads(pickle.dumps(index)) == index
+    assert pickle.loads(pickle.dumps(stencilm.BatchGrammarMatcher(3))).max_threads == 3
+    assert pickle.loads(pickle.dumps(INFO)) == INFO
+    matcher = GrammarMatcher(GrammarCompiler(INFO).compile_regex("a{3}"))
+    matcher.accept_string("a")
+    assert copy.deepcopy({"key": [matcher]})["key"][0].num_accepted_tokens == 1
+    for refused, way_out in ((first, "serialize_json"), (matcher, "accept the tokens again")):
+        with pytest.raises(TypeError, match=way_out):
+            pickle.dumps(refused)

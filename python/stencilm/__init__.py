@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from stencilm.candidates import Literal, Pattern
     from stencilm.compiler import CompiledGrammar, GrammarCompiler
+    from stencilm.continuous_batching import ContinuousBatchingLogitsProcessor
     from stencilm.custom_generate import CustomGenerate
     from stencilm.endpoints.anthropic import from_anthropic
     from stencilm.endpoints.api_model import ApiModel
@@ -74,6 +75,7 @@ __all__ = [
     "Capabilities",
     "Choice",
     "CompiledGrammar",
+    "ContinuousBatchingLogitsProcessor",
     "Correction",
     "CustomGenerate",
     "Ebnf",
@@ -150,6 +152,7 @@ _NAMES = {
     ),
     "candidates": ("Literal", "Pattern"),
     "compiler": ("CompiledGrammar", "GrammarCompiler"),
+    "continuous_batching": ("ContinuousBatchingLogitsProcessor",),
     "custom_generate": ("CustomGenerate",),
     "endpoints.anthropic": ("from_anthropic",),
     "endpoints.api_model": ("ApiModel",),

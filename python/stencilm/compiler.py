@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from threading import Event, get_ident
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from stencilm import _core
 from stencilm.errors import StencilError
@@ -35,7 +35,7 @@ from stencilm.grammar_sources import (
     checked_text,
     json_schema_options,
 )
-from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits
 from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
 
@@ -85,6 +85,14 @@ class CompiledGrammar(_core.CompiledGrammar):
             "and compile it there, or send what serialize_json() returns"
         )
 
+    def __copy__(self) -> Self:
+        """Itself, because it never changes meaning."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself, because it never changes meaning."""
+        return self
+
     def serialize_json(self) -> str:
         """The grammar as JSON text, with the fingerprint of the tokenizer, for `deserialize_json`.
 
@@ -110,7 +118,7 @@ class CompiledGrammar(_core.CompiledGrammar):
         """
         text = checked_text("text", text)
         vocabulary = _checked_info(tokenizer_info).core
-        return CompiledGrammar(text, None, tokenizer_info, vocabulary, _checked_limits(limits).core)
+        return CompiledGrammar(text, None, tokenizer_info, vocabulary, checked_limits(limits).core)
 
     @property
     def memory_size_bytes(self) -> int:
@@ -157,7 +165,8 @@ class GrammarCompiler:
             raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
         self._tokenizer_info = _checked_info(tokenizer_info)
         self._max_threads = max_threads
-        self._limits = _checked_limits(limits)
+        self._cache_limit_bytes = cache_limit_bytes
+        self._limits = checked_limits(limits)
         self._vocabulary, self._bounds = tokenizer_info.core, limits.core
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
         if limits == DEFAULT_LIMITS:
@@ -177,6 +186,24 @@ class GrammarCompiler:
     def limits(self) -> Limits:
         """As given."""
         return self._limits
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A compiler of the same vocabulary with the same options, which keeps nothing yet."""
+        options: dict[str, Any] = {
+            "max_threads": self._max_threads,
+            "cache_enabled": self._cache is not None,
+            "cache_limit_bytes": self._cache_limit_bytes,
+            "limits": self._limits,
+        }
+        return partial(type(self), **options), (self._tokenizer_info,)
+
+    def __copy__(self) -> Self:
+        """Itself: all threads and all copies of what holds it may share one cache."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself: all threads and all copies of what holds it may share one cache."""
+        return self
 
     def __repr__(self) -> str:
         """What it compiles for."""
@@ -310,15 +337,6 @@ def _checked_info(tokenizer_info: Any) -> TokenizerInfo:
             "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
         )
     return tokenizer_info
-
-
-def _checked_limits(limits: Any) -> Limits:
-    if not isinstance(limits, Limits):
-        raise TypeError(
-            f"limits is a {type(limits).__name__}, but must be Limits, such as "
-            "Limits(automaton_states=10_000)"
-        )
-    return limits
 
 
 class _Flight:

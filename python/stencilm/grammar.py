@@ -31,7 +31,7 @@ from stencilm.grammar_sources import (
     checked_text,
     combine,
 )
-from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 
 if TYPE_CHECKING:
     from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
@@ -73,10 +73,16 @@ class Grammar:
 
     Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
     with the same options.
+
+    Attributes:
+        source: The notation with its options.
+        core: What the core made of it.
+        limits: What it was made within. A `GrammarCompiler` has limits of its own for its matchers.
     """
 
     source: Source
     core: _core.Grammar = field(compare=False, repr=False)
+    limits: Limits = field(default=DEFAULT_LIMITS, compare=False, repr=False)
 
     @staticmethod
     def from_json_schema(
@@ -93,6 +99,7 @@ class Grammar:
         nullable: bool = False,
         on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> Grammar:
         """The JSON texts that are valid under a schema.
 
@@ -122,6 +129,7 @@ class Grammar:
                 in `report`.
             documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
                 fetched.
+            limits: How large and how costly the grammar may be.
 
         Raises:
             GrammarSyntaxError: The text is no JSON, or the JSON no schema.
@@ -143,39 +151,58 @@ class Grammar:
                 nullable=nullable,
                 on_unsupported=on_unsupported,
                 documents=documents,
-            )
+            ),
+            limits,
         )
 
     @staticmethod
-    def from_type(tp: Any) -> Grammar:
+    def from_type(tp: Any, *, limits: Limits | None = None) -> Grammar:
         """The texts of a Python type, as a model called with that type writes them.
 
         Takes pydantic models, dataclasses, TypedDict, Literal, Enum, int, list[...], Union and
         what else pydantic describes, and this package's own output types. Strings at the top level
         are written bare: `Literal["yes", "no"]` gives `yes`, not `"yes"`.
 
-        Raises UnsupportedFeature for what is not an output type.
+        Args:
+            tp: The type.
+            limits: How large and how costly the grammar may be; where None those of the output
+                type, or the defaults.
+
+        Raises:
+            UnsupportedFeature: It is no output type.
+            Unsatisfiable: It has no value.
+            LimitExceeded: It is too large or too deep.
         """
         from stencilm.output_types import grammar_of
 
-        return grammar_of(tp)
+        return grammar_of(tp, None if limits is None else checked_limits(limits))
 
     @staticmethod
-    def from_regex(pattern: str) -> Grammar:
+    def from_regex(pattern: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:
         """The texts that a regular expression matches from their first character to their last.
 
-        Raises GrammarSyntaxError, with the offset, where the pattern is not well formed, and
-        UnsupportedFeature for what a finite automaton cannot do, such as a back-reference.
+        Args:
+            pattern: The regular expression.
+            limits: How large and how costly the grammar may be.
+
+        Raises:
+            GrammarSyntaxError: The pattern is not well formed; has the offset.
+            UnsupportedFeature: It asks for what a finite automaton cannot do, such as a
+                back-reference.
+            LimitExceeded: It is too long or too costly.
         """
-        return Grammar.from_source(RegexSource.of(pattern))
+        return Grammar.from_source(RegexSource.of(pattern), limits)
 
     @staticmethod
-    def from_ebnf(text: str, *, root_rule_name: str = "root") -> Grammar:
+    def from_ebnf(
+        text: str, *, root_rule_name: str = "root", limits: Limits = DEFAULT_LIMITS
+    ) -> Grammar:
         """The texts of an EBNF grammar: GBNF and what it lacks, as `docs/ebnf.md` describes it.
 
         Args:
             text: The rules, such as `root ::= "yes" | "no"`.
             root_rule_name: The rule that texts start from.
+            limits: How large and how costly the grammar may be.
 
         Raises:
             GrammarSyntaxError: The text is not well formed, or a rule is missing; has line and
@@ -185,11 +212,15 @@ class Grammar:
             Unsatisfiable: No text matches.
             LimitExceeded: The text is too long or too costly.
         """
-        return Grammar.from_source(EbnfSource.of(text, root_rule_name))
+        return Grammar.from_source(EbnfSource.of(text, root_rule_name), limits)
 
     @staticmethod
     def from_lark(
-        text: str, *, start: str = "start", grammars: Mapping[str, Grammar | str] | None = None
+        text: str,
+        *,
+        start: str = "start",
+        grammars: Mapping[str, Grammar | str] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> Grammar:
         """The texts of a Lark grammar, with the dialect that `docs/lark.md` describes.
 
@@ -199,6 +230,7 @@ class Grammar:
             grammars: Other grammars, or Lark texts, by the names under which this one uses them:
                 as `@name`, as the terminal that `%declare` announces, or, for Lark texts, as a
                 module to import from.
+            limits: How large and how costly the grammar may be.
 
         Raises:
             GrammarSyntaxError: The text is not well formed, or a name is missing; has line and
@@ -213,15 +245,18 @@ class Grammar:
             (name, given.core if isinstance(given, Grammar) else given)
             for name, given in (grammars or {}).items()
         ]
-        check_length("the text", source.text, DEFAULT_LIMITS)
+        core = checked_limits(limits).core
+        check_length("the text", source.text, limits)
         return Grammar(
-            source, _core.Grammar.from_lark(source.text, source.start, named, DEFAULT_LIMITS.core)
+            source, _core.Grammar.from_lark(source.text, source.start, named, core), limits
         )
 
     @staticmethod
     def from_structural_tag(
         tag: StructuralTag | Format | Mapping[str, Any] | str | Sequence[StructuralTagItem],
         triggers: Sequence[str] | None = None,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> Grammar:
         """The texts of a structural tag, as `docs/structural-tags.md` describes it.
 
@@ -229,6 +264,7 @@ class Grammar:
             tag: A `StructuralTag` or a format alone, or its JSON as text or a dict. With triggers
                 the older form: a list of `StructuralTagItem`.
             triggers: What leads to the items; only with the older form.
+            limits: How large and how costly the grammar may be.
 
         Raises:
             GrammarSyntaxError: It is no structural tag; has the JSON pointer.
@@ -236,7 +272,7 @@ class Grammar:
             Unsatisfiable: No text matches.
             LimitExceeded: It is too large.
         """
-        return Grammar.from_source(StructuralTagSource.of(tag, triggers))
+        return Grammar.from_source(StructuralTagSource.of(tag, triggers), limits)
 
     @staticmethod
     def concat(*grammars: Grammar) -> Grammar:
@@ -258,7 +294,7 @@ class Grammar:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made anew from the source, for the core's part of it is no data."""
-        return Grammar.from_source, (self.source,)
+        return Grammar.from_source, (self.source, self.limits)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Grammar:
         """Itself, because it is immutable."""
@@ -296,7 +332,8 @@ class Grammar:
                 )
         source = CombinedSource.of(how, (grammar.source for grammar in grammars))
         # The parts are there already; a source alone would build them again.
-        return Grammar(source, combine(how, [grammar.core for grammar in grammars], DEFAULT_LIMITS))
+        limits = widest(grammar.limits for grammar in grammars) if grammars else DEFAULT_LIMITS
+        return Grammar(source, combine(how, [grammar.core for grammar in grammars], limits), limits)
 
     @staticmethod
     def builtin_json_grammar() -> Grammar:
@@ -306,7 +343,7 @@ class Grammar:
     @staticmethod
     def from_source(source: Source, limits: Limits = DEFAULT_LIMITS) -> Grammar:
         """The grammar of a notation with its options."""
-        return Grammar(source, source.build(limits))
+        return Grammar(source, source.build(checked_limits(limits)), limits)
 
     @cached_property
     def report(self) -> Report:

@@ -355,7 +355,9 @@ class CombinedSource:
         return combine(self.how, [part.build(limits) for part in self.parts], limits)
 
 
-def combine(how: Literal["concat", "union"], parts: list[_core.Grammar], limits: Limits) -> _core.Grammar:
+def combine(
+    how: Literal["concat", "union"], parts: list[_core.Grammar], limits: Limits
+) -> _core.Grammar:
     """The grammar made of built ones."""
     join = _core.Grammar.concat if how == "concat" else _core.Grammar.union
     return join(parts, limits.core)

@@ -18,6 +18,7 @@ from stencilm import _core
 from stencilm.compiler import GrammarCompiler
 from stencilm.errors import MatcherError, TokenizerError
 from stencilm.grammar import Grammar
+from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.joint import MAX_SPANNING
 
@@ -69,14 +70,16 @@ class TokenIndex:
         max_states: int = DEFAULT_MAX_STATES,
         max_bytes: int = DEFAULT_MAX_BYTES,
         progress: Callable[[int, int], None] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> TokenIndex:
         """The index of a regular expression; the arguments are those of `from_grammar`."""
         return cls.from_grammar(
-            Grammar.from_regex(pattern),
+            Grammar.from_regex(pattern, limits=limits),
             tokenizer_info,
             max_states=max_states,
             max_bytes=max_bytes,
             progress=progress,
+            limits=limits,
         )
 
     @classmethod
@@ -88,6 +91,7 @@ class TokenIndex:
         max_states: int = DEFAULT_MAX_STATES,
         max_bytes: int = DEFAULT_MAX_BYTES,
         progress: Callable[[int, int], None] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> TokenIndex:
         """The index of any grammar whose machine is finite: one that neither nests nor remembers.
 
@@ -99,6 +103,7 @@ class TokenIndex:
                 shows that they would take more than twice as many, none are found.
             progress: Called now and then with how many states are done, and how many are known,
                 once while they are found, then while tokens are followed.
+            limits: How much work and memory the grammar itself may cost.
 
         Raises:
             LimitExceeded: The index is larger than that; of a grammar that nests it has no end.
@@ -114,7 +119,8 @@ class TokenIndex:
                 f"progress is {progress!r}, but must be a function of two numbers: the states that "
                 "are done, and those that are known"
             )
-        compiled = GrammarCompiler(tokenizer_info, cache_enabled=False).compile_grammar(grammar)
+        compiler = GrammarCompiler(tokenizer_info, cache_enabled=False, limits=limits)
+        compiled = compiler.compile_grammar(grammar)
         builder = _core.IndexBuilder(compiled, max_states=max_states, max_bytes=max_bytes)
         while not builder.advance(_SLICE):
             if progress is not None:
@@ -302,6 +308,18 @@ class TokenIndex:
                 f"({type(error).__name__}); write it again"
             ) from error
         return cls(_core.TokenIndex.from_bytes(data, tokenizer_info.core), tokenizer_info)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from its text, with the vocabulary beside it."""
+        return type(self).deserialize_json, (self.serialize_json(), self._tokenizer_info)
+
+    def __copy__(self) -> TokenIndex:
+        """Itself, because it is immutable."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TokenIndex:
+        """Itself, because it is immutable."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same automaton over the same tokens."""

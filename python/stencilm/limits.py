@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -88,3 +89,21 @@ def _limits(*values: int) -> Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def checked_limits(limits: Any) -> Limits:
+    """The limits, if that is what they are; raises TypeError."""
+    if not isinstance(limits, Limits):
+        raise TypeError(
+            f"limits is a {type(limits).__name__}, but must be Limits, such as "
+            "Limits(automaton_states=10_000)"
+        )
+    return limits
+
+
+def widest(several: Iterable[Limits]) -> Limits:
+    """The widest bound of each kind."""
+    distinct = set(several)
+    if len(distinct) == 1:
+        return distinct.pop()
+    return Limits(**{name: max(getattr(one, name) for one in distinct) for name in _BOUNDS})

@@ -260,6 +260,10 @@ class BatchGrammarMatcher(_core.BatchMatcher):
             raise ValueError(f"max_threads is {max_threads}, but must be from 1 to {_MAX_THREADS}")
         return cast("Self", super().__new__(cls, max_threads))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another with as many threads."""
+        return type(self), (self.max_threads,)
+
     def __repr__(self) -> str:
         """How many threads it works with."""
         return f"{type(self).__name__}(max_threads={self.max_threads})"

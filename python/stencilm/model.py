@@ -7,22 +7,23 @@ grammar and a reader, the compiler a matcher, the loop a text, and the reader th
 from __future__ import annotations
 
 import asyncio
+import codecs
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, NoReturn, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.generation.batches import beam_search, decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.generation.partial import MISSING, is_same, partial_value
+from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
 from stencilm.generation.typed import with_value
 from stencilm.grammar import Grammar
-from stencilm.grammar_sources import JsonSchemaSource
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import (
     load_backend,
@@ -38,6 +39,10 @@ from stencilm.tokenizers import TokenizerInfo
 T = TypeVar("T")
 
 _MAX_CACHED_TYPES = 64
+_MAX_COMPILERS = 4
+
+_Key: TypeAlias = tuple[Any, str, Limits | None]
+"""An output type, how it is written, and the limits of the call."""
 
 
 OnEvent = Callable[[Event], None]
@@ -52,6 +57,8 @@ class Drawing(TypedDict, total=False):
         top_p: Keep the fewest tokens that have this much probability together.
         top_k: Keep this many of the most probable tokens; None for all.
         seed: The same seed gives the same text; None for a new one.
+        limits: How much work and memory the grammar may cost; None for those of the output type, or
+            of the model.
     """
 
     max_tokens: int
@@ -59,6 +66,7 @@ class Drawing(TypedDict, total=False):
     top_p: float
     top_k: int | None
     seed: int | None
+    limits: Limits | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,6 @@ class _Task:
     """Texts of one type that are being written."""
 
     output: Output
-    grammar: Grammar
     decodings: list[Decoding]
     max_tokens: int
 
@@ -82,13 +89,25 @@ class Model:
 
     Args:
         backend: Any object that follows the protocol `LanguageModel`.
+        limits: How much work and memory each grammar may cost, where neither a call nor an output
+            type says so.
     """
 
-    def __init__(self, backend: LanguageModel) -> None:
+    def __init__(self, backend: LanguageModel, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self.backend = backend
-        self._compiler = GrammarCompiler(backend.tokenizer_info)
-        self._ready: OrderedDict[tuple[Any, str], tuple[Output, CompiledGrammar]] = OrderedDict()
+        self._limits = checked_limits(limits)
+        self._compilers = OrderedDict(
+            {limits: GrammarCompiler(backend.tokenizer_info, limits=limits)}
+        )
+        self._ready: OrderedDict[_Key, tuple[Output, CompiledGrammar]] = OrderedDict()
         self._lock = RenewedLock()
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: the weights are not data to send about."""
+        raise TypeError(
+            "a Model can be neither copied nor pickled: threads may share one, and another process "
+            "loads it anew"
+        )
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
@@ -109,7 +128,8 @@ class Model:
         Args:
             prompt: Text, or chat messages for a tokenizer with a chat template.
             output_type: A Python type, `Regex`, `JsonSchema`, `Choice`, or a `Grammar`.
-            options: Those of `Drawing`: `max_tokens`, `temperature`, `top_p`, `top_k`, `seed`.
+            options: Those of `Drawing`: `max_tokens`, `temperature`, `top_p`, `top_k`, `seed`,
+                `limits`.
 
         Raises:
             IncompleteOutput: `max_tokens` or the model's context cut the text. Only a plain `str`
@@ -216,6 +236,7 @@ class Model:
         beams: int = 4,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         length_penalty: float = 1.0,
+        limits: Limits | None = None,
     ) -> list[tuple[Any, float]]:
         """The values that a beam search finds, best first, each with its log probability.
 
@@ -228,10 +249,11 @@ class Model:
             max_tokens: The most tokens to write.
             length_penalty: Texts are compared by their log probability over their length to this
                 power.
+            limits: As for `__call__`.
         """
         if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
             raise ValueError(f"beams is {beams!r}, but must be at least 1")
-        output, compiled = self._prepare(output_type)
+        output, compiled = self._prepare(output_type, limits)
         found = beam_search(
             self.backend,
             _new_matcher(compiled, self.tokenizer_info),
@@ -252,20 +274,29 @@ class Model:
     ) -> Iterator[Any]:
         """Partial values while the text is written, and the whole one last.
 
-        Pydantic models and dataclasses come as instances with the attributes written so far; only
-        what is closed is checked. Bare texts come as far as they are written. Closing the iterator
-        stops the model. Options and errors are those of `__call__`.
+        Pydantic models and dataclasses come as instances in which what is not written yet is None;
+        lists and dicts hold what there is so far. Only what is closed is checked, an open string is
+        shown as it grows, an open number is not. `JsonSchema` gives the data so far, and bare texts
+        and those of a `Grammar` come as far as they are written. A step costs what is new in it.
+        Closing the iterator stops the model. Options and errors are those of `__call__`.
         """
         task = self._task([prompt], output_type, **options)
         (decoding,) = task.decodings
-        is_json = isinstance(task.grammar.source, JsonSchemaSource)
-        shown: Any = MISSING
+        reader = PartialReader(task.output.json_type) if task.output.is_json else None
+        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        read, text = 0, ""
         for _ in decoding:
-            text = decoding.text.decode("utf-8", "ignore")
-            value = partial_value(output_type, text) if is_json else text
-            if value is not MISSING and not is_same(value, shown):
-                shown = value
-                if decoding.finish_reason is None:
+            piece = decoder.decode(decoding.text[read:])
+            read = len(decoding.text)
+            text += piece
+            if reader is None:
+                if piece and decoding.finish_reason is None:
+                    yield text
+                continue
+            reader.feed(piece)
+            if decoding.finish_reason is None and reader.has_changed():
+                value = reader.value()
+                if value is not MISSING:
                     yield value
         yield _value(task.result(decoding))
 
@@ -296,10 +327,11 @@ class Model:
         top_p: float = 1.0,
         top_k: int | None = None,
         seed: int | None = None,
+        limits: Limits | None = None,
     ) -> _Task:
         """Texts that are ready to be written; prompt number i draws with `seed + i`."""
         sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
-        output, compiled = self._prepare(output_type)
+        output, compiled = self._prepare(output_type, limits)
         decodings = [
             Decoding(
                 self.backend,
@@ -310,44 +342,72 @@ class Model:
             )
             for number, prompt in enumerate(prompts)
         ]
-        return _Task(output, compiled.grammar, decodings, max_tokens)
+        return _Task(output, decodings, max_tokens)
 
-    def compile(self, output_type: Any) -> CompiledGrammar:
+    def compile(self, output_type: Any, *, limits: Limits | None = None) -> CompiledGrammar:
         """The compiled grammar of an output type, as the calls above use it."""
-        return self._prepare(output_type)[1]
+        return self._prepare(output_type, limits)[1]
 
-    def dump(self, value: Any, output_type: Any) -> Any:
+    def dump(self, value: Any, output_type: Any, *, limits: Limits | None = None) -> Any:
         """A value of `output_type` as JSON-ready data."""
-        return self._prepare(output_type)[0].dump(value)
+        return self._prepare(output_type, limits)[0].dump(value)
 
-    def _prepare(self, output_type: Any) -> tuple[Output, CompiledGrammar]:
+    def _prepare(
+        self, output_type: Any, limits: Limits | None = None
+    ) -> tuple[Output, CompiledGrammar]:
         """The reader and the compiled grammar of a type; the latest types are kept."""
+        if limits is not None:
+            checked_limits(limits)
         # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
-        key = (output_type, repr(output_type))
-        if self._lock.is_mine:
-            return self._compile(
-                output_type
-            )  # The handler of a signal came in the middle of a look.
+        # A grammar's limits are no part of either.
+        own = output_type.limits if isinstance(output_type, Grammar) else None
+        key = (output_type, repr(output_type), limits or own)
+        if self._lock.is_mine:  # The handler of a signal came in the middle of a look.
+            return self._compile(output_type, limits)
         try:
             with self._lock:
                 if key in self._ready:
                     self._ready.move_to_end(key)
                     return self._ready[key]
         except TypeError:  # a type with an unhashable part: compile it each time
-            return self._compile(output_type)
-        ready = self._compile(output_type)
+            return self._compile(output_type, limits)
+        ready = self._compile(output_type, limits)
         with self._lock:
             self._ready[key] = ready
             if len(self._ready) > _MAX_CACHED_TYPES:
                 self._ready.popitem(last=False)
         return ready
 
-    def _compile(self, output_type: Any) -> tuple[Output, CompiledGrammar]:
+    def _compile(self, output_type: Any, limits: Limits | None) -> tuple[Output, CompiledGrammar]:
         output = resolve(output_type)
-        return output, self._compiler.compile(output.grammar())
+        chosen = limits or output.limits or self._limits
+        if isinstance(output_type, Grammar) and limits is None:
+            # It was made within its own limits; the model's may be wider.
+            chosen = widest([output_type.limits, self._limits])
+        return output, self._compiler(chosen).compile(output.grammar(chosen))
+
+    def _compiler(self, limits: Limits) -> GrammarCompiler:
+        """The compiler of these limits; the model's own and the latest others are kept."""
+        if self._lock.is_mine:  # As above.
+            return GrammarCompiler(self.tokenizer_info, limits=limits)
+        with self._lock:
+            known = self._compilers.get(limits)
+            if known is None:
+                known = GrammarCompiler(self.tokenizer_info, limits=limits)
+                self._compilers[limits] = known
+                if len(self._compilers) > _MAX_COMPILERS:
+                    del self._compilers[next(one for one in self._compilers if one != self._limits)]
+            self._compilers.move_to_end(limits)
+            return known
 
 
-def from_transformers(model: Any, tokenizer: Any, *, static_cache: int | None = None) -> Model:
+def from_transformers(
+    model: Any,
+    tokenizer: Any,
+    *,
+    static_cache: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Model:
     """A `Model` of a transformers causal language model and its tokenizer.
 
     The model is put in evaluation mode. Raises ModelError where torch or transformers is missing.
@@ -357,11 +417,12 @@ def from_transformers(model: Any, tokenizer: Any, *, static_cache: int | None = 
         tokenizer: Its tokenizer.
         static_cache: Positions of a static key-value cache, which then bound the prompt and the
             text together; None for a cache that grows.
+        limits: How much work and memory each grammar may cost.
     """
-    return Model(wrap_transformers(model, tokenizer, static_cache=static_cache))
+    return Model(wrap_transformers(model, tokenizer, static_cache=static_cache), limits=limits)
 
 
-def from_llama_cpp(llama: Any) -> Model:
+def from_llama_cpp(llama: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
     """A `Model` of a `llama_cpp.Llama`, which runs GGUF files.
 
     Its prompts are written one after another, for its context holds one text.
@@ -369,16 +430,17 @@ def from_llama_cpp(llama: Any) -> Model:
     Args:
         llama: The model, such as `llama_cpp.Llama(model_path="model.gguf", n_ctx=4096)`. `n_ctx`
             bounds the prompt and the text together.
+        limits: How much work and memory each grammar may cost.
 
     Raises:
         ModelError: llama-cpp-python is missing, or the model was made for embeddings or for its
             vocabulary alone.
         TypeError: `llama` is no `llama_cpp.Llama`.
     """
-    return Model(wrap_llama_cpp(llama))
+    return Model(wrap_llama_cpp(llama), limits=limits)
 
 
-def from_mlx(mlx_model: Any, tokenizer: Any) -> Model:
+def from_mlx(mlx_model: Any, tokenizer: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
     """A `Model` of a language model of mlx-lm and its tokenizer.
 
     The model is put in evaluation mode, and its prompts are written one after another.
@@ -386,13 +448,14 @@ def from_mlx(mlx_model: Any, tokenizer: Any) -> Model:
     Args:
         mlx_model: A model of mlx-lm, such as the first that `mlx_lm.load(...)` returns.
         tokenizer: Its tokenizer, the second.
+        limits: How much work and memory each grammar may cost.
 
     Raises:
         ModelError: mlx or mlx-lm is missing.
         TypeError: `mlx_model` is none of MLX.
         TokenizerError: The tokenizer is of no known kind.
     """
-    return Model(wrap_mlx(mlx_model, tokenizer))
+    return Model(wrap_mlx(mlx_model, tokenizer), limits=limits)
 
 
 def load(
@@ -400,6 +463,7 @@ def load(
     *,
     device: str | None = None,
     dtype: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
     **options: Any,
 ) -> Model:
     """A model by name.
@@ -409,18 +473,22 @@ def load(
         device: A torch device such as "cuda"; the CPU where None.
         dtype: The name of a torch type such as "float32". Where None, the one that the weights
             were saved in, except that "tiny" computes in float32.
-        options: More arguments for transformers' `from_pretrained`.
+        limits: How much work and memory each grammar may cost.
+        options: More arguments for transformers' `from_pretrained`, but for those that would run
+            code of the model: no code of a folder or of the hub is run, and no pickle is read.
 
     Raises:
-        ModelError: There is no such model, it cannot be loaded, or torch or transformers is
-            missing.
+        ModelError: There is no such model, it cannot be loaded without running its code or reading
+            pickled weights, or torch or transformers is missing.
     """
     if not isinstance(name_or_path, (str, Path)):
         raise TypeError(
             f"name_or_path is {name_or_path!r}, but must be a str or a Path: 'tiny', a folder, or "
             "a Hugging Face hub id"
         )
-    return Model(load_backend(name_or_path, device=device, dtype=dtype, options=options))
+    checked_limits(limits)
+    backend = load_backend(name_or_path, device=device, dtype=dtype, options=options)
+    return Model(backend, limits=limits)
 
 
 def _value(generation: Generation[Any]) -> Any:

@@ -10,13 +10,20 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammar import Grammar
-from stencilm.grammar_sources import DEFAULT_MAX_WHITESPACE, OnUnsupported, PropertyOrder, Spelling
+from stencilm.grammar_sources import (
+    DEFAULT_MAX_WHITESPACE,
+    Formats,
+    OnUnsupported,
+    PropertyOrder,
+    Spelling,
+)
+from stencilm.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -34,6 +41,7 @@ class Regex:
     """
 
     pattern: str
+    limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,7 @@ class Ebnf:
 
     text: str
     root_rule_name: str = "root"
+    limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,7 @@ class Lark:
     text: str
     start: str = "start"
     grammars: Mapping[str, Grammar | str] = field(default_factory=dict, hash=False)
+    limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +71,8 @@ class JsonSchema:
     """JSON that is valid under a schema, given as JSON text, a dict or a bool.
 
     The value is what `json.loads` makes of the text. The options are those of
-    `Grammar.from_json_schema`.
+    `Grammar.from_json_schema`. `limits`, here and in the types below, bound what the grammar and
+    its masks may cost; where None those of the call or of the model do.
     """
 
     schema: str | Mapping[str, Any] | bool
@@ -72,14 +83,17 @@ class JsonSchema:
     max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
     property_order: PropertyOrder = "declared"
     spelling: Spelling = "natural"
+    formats: Formats = "enforced"
     on_unsupported: OnUnsupported = "error"
     documents: Mapping[str, Any] = field(default_factory=dict)
     nullable: bool = False
+    limits: Limits | None = field(default=None, repr=False)
 
     def _key(self) -> str:
         """The notation as one text, because a schema given as a dict cannot be hashed."""
         values = {part.name: getattr(self, part.name) for part in fields(self)}
-        return json.dumps(values, default=dict)
+        limits = values.pop("limits")
+        return json.dumps([values, None if limits is None else asdict(limits)], default=dict)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self._key() == other._key()
@@ -97,11 +111,13 @@ class Choice:
     """
 
     options: tuple[Scalar, ...]
+    limits: Limits | None = field(repr=False)
 
-    def __init__(self, options: Sequence[Scalar]) -> None:
+    def __init__(self, options: Sequence[Scalar], *, limits: Limits | None = None) -> None:
         if isinstance(options, str):
             raise ValueError(f"Choice needs a list of options, not the str {options!r}")
         object.__setattr__(self, "options", tuple(options))
+        object.__setattr__(self, "limits", limits)
         self.by_text()
 
     def by_text(self) -> dict[str, Scalar]:
@@ -125,17 +141,33 @@ class Output:
 
     Attributes:
         name: How messages call it.
-        grammar: Makes the grammar of its texts; raises StencilError where the type is refused.
+        make: Makes the grammar of its texts within limits.
         parse: The value of a whole text; raises ValueError where the type refuses it.
         dump: A value in JSON-ready form.
         accepts_cut_text: Any prefix of a text is a text too, so a cut text still has a value.
+        is_json: The value is read from JSON, by `json_type`; else the text itself is shown while it
+            is written.
+        json_type: The type that JSON is read by; `Any` for the data itself.
+        limits: Those that the output type itself names.
     """
 
     name: str
-    grammar: Callable[[], Grammar]
+    make: Callable[[Limits], Grammar]
     parse: Callable[[str], Any]
     dump: Callable[[Any], Any] = lambda value: value
     accepts_cut_text: bool = False
+    is_json: bool = False
+    json_type: Any = Any
+    limits: Limits | None = None
+
+    def grammar(self, limits: Limits | None = None) -> Grammar:
+        """The grammar of its texts; raises StencilError where the type is refused.
+
+        Args:
+            limits: How large and how costly it may be; where None those of the output type, or the
+                defaults.
+        """
+        return self.make(limits or self.limits or DEFAULT_LIMITS)
 
 
 def _is_structural_tag(value: Any) -> bool:
@@ -151,45 +183,58 @@ def resolve(output_type: Any) -> Output:
     cannot express is refused when `grammar` is called.
     """
     if isinstance(output_type, Grammar):
-        return Output(name="Grammar", grammar=lambda: output_type, parse=str)
+        return Output(
+            name="Grammar", make=lambda _: output_type, parse=str, limits=output_type.limits
+        )
     if isinstance(output_type, Regex):
         return Output(
             name=f"Regex({output_type.pattern!r})",
-            grammar=lambda: Grammar.from_regex(output_type.pattern),
+            make=lambda limits: Grammar.from_regex(output_type.pattern, limits=limits),
             parse=str,
+            limits=output_type.limits,
         )
     if isinstance(output_type, JsonSchema):
         return Output(
-            name="JsonSchema", grammar=lambda: _schema_grammar(output_type), parse=json.loads
+            name="JsonSchema",
+            make=lambda limits: _schema_grammar(output_type, limits),
+            parse=json.loads,
+            is_json=True,
+            limits=output_type.limits,
         )
     if hasattr(output_type, "to_json") and _is_structural_tag(output_type):
         return Output(
             name="StructuralTag",
-            grammar=lambda: Grammar.from_structural_tag(output_type),
+            make=lambda limits: Grammar.from_structural_tag(output_type, limits=limits),
             parse=str,
         )
     if isinstance(output_type, Choice):
         options = output_type.by_text()
         return Output(
             name="Choice",
-            grammar=lambda: Grammar.from_regex(alternatives(list(options))),
+            make=lambda limits: Grammar.from_regex(alternatives(list(options)), limits=limits),
             parse=options.__getitem__,
+            limits=output_type.limits,
         )
     if isinstance(output_type, Ebnf):
         return Output(
             name="Ebnf",
-            grammar=lambda: Grammar.from_ebnf(
-                output_type.text, root_rule_name=output_type.root_rule_name
+            make=lambda limits: Grammar.from_ebnf(
+                output_type.text, root_rule_name=output_type.root_rule_name, limits=limits
             ),
             parse=str,
+            limits=output_type.limits,
         )
     if isinstance(output_type, Lark):
         return Output(
             name="Lark",
-            grammar=lambda: Grammar.from_lark(
-                output_type.text, start=output_type.start, grammars=output_type.grammars
+            make=lambda limits: Grammar.from_lark(
+                output_type.text,
+                start=output_type.start,
+                grammars=output_type.grammars,
+                limits=limits,
             ),
             parse=str,
+            limits=output_type.limits,
         )
     if isinstance(output_type, (str, Mapping)):
         shown = "a str" if isinstance(output_type, str) else "a dict"
@@ -199,9 +244,9 @@ def resolve(output_type: Any) -> Output:
     return _resolve_type(output_type)
 
 
-def grammar_of(output_type: Any) -> Grammar:
+def grammar_of(output_type: Any, limits: Limits | None = None) -> Grammar:
     """The grammar of an output type's texts, as `Model` uses it."""
-    return resolve(output_type).grammar()
+    return resolve(output_type).grammar(limits)
 
 
 def json_schema_of(tp: Any) -> dict[str, Any]:
@@ -255,7 +300,7 @@ def _resolve_type(tp: Any) -> Output:
     if tp is str:
         return Output(
             name="str",
-            grammar=lambda: Grammar.from_regex(FREE_TEXT),
+            make=lambda limits: Grammar.from_regex(FREE_TEXT, limits=limits),
             parse=str,
             accepts_cut_text=True,
         )
@@ -267,20 +312,25 @@ def _resolve_type(tp: Any) -> Output:
     if texts is not None:
         return Output(
             name=type_name(tp),
-            grammar=lambda: Grammar.from_regex(alternatives(texts)),
+            make=lambda limits: Grammar.from_regex(alternatives(texts), limits=limits),
             parse=adapter.validate_python,
             dump=lambda value: adapter.dump_python(value, mode="json"),
         )
     return Output(
         name=type_name(tp),
-        grammar=lambda: Grammar.from_json_schema(json_schema_of(tp), spelling="digits"),
+        make=lambda limits: Grammar.from_json_schema(
+            json_schema_of(tp), spelling="digits", limits=limits
+        ),
         parse=adapter.validate_json,
         dump=lambda value: adapter.dump_python(value, mode="json"),
+        is_json=True,
+        json_type=tp,
     )
 
 
-def _schema_grammar(output_type: JsonSchema) -> Grammar:
+def _schema_grammar(output_type: JsonSchema, limits: Limits) -> Grammar:
     options = {part.name: getattr(output_type, part.name) for part in fields(output_type)}
+    options["limits"] = limits
     return Grammar.from_json_schema(options.pop("schema"), **options)
 
 

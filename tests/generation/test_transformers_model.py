@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +160,65 @@ def test_an_unknown_dtype_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="'float33' is not a torch dtype"):
         load(tmp_path, dtype="float33")
+
+
+CODE = """
+import pathlib
+pathlib.Path({marker!r}).write_text("ran")
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+class OwnConfig(LlamaConfig):
+    model_type = "own"
+class OwnModel(LlamaForCausalLM):
+    config_class = OwnConfig
+class OwnTokenizer(PreTrainedTokenizerFast):
+    pass
+"""
+
+
+@pytest.mark.parametrize("model_type", ["own", "llama"])
+@pytest.mark.parametrize("part", ["model", "tokenizer"])
+def test_no_code_of_a_folder_is_run(tmp_path: Path, model_type: str, part: str) -> None:
+    from stencilm.model import load
+
+    marker = tmp_path / "ran.txt"
+    random_llama().save_pretrained(tmp_path)
+    byte_tokenizer().save_pretrained(tmp_path)
+    (tmp_path / "own.py").write_text(CODE.format(marker=str(marker)))
+    if part == "model":
+        path = tmp_path / "config.json"
+        names: dict[str, Any] = {
+            "AutoConfig": "own.OwnConfig",
+            "AutoModelForCausalLM": "own.OwnModel",
+        }
+    else:
+        path = tmp_path / "tokenizer_config.json"
+        names = {"AutoTokenizer": [None, "own.OwnTokenizer"]}
+    described = json.loads(path.read_text()) | {"auto_map": names}
+    if part == "model":
+        described["model_type"] = model_type
+    path.write_text(json.dumps(described))
+    try:
+        load(tmp_path, dtype="float32")
+    except ModelError as error:
+        assert "does not run" in str(error) and "from_transformers" in str(error)
+    assert not marker.exists()
+    with pytest.raises(ModelError, match="load takes no trust_remote_code=True"):
+        load(tmp_path, trust_remote_code=True)
+    assert not marker.exists()
+
+
+def test_pickled_weights_are_refused(tmp_path: Path) -> None:
+    from stencilm.model import load
+
+    model = random_llama()
+    model.save_pretrained(tmp_path)
+    byte_tokenizer().save_pretrained(tmp_path)
+    assert load(tmp_path, dtype="float32", trust_remote_code=False, use_safetensors=True)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="from_transformers"):
+        load(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"pickled \(pytorch_model\.bin\).*save_pretrained"):
+        load(tmp_path)
+    with pytest.raises(ModelError, match="load takes no use_safetensors=False"):
+        load(tmp_path, use_safetensors=False)

@@ -248,3 +248,40 @@ def test_a_long_text_stays_within_the_page(tmp_path: Path) -> None:
     found = looked_at(page(events), tmp_path)
     assert not found["too_wide"] and not any(span["too_wide"] for span in found["seen"])
     assert found["seen"][0]["height"] > 100
+
+
+HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\u202eb\r\x00c\n\td"
+SHOWN = "a\\x1b[2J\\x1b]0;title\\a\\x9b31m\\u202eb\\r\\x00c\n\td"
+
+
+def test_control_characters_are_escaped() -> None:
+    from stencilm.views.characters import json_text, visible
+
+    assert visible(HOSTILE) == SHOWN
+    assert visible("é😀\u00a0\\x1b") == "é😀\u00a0\\x1b"
+    assert visible("a\nb", keep="") == "a\\nb"
+    text = json_text({"text": HOSTILE, "more": "é"})
+    assert json.loads(text) == {"text": HOSTILE, "more": "é"}
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e]", text) and "é" in text
+
+
+def test_no_drawing_obeys_what_a_model_wrote() -> None:
+    events: list[Event] = [
+        Prompt(token_ids=(), text=HOSTILE.encode()),
+        Called(means="function", error=f"OSError: {HOSTILE}", **CALL),  # type: ignore[arg-type]
+        Drafted(text=HOSTILE.encode()),
+        Sampled(token_id=7, text=b"\x1b", logprob=-0.5, allowed=3),
+        Rejected(text=HOSTILE.encode(), position=9, token_id=5, logprob=-1.0, reason=HOSTILE),
+        Corrected(
+            text=HOSTILE.encode(), token_id=6, logprob=-2.0, candidates=(HOSTILE,), means="mask"
+        ),
+        Closed(text=HOSTILE.encode(), reason=HOSTILE),
+        Ended(status="closed", reason=HOSTILE),
+    ]
+    stream = io.StringIO()
+    show = printer(stream)
+    for event in events:
+        show(event)
+    for drawing in (stream.getvalue(), drawn(events).plain, page(events), fragment(events)):
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e]", drawing)
+        assert "\\x1b[2J" in drawing

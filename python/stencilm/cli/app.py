@@ -18,12 +18,13 @@ from stencilm.cli.bench import bench
 from stencilm.cli.check import check
 from stencilm.cli.convert import convert
 from stencilm.cli.explain import explain
-from stencilm.cli.failure import Failure
+from stencilm.cli.failure import Failure, sentence_of
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
 from stencilm.cli.mask import mask
 from stencilm.cli.trace import trace
 from stencilm.errors import StencilError
+from stencilm.views.characters import visible
 
 _COMMANDS: tuple[Callable[..., Any], ...] = (
     generate,
@@ -74,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
     except Failure as failure:
         return _report(failure, failure.exit_code)
     except StencilError as error:
-        return _report(error, 1)
+        return _report(sentence_of(error), 1)
     except BrokenPipeError:
         _drop_output()
         return 1
@@ -91,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report(problem: object, exit_code: int) -> int:
-    sentence = " ".join(str(problem).split())
+    sentence = visible(" ".join(str(problem).split()))
     print(f"stencilm: {sentence}", file=sys.stderr)
     return exit_code
 

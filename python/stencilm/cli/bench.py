@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from stencilm.cli.failure import Failure
-from stencilm.cli.grammars import EMBEDDED, read_tokenizer
-from stencilm.cli.inputs import read_prompt
+from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
+from stencilm.cli.inputs import read_limits, read_prompt
 from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, Notation, Pattern, Tokenizer, TypeName
+from stencilm.cli.options import GrammarFile, GrammarLimits, Notation, Pattern, Tokenizer, TypeName
 
 
 def bench(
@@ -26,6 +26,7 @@ def bench(
         typer.Option(help="A text of the grammar; - reads standard input; else its shortest one."),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, max=1000, help="How often all is done.")] = 5,
+    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Measure what reading, compiling and masking a grammar costs, token by token over a text.
@@ -34,6 +35,7 @@ def bench(
     masks that are known. What grammars of one tokenizer share is new in the first round only.
     Exits with 1 when the text does not fit.
     """
+    bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)
     info = read_tokenizer(tokenizer)
     compiling: list[float] = []
@@ -43,11 +45,11 @@ def bench(
     token_ids: list[int] = []
     for _ in range(rounds):
         begun = time.perf_counter()
-        matcher = _matcher(notation, given, info)
+        matcher = _matcher(notation, given, info, bounds)
         compiling.append(time.perf_counter() - begun)
         if not token_ids:
             token_ids = _tokens(matcher, info, text)
-            matcher = _matcher(notation, given, info)
+            matcher = _matcher(notation, given, info, bounds)
         masks = _walk(matcher, info, token_ids)
         first.append(compiling[-1] + masks[0])
         new += masks
@@ -71,12 +73,11 @@ def bench(
     return 0
 
 
-def _matcher(notation: str, given: Any, info: Any) -> Any:
-    from stencilm.compiler import GrammarCompiler
+def _matcher(notation: str, given: Any, info: Any, bounds: Any) -> Any:
     from stencilm.matcher import GrammarMatcher
 
-    compiler = GrammarCompiler(info, cache_enabled=False)
-    return GrammarMatcher(compiler.compile(grammar_of(notation, given)))
+    compiler = new_compiler(info, bounds, cache_enabled=False)
+    return GrammarMatcher(compiler.compile(grammar_of(notation, given, bounds)))
 
 
 def _tokens(matcher: Any, info: Any, text: str | None) -> list[int]:

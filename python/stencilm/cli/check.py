@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.inputs import read_schema, read_type, shown
-from stencilm.cli.options import Nullable, Pattern, TypeName
+from stencilm.cli.failure import USAGE, Failure, sentence_of
+from stencilm.cli.inputs import read_limits, read_schema, read_type, shown
+from stencilm.cli.options import GrammarLimits, Nullable, Pattern, TypeName
 from stencilm.errors import StencilError
+from stencilm.views.characters import json_text, visible
 
 
 def check(
@@ -29,6 +29,7 @@ def check(
         typer.Option("--relax", help="Drop what a schema asks for in vain, and list what it was."),
     ] = False,
     nullable: Nullable = False,
+    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
     """Say what of a schema, type or regular expression is enforced, or why it is refused.
@@ -47,12 +48,13 @@ def check(
         raise Failure(f"give one of FILE, --schema, --type and --regex, not {found}", USAGE)
     source = file if file is not None else schema
     try:
-        name, grammar = _grammar(source, type_name, regex, relax, nullable)
+        bounds = read_limits(limits)
+        name, grammar = _grammar(source, type_name, regex, relax, nullable, bounds)
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)
-            record = {"kind": type(error).__name__, "message": str(error), "place": place}
-            print(json.dumps({"ok": False, "error": record}, ensure_ascii=False))
+            record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
+            print(json_text({"ok": False, "error": record}))
         raise
     report = grammar.report
     groups = {
@@ -62,25 +64,23 @@ def check(
     }
     if as_json:
         enforced, annotations, relaxed = ([_entry(e) for e in group] for group in groups.values())
-        print(
-            json.dumps(
-                {
-                    "ok": True,
-                    "enforced": enforced,
-                    "annotations": annotations,
-                    "relaxed": relaxed,
-                },
-                ensure_ascii=False,
-            )
-        )
+        record = {
+            "ok": True, "enforced": enforced, "annotations": annotations, "relaxed": relaxed,
+        }  # fmt: skip
+        print(json_text(record))
         return 0
     for line in _lines(name, groups):
-        print(line)
+        print(visible(line))
     return 0
 
 
 def _grammar(
-    source: str | None, type_name: str | None, regex: str | None, relax: bool, nullable: bool
+    source: str | None,
+    type_name: str | None,
+    regex: str | None,
+    relax: bool,
+    nullable: bool,
+    bounds: Any,
 ) -> tuple[str, Any]:
     """What messages call the input, and its grammar."""
     from stencilm.grammar_sources import OnUnsupported
@@ -89,10 +89,10 @@ def _grammar(
     if source is not None:
         on_unsupported: OnUnsupported = "relax" if relax else "error"
         notation = JsonSchema(read_schema(source), nullable=nullable, on_unsupported=on_unsupported)
-        return shown(source), grammar_of(notation)
+        return shown(source), grammar_of(notation, bounds)
     if type_name is not None:
-        return type_name, grammar_of(read_type(type_name))
-    return "the regular expression", grammar_of(Regex(regex or ""))
+        return type_name, grammar_of(read_type(type_name), bounds)
+    return "the regular expression", grammar_of(Regex(regex or ""), bounds)
 
 
 def _entry(entry: Any) -> dict[str, Any]:

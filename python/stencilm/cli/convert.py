@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.failure import USAGE, Failure, sentence_of
+from stencilm.cli.inputs import read_limits
 from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, Notation, Pattern, TypeName
+from stencilm.cli.options import GrammarFile, GrammarLimits, Notation, Pattern, TypeName
+from stencilm.cli.view import print_text
 from stencilm.errors import StencilError
+from stencilm.views.characters import json_text
 
 
 def convert(
@@ -21,6 +23,7 @@ def convert(
     ] = "ebnf",
     type_name: TypeName = None,
     regex: Pattern = None,
+    limits: GrammarLimits = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object with the text.")
     ] = False,
@@ -31,21 +34,22 @@ def convert(
     """
     if target not in ("ebnf", "structural-tag"):
         raise Failure(f"--to is {target!r}: give ebnf or structural-tag", USAGE)
+    bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)
     try:
-        grammar = grammar_of(notation, given)  # refuses what is wrong, whatever it becomes
+        grammar = grammar_of(notation, given, bounds)  # refuses what is wrong, whatever it becomes
         text = str(grammar) if target == "ebnf" else _structural_tag(notation, given, grammar)
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)
-            record = {"kind": type(error).__name__, "message": str(error), "place": place}
-            print(json.dumps({"ok": False, "error": record}, ensure_ascii=False))
+            record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
+            print(json_text({"ok": False, "error": record}))
         raise
     if as_json:
         record = {"ok": True, "from": notation, "to": target, "text": text}
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     else:
-        print(text.removesuffix("\n"))
+        print_text(text.removesuffix("\n"))
     return 0
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.grammars import EMBEDDED, read_tokenizer
-from stencilm.cli.inputs import read_prompt
+from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
+from stencilm.cli.inputs import read_limits, read_prompt
 from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, Notation, Pattern, Tokenizer, TypeName, WrittenText
+from stencilm.cli.options import (
+    GrammarFile,
+    GrammarLimits,
+    Notation,
+    Pattern,
+    Tokenizer,
+    TypeName,
+    WrittenText,
+)
+from stencilm.views.characters import json_text, visible
 
 _MOST_SHOWN = 60
 
@@ -30,18 +38,21 @@ def explain(
     limit: Annotated[
         int, typer.Option(min=0, max=1000, help="The most that is shown of what may come.")
     ] = 16,
+    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Say how a text stands in a grammar, what may come next, and why a token may not.
 
     Exits with 1 when the text does not fit; what could have come in place of the rest is shown.
     """
-    from stencilm.compiler import GrammarCompiler
     from stencilm.matcher import GrammarMatcher
 
+    bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)
     info = read_tokenizer(tokenizer)
-    matcher = GrammarMatcher(GrammarCompiler(info).compile(grammar_of(notation, given)))
+    matcher = GrammarMatcher(
+        new_compiler(info, bounds).compile(grammar_of(notation, given, bounds))
+    )
     written = read_prompt(text).encode()
     verdict = matcher.longest_valid_prefix(written)
     matcher.accept_string(written[: verdict.valid_bytes])
@@ -58,10 +69,10 @@ def explain(
         "tokens": [_token(matcher, info, name) for name in token or ()],
     }
     if as_json:
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     else:
         for line in _lines(record):
-            print(line)
+            print(visible(line))
     return 1 if verdict.status == "dead" else 0
 
 

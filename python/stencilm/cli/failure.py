@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 REFUSED = 1
 USAGE = 2
 
@@ -12,3 +14,8 @@ class Failure(Exception):
     def __init__(self, sentence: str, exit_code: int = REFUSED) -> None:
         super().__init__(sentence)
         self.exit_code = exit_code
+
+
+def sentence_of(error: Exception) -> str:
+    """The sentence, with the option of the shell in place of the argument of a call."""
+    return re.sub(r"raise `(\w+)` of the limits", r"raise it by --limits \1=NUMBER", str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Annotated, Any
@@ -11,9 +10,10 @@ import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.guided import chosen_strategy, generate_guided, live_printer, write_html
-from stencilm.cli.inputs import read_prompt, read_schema, read_type
-from stencilm.cli.options import Nullable, Pattern, SchemaFile, TypeName
-from stencilm.cli.view import progress, trace_lines
+from stencilm.cli.inputs import read_limits, read_prompt, read_schema, read_type
+from stencilm.cli.options import GrammarLimits, Nullable, Pattern, SchemaFile, TypeName
+from stencilm.cli.view import print_text, progress, trace_lines
+from stencilm.views.characters import json_text, visible
 
 
 def generate(
@@ -47,6 +47,7 @@ def generate(
     top_p: Annotated[float, typer.Option(help="Keep tokens up to this total probability.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(help="Keep this many tokens.")] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
+    limits: GrammarLimits = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print text, value, finish reason and statistics as JSON."),
@@ -77,13 +78,16 @@ def generate(
     from stencilm.model import load
     from stencilm.output_types import resolve
 
-    resolve(output_type).grammar()  # refuse a bad input before a model is loaded for it
+    bounds = read_limits(limits)
+    # Refuse a bad input before a model is loaded for it.
+    grammar = resolve(output_type).grammar(bounds)
     prompt_text = read_prompt(prompt)
     if strategy == "guide":
         return generate_guided(
             model,
             prompt_text,
             output_type,
+            grammar=None if bounds is None else grammar,
             max_tokens=max_tokens,
             temperature=temperature,
             top_p=top_p,
@@ -103,19 +107,22 @@ def generate(
             top_p=top_p,
             top_k=top_k,
             seed=seed,
+            limits=bounds,
             on_event=(live_printer(live) if live else None) or show,
         )
     write_html(html, generation.trace)
     if as_json:
-        value = None if generation.error else loaded.dump(generation.value, output_type)
-        print(json.dumps(generation.to_json(value=value, trace=trace), ensure_ascii=False))
+        value = (
+            None if generation.error else loaded.dump(generation.value, output_type, limits=bounds)
+        )
+        print(json_text(generation.to_json(value=value, trace=trace)))
     elif trace:
         for line in trace_lines(generation.trace):
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     if generation.error is not None:
         raise generation.error
     if not as_json:
-        print(generation.text)
+        print_text(generation.text)
     return 0
 
 

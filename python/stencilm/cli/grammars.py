@@ -12,11 +12,15 @@ EMBEDDED = "tiny"
 
 
 def read_grammar(
-    *, schema: str | None, type_name: str | None, regex: str | None, ebnf: str | None
+    *,
+    schema: str | None,
+    type_name: str | None,
+    regex: str | None,
+    ebnf: str | None,
+    limits: Any,
 ) -> Any:
     """The grammar of the one option that is given."""
-    from stencilm.grammar import Grammar
-    from stencilm.output_types import JsonSchema, grammar_of
+    from stencilm.output_types import Ebnf, JsonSchema, Regex, grammar_of
 
     options = {"--schema": schema, "--type": type_name, "--regex": regex, "--ebnf": ebnf}
     given = [name for name, value in options.items() if value is not None]
@@ -24,12 +28,20 @@ def read_grammar(
         found = " and ".join(given) if given else "nothing"
         raise Failure(f"give one of {', '.join(options)}, not {found}", USAGE)
     if schema is not None:
-        return grammar_of(JsonSchema(read_schema(schema)))
+        return grammar_of(JsonSchema(read_schema(schema)), limits)
     if type_name is not None:
-        return grammar_of(read_type(type_name))
+        return grammar_of(read_type(type_name), limits)
     if ebnf is not None:
-        return Grammar.from_ebnf(read_text(ebnf))
-    return Grammar.from_regex(regex or "")
+        return grammar_of(Ebnf(read_text(ebnf)), limits)
+    return grammar_of(Regex(regex or ""), limits)
+
+
+def new_compiler(info: Any, limits: Any, **options: Any) -> Any:
+    """A compiler within limits, or within the usual ones for None."""
+    from stencilm.compiler import GrammarCompiler
+    from stencilm.limits import DEFAULT_LIMITS
+
+    return GrammarCompiler(info, limits=limits or DEFAULT_LIMITS, **options)
 
 
 def read_tokenizer(source: str) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.view import trace_lines
+from stencilm.cli.view import print_text, trace_lines
 from stencilm.generation.trace import Event, Trace
+from stencilm.views.characters import json_text, visible
 
 STRATEGIES = ("auto", "mask", "guide")
 _ENDPOINTS = ("openai:", "anthropic:")
@@ -57,6 +57,7 @@ def generate_guided(
     prompt: str,
     output_type: Any,
     *,
+    grammar: Any,
     max_tokens: int,
     temperature: float | None,
     top_p: float,
@@ -66,7 +67,10 @@ def generate_guided(
     trace: bool,
     html: str | None,
 ) -> int:
-    """Run `guide`, and print the text; Failure where it is none that the model wrote."""
+    """Run `guide`, and print the text; Failure where it is none that the model wrote.
+
+    `grammar` is that of the output type where limits were given for it.
+    """
     from stencilm.guiding.api import guide
     from stencilm.guiding.task import Budget
     from stencilm.guiding.values import unwritten
@@ -76,7 +80,7 @@ def generate_guided(
     loaded = _endpoint(model) if is_endpoint(model) else load(model)
     guided = guide(
         loaded,
-        output_type,
+        output_type if grammar is None else grammar,
         prompt,
         temperature=temperature,
         top_p=top_p,
@@ -91,14 +95,14 @@ def generate_guided(
     if as_json:
         value = output.dump(output.parse(guided.response)) if reason is None else None
         record = guided.to_json(trace=trace) | {"value": value}
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     elif trace:
         for line in trace_lines(guided.trace):
-            print(line, file=sys.stderr)
+            print(visible(line), file=sys.stderr)
     if reason is not None:
         raise Failure(f"the text is not what the model wrote: {reason}") from guided.error
     if not as_json:
-        print(guided.response)
+        print_text(guided.response)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,9 @@ import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
-from stencilm.cli.options import EbnfFile, Pattern, SchemaFile, TypeName
+from stencilm.cli.inputs import read_limits
+from stencilm.cli.options import EbnfFile, GrammarLimits, Pattern, SchemaFile, TypeName
+from stencilm.views.characters import json_text, visible
 
 _MAX_LISTED = 60
 _MAX_TOKENS = 12
@@ -47,6 +48,7 @@ def index(
         bool, typer.Option("--coalesce", help="List the stretches where every continuation agrees.")
     ] = False,
     max_states: Annotated[int, typer.Option(help="The most states.")] = 100_000,
+    limits: GrammarLimits = None,
 ) -> int:
     """Lay a regular grammar out as an automaton over tokens: list, draw or keep it.
 
@@ -57,11 +59,17 @@ def index(
     if coalesce and output not in (Format.text, Format.json):
         raise Failure("--coalesce prints text or json", USAGE)
     from stencilm.index import TokenIndex
+    from stencilm.limits import DEFAULT_LIMITS
 
-    grammar = read_grammar(schema=schema, type_name=type_name, regex=regex, ebnf=ebnf)
+    bounds = read_limits(limits)
+    grammar = read_grammar(
+        schema=schema, type_name=type_name, regex=regex, ebnf=ebnf, limits=bounds
+    )
     info = read_tokenizer(tokenizer)
     with _progress() as show:
-        built = TokenIndex.from_grammar(grammar, info, max_states=max_states, progress=show)
+        built = TokenIndex.from_grammar(
+            grammar, info, max_states=max_states, progress=show, limits=bounds or DEFAULT_LIMITS
+        )
     if output is Format.dot:
         print(built.to_dot(), end="")
     elif output is Format.svg:
@@ -69,10 +77,10 @@ def index(
     elif output is Format.saved:
         print(built.serialize_json())
     elif output is Format.json:
-        print(json.dumps(_record(built, coalesce), ensure_ascii=False))
+        print(json_text(_record(built, coalesce)))
     else:
         for line in _stretches(built) if coalesce else _lines(built):
-            print(line)
+            print(visible(line))
     return 0
 
 

@@ -71,6 +71,32 @@ def read_type(name: str) -> Any:
     return found
 
 
+def read_limits(given: list[str] | None) -> Any:
+    """The limits of `--limits NAME=NUMBER`, also several with commas; None where none is given."""
+    if not given:
+        return None
+    from dataclasses import fields
+
+    from stencilm.limits import Limits
+
+    names = [field.name for field in fields(Limits)]
+    bounds: dict[str, int] = {}
+    for part in (part.strip() for one in given for part in one.split(",")):
+        name, equals, number = part.partition("=")
+        if name not in names:
+            raise Failure(f"--limits names {name!r}: give one of {', '.join(names)}", USAGE)
+        if not equals or not number.replace("_", "").isdecimal() or len(number) > _MOST_DIGITS:
+            raise Failure(f"--limits has {part!r}: write it as {name}=NUMBER", USAGE)
+        bounds[name] = int(number)
+    try:
+        return Limits(**bounds)
+    except ValueError as error:
+        raise Failure(f"--limits: {error}", USAGE) from error
+
+
+_MOST_DIGITS = 20
+
+
 def shown(source: str) -> str:
     """How messages call an input."""
     return "standard input" if source == STANDARD_INPUT else source

@@ -8,10 +8,18 @@ from typing import Annotated
 import typer
 
 from stencilm.cli.failure import Failure
-from stencilm.cli.grammars import EMBEDDED, read_tokenizer
-from stencilm.cli.inputs import read_prompt
+from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
+from stencilm.cli.inputs import read_limits, read_prompt
 from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, Notation, Pattern, Tokenizer, TypeName, WrittenText
+from stencilm.cli.options import (
+    GrammarFile,
+    GrammarLimits,
+    Notation,
+    Pattern,
+    Tokenizer,
+    TypeName,
+    WrittenText,
+)
 
 _MOST_SHOWN = 40
 
@@ -26,6 +34,7 @@ def mask(
     limit: Annotated[
         int, typer.Option(min=0, help="The most tokens that are listed; all of them with --json.")
     ] = 50,
+    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """List the tokens that may come next in a text, by their ids.
@@ -34,12 +43,14 @@ def mask(
     """
     import numpy as np
 
-    from stencilm.compiler import GrammarCompiler
     from stencilm.matcher import GrammarMatcher
 
+    bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)
     info = read_tokenizer(tokenizer)
-    matcher = GrammarMatcher(GrammarCompiler(info).compile(grammar_of(notation, given)))
+    matcher = GrammarMatcher(
+        new_compiler(info, bounds).compile(grammar_of(notation, given, bounds))
+    )
     written = read_prompt(text).encode()
     verdict = matcher.longest_valid_prefix(written)
     if verdict.status == "dead":

@@ -11,6 +11,7 @@ from stencilm.cli.inputs import STANDARD_INPUT, read_schema, read_text, read_typ
 
 if TYPE_CHECKING:
     from stencilm.grammar import Grammar
+    from stencilm.limits import Limits
 
 NOTATIONS = ("json-schema", "structural-tag", "ebnf", "lark", "regex")
 _SUFFIXES = {
@@ -70,18 +71,20 @@ def _is_tag(text: str, notation: str) -> bool:
     return is_older or value.get("type") == "structural_tag"
 
 
-def grammar_of(notation: str, source: Any) -> Grammar:
-    """The grammar of what `read_notation` gave."""
+def grammar_of(notation: str, source: Any, limits: Limits | None) -> Grammar:
+    """The grammar of what `read_notation` gave, within limits."""
     from stencilm.grammar import Grammar
+    from stencilm.limits import DEFAULT_LIMITS
 
     if notation == "type":
-        return Grammar.from_type(source)
+        return Grammar.from_type(source, limits=limits)
+    limits = limits or DEFAULT_LIMITS
     if notation == "json-schema":
-        return Grammar.from_json_schema(source)
+        return Grammar.from_json_schema(source, limits=limits)
     if notation == "structural-tag":
-        return Grammar.from_structural_tag(source)
+        return Grammar.from_structural_tag(source, limits=limits)
     if notation == "lark":
-        return Grammar.from_lark(source)
+        return Grammar.from_lark(source, limits=limits)
     if notation == "ebnf":
-        return Grammar.from_ebnf(source)
-    return Grammar.from_regex(source.removesuffix("\n"))
+        return Grammar.from_ebnf(source, limits=limits)
+    return Grammar.from_regex(source.removesuffix("\n"), limits=limits)

@@ -39,6 +39,14 @@ EbnfFile: TypeAlias = Annotated[
 Tokenizer: TypeAlias = Annotated[
     str, typer.Option("--tokenizer", "-t", help="tiny, or a tokenizer's file or folder.")
 ]
+GrammarLimits: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limits",
+        metavar="NAME=NUMBER",
+        help="Raise a limit that was reached, such as schema_bytes=4000000; may be given again.",
+    ),
+]
 WrittenText: TypeAlias = Annotated[
     str, typer.Option("--text", help="The text so far; - reads standard input.")
 ]

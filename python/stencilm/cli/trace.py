@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -11,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
-from stencilm.cli.inputs import read_text
-from stencilm.cli.options import Pattern, TypeName
+from stencilm.cli.grammars import EMBEDDED, new_compiler, read_grammar, read_tokenizer
+from stencilm.cli.inputs import read_limits, read_text
+from stencilm.cli.options import GrammarLimits, Pattern, TypeName
+from stencilm.views.characters import json_text, visible
 
 _COLOURS = {"sampled": "green", "forced": "blue", "refused": "red"}
 
@@ -46,6 +46,7 @@ def trace(
     tokenizer: Annotated[
         str, typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder.")
     ] = EMBEDDED,
+    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
     color: Annotated[
         bool | None,
@@ -58,25 +59,27 @@ def trace(
     """
     if text == "-" and "-" in (schema, ebnf):
         raise Failure("a grammar and a text cannot both read standard input", USAGE)
-    grammar = read_grammar(schema=schema, type_name=type_name, regex=regex, ebnf=ebnf)
+    bounds = read_limits(limits)
+    grammar = read_grammar(
+        schema=schema, type_name=type_name, regex=regex, ebnf=ebnf, limits=bounds
+    )
     info = read_tokenizer(tokenizer)
     written = read_text("-").removesuffix("\n") if text == "-" else text
-    from stencilm.compiler import GrammarCompiler
     from stencilm.matcher import GrammarMatcher
 
-    compiled = GrammarCompiler(info, cache_enabled=False).compile_grammar(grammar)
+    compiled = new_compiler(info, bounds, cache_enabled=False).compile_grammar(grammar)
     matcher = GrammarMatcher(compiled, terminate_without_stop_token=not info.stop_token_ids)
     steps = list(_steps(matcher, info, info.tokenize_bytes(written.encode())))
     refused = bool(steps) and steps[-1].kind == "refused"
     status = "refused" if refused else "complete" if matcher.is_completed() else "unfinished"
     if as_json:
         record = {"status": status, "steps": [asdict(step) for step in steps]}
-        print(json.dumps(record, ensure_ascii=False))
+        print(json_text(record))
     else:
         coloured = sys.stdout.isatty() if color is None else color
         for step in steps:
             print(_line(step, coloured))
-        print(_summary(status, steps, matcher))
+        print(visible(_summary(status, steps, matcher)))
     return 0 if status == "complete" else 1
 
 
@@ -104,7 +107,9 @@ def _line(step: Step, coloured: bool) -> str:
     kind = f"{step.kind:<8}"
     if coloured:
         kind = typer.style(kind, fg=_COLOURS[step.kind])
-    told = step.reason or ("" if step.allowed is None else f"of {step.allowed:,} allowed")
+    told = visible(step.reason or "", keep="") or (
+        "" if step.allowed is None else f"of {step.allowed:,} allowed"
+    )
     return f"{kind} {step.token_id:>7}  {step.text!r:<24} {told}".rstrip()
 
 

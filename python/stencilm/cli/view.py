@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from stencilm.generation.trace import Event, Forced, Prompt, Sampled, Stopped, Trace
+from stencilm.views.characters import visible
+
+
+def print_text(text: str) -> None:
+    """Print a result: as it is for a program, with its control characters escaped for a reader."""
+    print(visible(text) if sys.stdout.isatty() else text)
 
 
 @contextmanager

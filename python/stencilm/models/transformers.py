@@ -210,23 +210,65 @@ def load_transformers(
     """The model and tokenizer of a folder (a Path) or a hub id (a str).
 
     dtype names a torch type such as "float32"; "auto" and None take the one that the weights were
-    saved in. Raises ModelError, with one sentence of reason, when either cannot be loaded.
+    saved in. No code of the folder or of the hub is run, and weights are read from safetensors
+    only, for reading a pickle runs what is in it.
+
+    Raises:
+        ModelError: Either cannot be loaded, with one sentence of reason, or only by running code.
     """
     torch_dtype = _torch_dtype(dtype)
+    _check_trust(options)
     if isinstance(source, str):
         _require_on_hub(source)
+    elif "gguf_file" not in options:
+        _check_weights(source)
     try:
         with _progress_bars(show_progress):
-            tokenizer = AutoTokenizer.from_pretrained(str(source))
+            tokenizer = AutoTokenizer.from_pretrained(str(source), trust_remote_code=False)
             model: Any = AutoModelForCausalLM.from_pretrained(
-                str(source), dtype=torch_dtype, **options
+                str(source), dtype=torch_dtype, **options | _SAFE
             )
         if device is not None:
             model.to(device)
     except (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError) as error:
         reason = _first_sentence(error)
+        if "trust_remote_code" in str(error):
+            reason = f"it brings code of its own, which load does not run; {_BY_HAND}"
+        elif "safetensors" in reason:
+            reason = f"{reason}; load reads no pickled weights; {_BY_HAND}"
         raise ModelError(f"cannot load the model {str(source)!r}: {reason}") from error
     return TransformersModel(model, tokenizer)
+
+
+_SAFE = {"trust_remote_code": False, "use_safetensors": True}
+_BY_HAND = (
+    "if you trust it, load model and tokenizer with transformers and give both to "
+    "stencilm.from_transformers"
+)
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle")
+
+
+def _check_trust(options: dict[str, Any]) -> None:
+    """Raises ModelError where the options ask to run code or to read pickles."""
+    for name, safe in _SAFE.items():
+        if name in options and options[name] not in (safe, None):
+            raise ModelError(
+                f"load takes no {name}={options[name]!r}: it neither runs code of a model nor "
+                f"reads pickled weights; {_BY_HAND}"
+            )
+
+
+def _check_weights(folder: Path) -> None:
+    """Raises ModelError where the weights of a folder are pickled."""
+    if any(folder.glob("*.safetensors")):
+        return
+    pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
+    if pickled:
+        raise ModelError(
+            f"the weights of {str(folder)!r} are pickled ({pickled[0]}), and reading a pickle "
+            "runs the code in it: convert them with model.save_pretrained(folder) of "
+            f"transformers, which writes safetensors; {_BY_HAND}"
+        )
 
 
 def _mask_behind(past: int, length: int) -> NDArray[np.float32]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from html import escape
 
 from stencilm.generation.trace import Event
+from stencilm.views.characters import visible
 from stencilm.views.segments import LEGEND, outcome, parts_of, readable, segments
 
 _STYLE = """
@@ -75,12 +76,12 @@ def fragment(events: Iterable[Event]) -> str:
         f'<span class="{segment.part}" data-note="{_attribute(segment.note)}" tabindex="0">'
         f"{escape(_shown(segment.part, segment.text))}</span>"
         if segment.part != "prompt"
-        else f'<span class="prompt">{escape(readable(segment.text))}</span>'
+        else f'<span class="prompt">{escape(_plain(segment.text))}</span>'
         for segment in found
         if segment.text
     )
     end = outcome(events)
-    ending = "" if end is None else f'<p class="stencilm-outcome">{escape(end)}</p>'
+    ending = "" if end is None else f'<p class="stencilm-outcome">{escape(visible(end))}</p>'
     return (
         f'<div class="stencilm"><style>{_STYLE}</style>'
         f'<ul class="stencilm-legend">{legend}</ul>'
@@ -90,9 +91,13 @@ def fragment(events: Iterable[Event]) -> str:
 
 def _shown(part: str, text: bytes) -> str:
     """Removed line breaks are signs, or they would tear the text that stands."""
-    shown = readable(text)
+    shown = _plain(text)
     return shown.replace("\r", "␍").replace("\n", "↵") if part == "removed" else shown
 
 
+def _plain(text: bytes) -> str:
+    return visible(readable(text), keep="\n\t\r")
+
+
 def _attribute(text: str) -> str:
-    return escape(text).replace("\n", "&#10;")
+    return escape(visible(text)).replace("\n", "&#10;")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from stencilm.generation.trace import Called, Event, Healed, Prompt
+from stencilm.views.characters import visible
 from stencilm.views.segments import LEGEND, Part, outcome, parts_of, readable, segments
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ def drawn(events: Iterable[Event], *, legend: bool = True) -> Text:
             text.append(LEGEND[part], style=STYLES[part]).append("  ")
         text.append("\n\n")
     for segment in found:
-        text.append(readable(segment.text), style=STYLES[segment.part])
+        text.append(visible(readable(segment.text)), style=STYLES[segment.part])
     end = outcome(events)
     if end is not None:
-        text.append(f"\n\n{end}", style="dim")
+        text.append(f"\n\n{visible(end)}", style="dim")
     return text
 
 
@@ -56,13 +57,15 @@ def printer(stream: Any = None) -> Callable[[Event], None]:
             return
         if isinstance(event, Called):
             if event.error is not None:
-                console.print(f"\n[call failed: {event.error}]", style="red", markup=False)
+                failed = visible(event.error, keep="")
+                console.print(f"\n[call failed: {failed}]", style="red", markup=False)
             return
         for segment in segments([event]):
             text = segment.text[event.healed :] if isinstance(event, Healed) else segment.text
-            console.print(readable(text), style=STYLES[segment.part], end="", markup=False)
+            shown = visible(readable(text))
+            console.print(shown, style=STYLES[segment.part], end="", markup=False)
         end = outcome([event])
         if end is not None:
-            console.print(f"\n{end}", style="dim", markup=False)
+            console.print(f"\n{visible(end)}", style="dim", markup=False)
 
     return show

@@ -1,0 +1,34 @@
+"""Texts that others wrote, made safe to show: control characters become their escapes.
+
+One idea: what a model drafts, a schema names or a server answers may hold escape sequences, which a
+terminal would obey, and marks of direction, which would show a line in another order than it has.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_LAYOUT = "\n\t"
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_NAMES = {"\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\n": "\\n", "\t": "\\t"}
+
+
+def visible(text: str, *, keep: str = _LAYOUT) -> str:
+    """The text with an escape for each control character but those to keep."""
+    return _CONTROLS.sub(lambda match: _escape(match.group(), keep), text)
+
+
+def json_text(record: Any) -> str:
+    """A record as JSON with all its letters, and escapes for control characters of every kind."""
+    text = json.dumps(record, ensure_ascii=False)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _escape(character: str, keep: str) -> str:
+    if character in keep:
+        return character
+    number = ord(character)
+    plain = f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+    return _NAMES.get(character, plain)

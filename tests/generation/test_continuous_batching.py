@@ -1,0 +1,163 @@
+"""A grammar for each request of transformers' continuous batching."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+import stencilm
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers.generation.continuous_batching.cb_logits_processors")
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=8)
+    age: int = Field(ge=0, le=120)
+
+
+@pytest.fixture(scope="module")
+def model() -> stencilm.Model:
+    return stencilm.load("tiny")
+
+
+def settings(**options: Any) -> dict[str, Any]:
+    """A small cache, and configurations under which masks are known in time."""
+    batching = {
+        "use_async_batching": False, "use_cuda_graph": False, "num_blocks": 8,
+        "max_batch_tokens": 64,
+    }  # fmt: skip
+    for name in list(options):
+        if hasattr(transformers.ContinuousBatchingConfig(), name):
+            batching[name] = options.pop(name)
+    return {
+        "generation_config": transformers.GenerationConfig(
+            **{"max_new_tokens": 60, "do_sample": False, "eos_token_id": 2, "pad_token_id": 3}
+            | options
+        ),
+        "continuous_batching_config": transformers.ContinuousBatchingConfig(**batching),
+    }
+
+
+def test_every_request_keeps_its_grammar(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    tokenizer = backend.tokenizer
+    pattern = "(red|green), [a-z]{3}"
+    prompts = ["Describe a person as JSON.\n", "Colours:", "Once", "Another person as JSON:\n"]
+    grammars = [
+        model.compile(Person), model.compile(stencilm.Regex(pattern)), None, model.compile(Person),
+    ]  # fmt: skip
+    processor = stencilm.ContinuousBatchingLogitsProcessor()
+    results = processor.generate_batch(
+        backend.model, [tokenizer(prompt)["input_ids"] for prompt in prompts], grammars,
+        **settings(),
+    )  # fmt: skip
+    assert [result.error for result in results] == [None] * 4
+    texts = [tokenizer.decode(one.generated_tokens, skip_special_tokens=True) for one in results]
+    assert texts[0] == model.generate(prompts[0], Person).text
+    assert texts[1] == model.generate(prompts[1], stencilm.Regex(pattern)).text
+    Person.model_validate_json(texts[3])
+    with pytest.raises(ValueError, match="2 grammars for 1 prompts"):
+        processor.generate_batch(backend.model, [[5]], [None, None])
+    assert processor.generate_batch(backend.model, []) == []
+
+
+def test_sampled_sequences_of_one_request(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    prompt = backend.tokenizer("A person as JSON:\n")["input_ids"]
+    processor = stencilm.ContinuousBatchingLogitsProcessor(model.compile(Person))
+    results = processor.generate_batch(
+        backend.model, [prompt], **settings(num_return_sequences=3, do_sample=True, top_k=5)
+    )
+    assert len(results) == 3
+    for result in results:
+        assert result.error is None
+        text = backend.tokenizer.decode(result.generated_tokens, skip_special_tokens=True)
+        Person.model_validate_json(text)
+
+
+def test_a_request_with_nothing_left_has_an_error(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    prompt = backend.tokenizer("yes or no?\n")["input_ids"]
+    compiled = model.compile(stencilm.Regex("yes|no"))
+    results = stencilm.ContinuousBatchingLogitsProcessor().generate_batch(
+        backend.model, [prompt, prompt], [compiled, None],
+        **settings(suppress_tokens=[2], max_new_tokens=12),
+    )  # fmt: skip
+    assert "suppress_tokens" in results[0].error
+    assert results[1].error is None
+    assert len(results[1].generated_tokens) == 12
+
+
+def test_managers_that_cannot_be_constrained_are_refused(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    processor = stencilm.ContinuousBatchingLogitsProcessor(model.compile(Person))
+    manager = backend.model.init_continuous_batching(**settings(use_async_batching=True))
+    with pytest.raises(stencilm.ModelError, match="use_async_batching=False"):
+        processor.attach(manager)
+    manager = backend.model.init_continuous_batching(**settings())
+    manager.start()
+    try:
+        with pytest.raises(stencilm.ModelError, match="has started"):
+            processor.attach(manager)
+    finally:
+        manager.stop(block=True)
+        manager.destroy()
+
+
+def state(prompt: list[int], written: list[int], **more: Any) -> Any:
+    """A request as transformers shows it before a pass."""
+    described = {
+        "request_id": "one", "initial_tokens": prompt, "generated_tokens": written,
+        "_true_initial_tokens": 0, "position_offset": len(prompt) + len(written), "error": None,
+        "eos_token_id": 2, "logit_processor_kwargs": {},
+    }  # fmt: skip
+    return SimpleNamespace(state=SimpleNamespace(**described | more))
+
+
+def allowed(processor: Any, *requests: Any) -> list[set[int]]:
+    rows = processor.prepare_tensor_args(list(requests))
+    kept = processor(torch.zeros((len(requests) + 1, 4608)), rows)  # one row of padding
+    assert (kept[-1] == 0).all()
+    return [set((row > -torch.inf).nonzero()[:, 0].tolist()) for row in kept[:-1]]
+
+
+def test_requests_are_known_by_their_tokens(model: stencilm.Model) -> None:
+    """Reset with their tokens as a prompt, begun again under the same name, in any order."""
+    compiled = model.compile(stencilm.Regex("[ab]{2}c"))
+    processor = stencilm.ContinuousBatchingLogitsProcessor(compiled)
+    tokens = model.tokenizer_info.tokenize_bytes(b"abc")
+    (first,) = allowed(processor, state([9], []))
+    (second,) = allowed(processor, state([9], tokens[:1]))
+    assert first != second
+    reset = state([9, *tokens[:1]], [], _true_initial_tokens=1)
+    assert allowed(processor, reset) == [second]
+    other = state([7], [], request_id="two")
+    assert allowed(processor, other, reset) == [first, second]
+    assert allowed(processor, state([8], [])) == [first]
+    free = state([8], [], request_id="three", logit_processor_kwargs={"grammar": None})
+    assert [len(row) for row in allowed(processor, free)] == [4608]
+
+
+def test_what_another_processor_chose_ends_the_request(model: stencilm.Model) -> None:
+    processor = stencilm.ContinuousBatchingLogitsProcessor(model.compile(stencilm.Regex("[ab]+")))
+    wrong = state([9], [77])
+    assert allowed(processor, wrong) == [{2}]
+    assert "refuses" in wrong.state.error
+    late = state([9], [], position_offset=2)
+    with pytest.raises(stencilm.ModelError, match="use_async_batching=False"):
+        allowed(processor, late)
+
+
+def test_the_grammar_must_be_of_this_vocabulary() -> None:
+    info = stencilm.TokenizerInfo([b"a", b"b", b""], stop_token_ids=[2])
+    compiled = stencilm.GrammarCompiler(info).compile_regex("[ab]+")
+    processor = stencilm.ContinuousBatchingLogitsProcessor(compiled)
+    with pytest.raises(stencilm.TokenizerError, match="4608 columns"):
+        allowed(processor, state([9], []))
+    with pytest.raises(TypeError, match="CompiledGrammar"):
+        stencilm.ContinuousBatchingLogitsProcessor("a")  # type: ignore[arg-type]

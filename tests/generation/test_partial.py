@@ -1,0 +1,303 @@
+"""Values of JSON texts that are still being written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
+
+import pytest
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    RootModel,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from typing_extensions import TypedDict
+
+from stencilm.generation.partial import MISSING, PartialReader, is_same, partial_value
+
+CALLS: Counter[Any] = Counter()
+
+
+def counted(value: Any) -> Any:
+    CALLS[repr(value)] += 1
+    return value
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int = 9
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    name: str
+    friends: list[Cat] = []
+
+
+class Owner(BaseModel):
+    pets: list[Annotated[Cat | Dog, Field(discriminator="kind")]]
+    best: Cat | Dog | None = None
+
+
+class Names(RootModel[list[str]]):
+    pass
+
+
+class Table(RootModel[dict[str, Names]]):
+    pass
+
+
+class Aliased(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel)
+    first_name: str
+    last_name: str = Field(alias="surname")
+    any_of: int = Field(validation_alias=AliasChoices("one", "other", AliasPath("deep", 0)))
+    _secret: int = PrivateAttr(default=7)
+
+
+@pydantic_dataclass
+class Spelled:
+    full_name: str = Field(alias="fullName")
+    size: int = 1
+
+
+class Movie(TypedDict):
+    title: str
+    year: int
+    tags: NotRequired[list[str]]
+
+
+class Place(NamedTuple):
+    x: int
+    y: int
+    label: str = "here"
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Checked(BaseModel):
+    small: int
+    large: int
+
+    @field_validator("small")
+    @classmethod
+    def doubled(cls, value: int) -> int:
+        return value * 2
+
+    @model_validator(mode="after")
+    def in_order(self) -> Checked:
+        if self.small > self.large:
+            raise ValueError("not in order")
+        return self
+
+
+class Holder(BaseModel):
+    inner: Checked | None = None
+    day: date | None = None
+    colour: Colour = Colour.RED
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    known: int
+
+
+Item = TypeVar("Item")
+
+
+class Box(BaseModel, Generic[Item]):
+    item: Item
+    others: tuple[Item, ...] = ()
+
+
+@dataclasses.dataclass
+class Tree:
+    name: str
+    children: list[Tree] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Ordered:
+    low: int
+    high: int
+    width: int = dataclasses.field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.width = self.high - self.low
+
+
+SHOWN: list[tuple[Any, str, Any]] = [
+    (Names, '["a", "b', Names(["a", "b"])),
+    (Table, '{"x": ["a"], "y": [', Table({"x": Names(["a"]), "y": Names([])})),
+    (RootModel[str], '"ab', RootModel[str]("ab")),
+    (tuple[int, str], '[1, "a', (1, "a")),
+    (tuple[int, ...], "[1, 2, 3", (1, 2)),
+    (set[int], "[1, 2, 2, 3", {1, 2}),
+    (frozenset[str], '["a"', frozenset(["a"])),
+    (list[tuple[int, str]], '[[1, "a"], [2', [(1, "a"), ()]),
+    (dict[int, list[float]], '{"1": [0.5, 2', {1: [0.5]}),
+    (dict[str, Any], '{"a": {"b": [1, {"c": "d', {"a": {"b": [1, {"c": "d"}]}}),
+    (Place, '[1, 2, "a', Place(1, 2, "a")),
+    (Place, "[1, 2", Place(1, None, None)),  # type: ignore[arg-type]
+    (Movie, '{"title": "A', {"title": "A", "year": None}),
+    (Movie, '{"title": "A", "year": 1, "tags": ["x', {"title": "A", "year": 1, "tags": ["x"]}),
+    (int, "12", MISSING),
+    (bool, "tr", MISSING),
+    (bool, "true", True),
+    (str | int, '"a', "a"),
+    (date, '"2020-01-0', MISSING),
+    (list[date], '["2020-01-02", "20', [date(2020, 1, 2)]),
+    (list[Colour], '["red", "re', [Colour.RED]),
+    (Any, '{"a": [1, 2', {"a": [1]}),
+    (Any, '"\\ud83d', ""),
+    (Any, '"\\ud83d\\ude0', ""),
+    (Any, '"\\ud83d\\ude00', "😀"),
+    (Any, '"a\\', "a"),
+    (Any, '"a\\n\\u00e', "a\n"),
+    (Any, '"a\\\\u12', "a\\u12"),
+    (Any, " ", MISSING),
+    (Tree, '{"name": "a", "children": [{"name": "b', Tree("a", [Tree("b", None)])),  # type: ignore[arg-type]
+    (list[Ordered], '[{"low": 1, "high": 3}, {"low": 1', None),
+]
+
+
+@pytest.mark.parametrize(("tp", "text", "shown"), SHOWN)
+def test_what_is_shown(tp: Any, text: str, shown: Any) -> None:
+    value = partial_value(tp, text)
+    if tp == list[Ordered]:
+        assert value[0] == Ordered(1, 3) and value[0].width == 2
+        assert (value[1].low, value[1].high) == (None, None)
+    elif shown is MISSING:
+        assert value is MISSING
+    else:
+        assert is_same(value, shown), value
+
+
+def test_aliases_of_every_kind() -> None:
+    text = '{"firstName": "A", "surname": "B", "other": 3, "x'
+    value = partial_value(Aliased, text)
+    assert (value.first_name, value.last_name, value.any_of) == ("A", "B", 3)
+    assert value._secret == 7
+    assert partial_value(Aliased, '{"one": 3, "firstName": "A').first_name == "A"
+    value = partial_value(Spelled, '{"fullName": "A')
+    assert (value.full_name, value.size) == ("A", None)
+    value = partial_value(list[Spelled], '[{"fullName": "A", "size": 2}, {')
+    assert value[0] == Spelled(fullName="A", size=2)
+
+
+def test_unions_show_what_is_decided() -> None:
+    assert partial_value(Owner, '{"pets": [{"kind": "c').pets == []
+    value = partial_value(Owner, '{"pets": [{"kind": "cat"')
+    assert type(value.pets[0]) is Cat and value.pets[0].lives is None
+    value = partial_value(Owner, '{"pets": [{"kind": "cat"}, {"name": "R')
+    assert value.pets[0] == Cat(kind="cat") and type(value.pets[1]) is Dog
+    assert value.pets[1].name == "R" and value.best is None
+    value = partial_value(
+        Owner, '{"pets": [], "best": {"kind": "dog", "name": "R", "friends": [{"kind": "cat"}'
+    )
+    assert type(value.best) is Dog and value.best.friends == [Cat(kind="cat")]
+    assert partial_value(list[int] | list[str], '["a"') is MISSING
+    assert partial_value(list[int] | list[str], '["a"]') == ["a"]
+
+
+def test_closed_parts_are_checked_as_a_whole() -> None:
+    text = '{"inner": {"small": 1, "large": 5}, "day": "2020-0'
+    value = partial_value(Holder, text)
+    assert value.inner == Checked(small=1, large=5) and value.day is None
+    assert value.colour is None
+    refused = partial_value(Holder, '{"inner": {"small": 9, "large": 5}, "day": "2020-01-02"')
+    assert refused.inner is None and refused.day == date(2020, 1, 2)
+    assert partial_value(Open, '{"known": 1, "more": "x').more == "x"
+    value = partial_value(Box[int], '{"item": 1, "others": [2, 3')
+    assert (value.item, value.others) == (1, (2,))
+
+
+@pytest.mark.parametrize(
+    ("tp", "value"),
+    [
+        (Owner, {"pets": [{"kind": "cat", "lives": 1}, {"kind": "dog", "name": "é😀\n"}]}),
+        (Table, {"a": ["x", "y"], "b": []}),
+        (Holder, {"inner": {"small": 1, "large": 2}, "day": "2020-01-02", "colour": "red"}),
+        (Tree, {"name": "a", "children": [{"name": "b", "children": []}, {"name": "c"}]}),
+        (Movie, {"title": "a", "year": 3, "tags": ["x"]}),
+        (list[Place], [[1, 2, "x"], [3, 4]]),
+        (dict[str, list[int]], {"a": list(range(50)), "b": []}),
+        (Any, [None, True, 1.5, {"a": None}, [[]]]),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_pieces_of_any_size_lead_to_the_same(tp: Any, value: Any, indent: int | None) -> None:
+    from pydantic import TypeAdapter
+
+    text = json.dumps(value, indent=indent)
+    whole = TypeAdapter(tp).validate_json(text)
+    assert partial_value(tp, text) == whole
+    for size in (1, 2, 3, 7):
+        reader, shown = PartialReader(tp), MISSING
+        for start in range(0, len(text), size):
+            reader.feed(text[start : start + size])
+            now = reader.value()
+            assert is_same(now, partial_value(tp, text[: start + size])), text[: start + size]
+            if not reader.has_changed():
+                assert is_same(now, shown), text[: start + size]
+            shown = now
+        assert reader.value() == whole
+
+
+def test_earlier_values_do_not_change() -> None:
+    reader, seen = PartialReader(list[list[int]]), []
+    for piece in ("[", "[1", ", 2", ", 3], [4,", "5]]"):
+        reader.feed(piece)
+        seen.append(reader.value())
+    assert seen == [[], [[]], [[1]], [[1, 2, 3], [4]], [[1, 2, 3], [4, 5]]]
+
+
+class Line(BaseModel):
+    text: Annotated[str, AfterValidator(counted)]
+    numbers: list[Annotated[int, AfterValidator(counted)]]
+
+
+class Page(BaseModel):
+    lines: list[Line]
+
+
+def test_no_part_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    from stencilm.output_types import type_adapter
+
+    made: Counter[str] = Counter()
+
+    def adapter(tp: Any) -> Any:
+        made[repr(tp)] += 1
+        return type_adapter(tp)
+
+    monkeypatch.setattr("stencilm.generation.partial_types.type_adapter", adapter)
+    CALLS.clear()
+    page = {
+        "lines": [
+            {"text": f"line {number}", "numbers": [1000 + 10 * number + k for k in range(5)]}
+            for number in range(40)
+        ]
+    }
+    text = json.dumps(page)
+    reader = PartialReader(Page)
+    for character in text:
+        reader.feed(character)
+        reader.value()
+    assert len(CALLS) == 40 + 200 and set(CALLS.values()) == {1}
+    assert not made or max(made.values()) == 1
+    assert reader.value() == Page.model_validate(page)

@@ -1,0 +1,358 @@
+"""`LogitsProcessor` and `CustomGenerate` in the loops of transformers: right, or an error."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+import stencilm
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=8)
+    job: Literal["baker", "pilot"]
+
+
+@pytest.fixture(scope="module")
+def model() -> stencilm.Model:
+    return stencilm.load("tiny")
+
+
+PROMPT = "Describe a person as JSON.\n"
+# The tokens of the beginning of a person, but not of a whole one: what prompt lookup drafts.
+LOOKED_UP = 'As in {"name": "Ada", "job": "butcher", "name": 1} describe a person.\n'
+
+
+def write(model: stencilm.Model, prompt: str, **options: Any) -> str:
+    """The text that `generate` of transformers writes after a prompt."""
+    backend: Any = model.backend
+    inputs = backend.tokenizer(prompt, return_tensors="pt")
+    ids = backend.model.generate(
+        **inputs, **{"max_new_tokens": 60, "do_sample": False, "pad_token_id": 3, **options}
+    )
+    start = inputs["input_ids"].shape[1]
+    return str(backend.tokenizer.decode(ids[0, start:], skip_special_tokens=True))
+
+
+ASSISTED: dict[str, dict[str, Any]] = {
+    "lookup": {"prompt_lookup_num_tokens": 4},
+    "lookup, one token": {"prompt_lookup_num_tokens": 1},
+    "lookup, sampled": {"prompt_lookup_num_tokens": 6, "do_sample": True},
+    "assistant": {"assistant_model": None},
+    "assistant, sampled": {"assistant_model": None, "do_sample": True, "temperature": 2.0},
+    "early exit": {"assistant_early_exit": 2},
+}
+
+
+@pytest.mark.parametrize("name", list(ASSISTED))
+def test_assisted_generation_writes_what_fits(model: stencilm.Model, name: str) -> None:
+    options = dict(ASSISTED[name])
+    if "assistant_model" in options:
+        backend: Any = model.backend
+        options["assistant_model"] = backend.model
+    processor = stencilm.LogitsProcessor(model.compile(Person))
+    for prompt in (PROMPT, LOOKED_UP, PROMPT):
+        torch.manual_seed(0)
+        text = write(model, prompt, logits_processor=[processor], **options)
+        Person.model_validate_json(text)
+        if not options.get("do_sample"):
+            alone = stencilm.LogitsProcessor(model.compile(Person))
+            assert text == write(model, prompt, logits_processor=[alone])
+
+
+def test_a_draft_that_the_grammar_refuses_is_never_taken(model: stencilm.Model) -> None:
+    """Drafts of an assistant that knows no grammar: the main model is shown refused tokens."""
+    from transformers.generation import candidate_generator
+
+    class Free(candidate_generator.CandidateGenerator):  # type: ignore[misc]
+        def get_candidates(self, input_ids: Any, **_: Any) -> Any:
+            length = input_ids.shape[1]
+            drafted = torch.tensor([[(length * 7 + step) % 4000 + 4 for step in range(5)]])
+            return torch.cat([input_ids, drafted], dim=1), None
+
+    backend: Any = model.backend
+    processor = stencilm.LogitsProcessor(model.compile(Person))
+    expected = write(
+        model, PROMPT, logits_processor=[stencilm.LogitsProcessor(model.compile(Person))]
+    )
+    kept = backend.model._get_candidate_generator
+    try:
+        backend.model._get_candidate_generator = lambda **_: Free()
+        text = write(model, PROMPT, logits_processor=[processor], prompt_lookup_num_tokens=3)
+    finally:
+        del backend.model._get_candidate_generator
+    assert backend.model._get_candidate_generator == kept
+    assert text == expected
+
+
+def walk(model: stencilm.Model, text: str) -> tuple[Any, list[int]]:
+    info = model.tokenizer_info
+    return stencilm.LogitsProcessor(model.compile(Person)), info.tokenize_bytes(text.encode())
+
+
+def allowed(processor: stencilm.LogitsProcessor, *rows: list[int]) -> list[set[int]]:
+    scores = torch.zeros((len(rows), 4608))
+    kept = processor(torch.tensor(list(rows)), scores)
+    return [set((row > -torch.inf).nonzero()[:, 0].tolist()) for row in kept]
+
+
+def expected_after(model: stencilm.Model, tokens: list[int]) -> set[int]:
+    matcher = stencilm.GrammarMatcher(model.compile(Person))
+    for token_id in tokens:
+        assert matcher.accept_token(token_id)
+    bitmask = stencilm.allocate_token_bitmask(1, 4608)
+    matcher.fill_next_token_bitmask(bitmask)
+    words = bitmask.numpy().view("uint32")[0]
+    return {i for i in range(4608) if words[i // 32] >> (i % 32) & 1}
+
+
+def test_rows_step_forward_and_back_by_any_number(model: stencilm.Model) -> None:
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    other = model.tokenizer_info.tokenize_bytes(b'{"name": "Bo')
+    prompt = [50, 60, 70]
+    assert allowed(processor, prompt) == [expected_after(model, [])]
+    for length in (1, 4, 2, 3, len(tokens), 0, 5, 5, len(tokens) - 1, 1):
+        assert allowed(processor, prompt + tokens[:length]) == [
+            expected_after(model, tokens[:length])
+        ], length
+        assert allowed(processor, prompt + other) == [expected_after(model, other)]
+
+
+def test_rows_are_reordered_repeated_and_dropped(model: stencilm.Model) -> None:
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    other = model.tokenizer_info.tokenize_bytes(b'{"name": "Bo')[: len(tokens)]
+    width = min(len(tokens), len(other))
+    prompt = [50, 60, 70]
+    allowed(processor, prompt, prompt, prompt)
+    for length in range(1, width):
+        rows = [tokens[:length], other[:length], tokens[:length]][:: -1 if length % 2 else 1]
+        assert allowed(processor, *(prompt + row for row in rows)) == [
+            expected_after(model, row) for row in rows
+        ]
+
+
+def test_an_ended_row_may_only_end(model: stencilm.Model) -> None:
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    (stop,) = model.tokenizer_info.stop_token_ids
+    assert allowed(processor, [50]) != [{stop}]
+    for padding in ([stop], [stop, 3], [stop, 3, 3]):
+        assert allowed(processor, [50, *tokens, *padding]) == [{stop}]
+
+
+def test_a_prompt_that_goes_on_from_another_begins_anew(model: stencilm.Model) -> None:
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    first = expected_after(model, [])
+    chat = [50, *tokens, 2, 51, 52]
+    assert allowed(processor, [50]) == [first]
+    assert allowed(processor, [50, *tokens[:1]]) == [expected_after(model, tokens[:1])]
+    assert allowed(processor, chat) == [first]
+    assert allowed(processor, chat + tokens[:2]) == [expected_after(model, tokens[:2])]
+    processor.reset()
+    assert allowed(processor, chat + tokens[:2]) == [first]
+
+
+def test_what_something_else_chose_is_an_error(model: stencilm.Model) -> None:
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    allowed(processor, [50])
+    with pytest.raises(
+        stencilm.MatcherError, match=r"row 0: token 0 after the prompt is .*refuses"
+    ):
+        allowed(processor, [50, tokens[2]])
+    assert allowed(processor, [50, tokens[0]]) == [expected_after(model, tokens[:1])]
+
+    class Forcing:
+        def __call__(self, input_ids: Any, scores: Any) -> Any:
+            forced = torch.full_like(scores, -torch.inf)
+            forced[:, 77] = 0.0
+            return forced
+
+    with pytest.raises(stencilm.MatcherError, match="which the grammar refuses"):
+        write(model, PROMPT, logits_processor=[processor, Forcing()])
+    with pytest.raises(stencilm.MatcherError, match="forbids"):
+        write(model, PROMPT, logits_processor=[Forcing(), processor])
+    custom = stencilm.CustomGenerate(model.compile(Person))
+    with pytest.raises(stencilm.MatcherError, match="which the grammar refuses"):
+        write(model, PROMPT, custom_generate=custom, logits_processor=[Forcing()])
+
+
+FORBIDDEN: dict[str, dict[str, Any]] = {
+    "min_new_tokens": {"min_new_tokens": 20},
+    "min_new_tokens, sampled": {"min_new_tokens": 20, "do_sample": True},
+    "min_new_tokens, beams": {"min_new_tokens": 20, "num_beams": 3},
+    "min_new_tokens, lookup": {"min_new_tokens": 20, "prompt_lookup_num_tokens": 3},
+    "lowest numbers": {"min_new_tokens": 20, "remove_invalid_values": True},
+}
+
+
+@pytest.mark.parametrize("name", list(FORBIDDEN))
+def test_nothing_left_to_choose_is_an_error(model: stencilm.Model, name: str) -> None:
+    compiled = model.compile(stencilm.Regex("yes|no|maybe"))
+    processor = stencilm.LogitsProcessor(compiled)
+    with pytest.raises(stencilm.MatcherError, match="min_new_tokens") as raised:
+        write(model, PROMPT, logits_processor=[processor], **FORBIDDEN[name])
+    assert str(raised.value).startswith("row ")
+    if not {"num_beams", "prompt_lookup_num_tokens"} & set(FORBIDDEN[name]):
+        custom = stencilm.CustomGenerate(compiled)
+        with pytest.raises(stencilm.MatcherError, match="min_new_tokens"):
+            write(model, PROMPT, custom_generate=custom, **FORBIDDEN[name])
+
+
+def test_bad_words_leave_the_other_texts(model: stencilm.Model) -> None:
+    compiled = model.compile(stencilm.Regex("[ab]"))
+    info = model.tokenizer_info
+    # A letter may be spelled by its own token and by that of its byte.
+    bad, rest = (
+        [[i] for i in range(4, 4608) if info.decode_bytes([i]) == text] for text in (b"a", b"b")
+    )
+    for options in (
+        {"logits_processor": [stencilm.LogitsProcessor(compiled)]},
+        {"custom_generate": stencilm.CustomGenerate(compiled)},
+    ):
+        assert write(model, PROMPT, bad_words_ids=bad, **options) == "b"
+        with pytest.raises(stencilm.MatcherError, match="bad_words_ids"):
+            write(model, PROMPT, bad_words_ids=bad + rest, **options)
+
+
+def test_beams_find_all_texts(model: stencilm.Model) -> None:
+    """Also where there are more beams than texts, so that beams die."""
+    compiled = model.compile(stencilm.Regex("yes|no"))
+    backend: Any = model.backend
+    inputs = backend.tokenizer(PROMPT, return_tensors="pt")
+    for sample in (False, True):
+        ids = backend.model.generate(
+            **inputs, max_new_tokens=20, do_sample=sample, num_beams=2, num_return_sequences=2,
+            logits_processor=[stencilm.LogitsProcessor(compiled)], pad_token_id=3,
+        )  # fmt: skip
+        texts = backend.tokenizer.batch_decode(
+            ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True
+        )
+        assert set(texts) <= {"yes", "no"}, sample
+    best = write(model, PROMPT, num_beams=6, logits_processor=[stencilm.LogitsProcessor(compiled)])
+    assert best in ("yes", "no")
+
+
+def test_static_cache_and_several_sequences(model: stencilm.Model) -> None:
+    processor = stencilm.LogitsProcessor(model.compile(Person))
+    custom = stencilm.CustomGenerate(model.compile(Person))
+    plain = write(model, PROMPT, logits_processor=[processor])
+    for options in ({"logits_processor": [processor]}, {"custom_generate": custom}):
+        assert write(model, PROMPT, cache_implementation="static", **options) == plain
+        backend: Any = model.backend
+        inputs = backend.tokenizer(PROMPT, return_tensors="pt")
+        torch.manual_seed(3)
+        ids = backend.model.generate(
+            **inputs, max_new_tokens=60, do_sample=True, num_return_sequences=3, pad_token_id=3,
+            **options,
+        )  # fmt: skip
+        for row in ids[:, inputs["input_ids"].shape[1] :]:
+            text = backend.tokenizer.decode(row, skip_special_tokens=True)
+            Person.model_validate_json(text)
+
+
+def test_rows_must_be_a_multiple_of_the_grammars(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    backend.tokenizer.pad_token, backend.tokenizer.padding_side = "</s>", "left"
+    inputs = backend.tokenizer(["a", "b", "c"], return_tensors="pt", padding=True)
+    compiled = [model.compile(stencilm.Regex(pattern)) for pattern in ("x", "y")]
+    for options in (
+        {"logits_processor": [stencilm.LogitsProcessor(compiled)]},
+        {"custom_generate": stencilm.CustomGenerate(compiled)},
+    ):
+        with pytest.raises(ValueError, match="3 rows cannot be shared out among 2 grammars"):
+            backend.model.generate(**inputs, max_new_tokens=5, pad_token_id=3, **options)
+
+
+def test_a_grammar_for_another_vocabulary_is_an_error(model: stencilm.Model) -> None:
+    small = stencilm.TokenizerInfo(
+        [bytes([byte]) for byte in range(256)] + [b""], stop_token_ids=[256]
+    )
+    large = stencilm.TokenizerInfo(
+        [b"%d" % number for number in range(9000)] + [b""], stop_token_ids=[9000]
+    )
+    for info in (small, large):
+        compiled = stencilm.GrammarCompiler(info).compile_regex("[0-9]+")
+        for options in (
+            {"logits_processor": [stencilm.LogitsProcessor(compiled)]},
+            {"custom_generate": stencilm.CustomGenerate(compiled)},
+        ):
+            with pytest.raises(stencilm.TokenizerError, match=r"4608 columns.*vocab_size="):
+                write(model, PROMPT, eos_token_id=2, **options)
+    mixed = [model.compile(int), stencilm.GrammarCompiler(small).compile_regex("[0-9]+")]
+    for kind in (stencilm.LogitsProcessor, stencilm.CustomGenerate):
+        with pytest.raises(stencilm.TokenizerError, match="one model has one vocabulary"):
+            kind(mixed)
+
+
+def test_a_streamer_shows_all_that_custom_generate_writes(model: stencilm.Model) -> None:
+    class Shown:
+        def __init__(self) -> None:
+            self.tokens: list[int] = []
+            self.is_over = False
+
+        def put(self, value: Any) -> None:
+            self.tokens += value.flatten().tolist()
+
+        def end(self) -> None:
+            self.is_over = True
+
+    backend: Any = model.backend
+    inputs = backend.tokenizer(PROMPT, return_tensors="pt")
+    for options in (
+        {"logits_processor": [stencilm.LogitsProcessor(model.compile(Person))]},
+        {"custom_generate": stencilm.CustomGenerate(model.compile(Person))},
+    ):
+        streamer = Shown()
+        ids = backend.model.generate(
+            **inputs, max_new_tokens=60, do_sample=False, streamer=streamer, pad_token_id=3,
+            **options,
+        )  # fmt: skip
+        assert streamer.is_over and streamer.tokens == ids[0].tolist()
+    two = backend.tokenizer(["a", "b"], return_tensors="pt")
+    with pytest.raises(ValueError, match="2 rows"):
+        backend.model.generate(
+            **two, max_new_tokens=9, pad_token_id=3, streamer=Shown(),
+            custom_generate=stencilm.CustomGenerate(model.compile(Person)),
+        )  # fmt: skip
+
+
+def test_custom_generate_refuses_what_it_would_ignore(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    custom = stencilm.CustomGenerate(model.compile(Person))
+    asked: list[dict[str, Any]] = [
+        {"assistant_model": backend.model}, {"prompt_lookup_num_tokens": 3},
+        {"assistant_early_exit": 2}, {"num_beams": 2}, {"return_dict_in_generate": True},
+    ]  # fmt: skip
+    for options in asked:
+        with pytest.raises(ValueError, match=r"use stencilm\.LogitsProcessor"):
+            write(model, PROMPT, custom_generate=custom, **options)
+
+
+def test_continuous_batching_is_not_dropped_in_silence(model: stencilm.Model) -> None:
+    processor = stencilm.LogitsProcessor(model.compile(Person))
+    with pytest.raises(stencilm.UnsupportedFeature, match="ContinuousBatchingLogitsProcessor"):
+        processor.supports_continuous_batching  # noqa: B018
+    with pytest.raises(ValueError, match="ContinuousBatchingLogitsProcessor"):
+        processor(torch.tensor([5, 6]), torch.zeros((2, 4608)))
+    module = pytest.importorskip("transformers.generation.continuous_batching.cb_logits_processors")
+    with pytest.raises(stencilm.UnsupportedFeature, match="ContinuousBatchingLogitsProcessor"):
+        module.ContinuousBatchingLogitsProcessorList(transformers.LogitsProcessorList([processor]))
+
+
+def test_copies_and_pickles_of_processors(model: stencilm.Model) -> None:
+    compiled = model.compile(Person)
+    for one in (stencilm.LogitsProcessor(compiled), stencilm.CustomGenerate(compiled)):
+        assert type(copy.deepcopy(one)) is type(copy.copy(one)) is type(one)
+        with pytest.raises(TypeError, match="compile it there"):
+            pickle.dumps(one)
+    processor, tokens = walk(model, '{"name"')
+    allowed(processor, [50])
+    twin = copy.deepcopy(processor)
+    assert allowed(twin, [50, *tokens]) == [expected_after(model, [])]
+    assert allowed(processor, [50, *tokens]) == [expected_after(model, tokens)]
