@@ -98,16 +98,16 @@ impl ExprSet {
             Expr::Concat { head, tail } => (head, tail),
             _ => (tail, ExprId::EMPTY),
         };
+        // Each part is so many of one thing, in one reading: what is repeated as a whole is not told apart from inside.
         let counts = |part| match *self.get(part) {
-            Expr::Repeat { body, min, max } => Some((body, (min, max))),
-            _ => None,
+            Expr::Repeat { body, min, max } => (body, (min, max)),
+            _ => (part, (1, Some(1))),
         };
-        let (body, one, other) = match (counts(head), counts(next)) {
-            (Some((body, one)), Some((also, other))) if body == also => (body, one, other),
-            (Some((body, one)), _) if body == next => (body, one, (1, Some(1))),
-            (_, Some((body, other))) if body == head => (body, (1, Some(1)), other),
-            _ => return None,
-        };
+        let ((body, one), (also, other)) = (counts(head), counts(next));
+        let once = (1, Some(1));
+        if body != also || (one, other) == (once, once) {
+            return None;
+        }
         let max = match (one.1, other.1) {
             (Some(one), Some(other)) => Some(one.checked_add(other)?),
             _ => None,
@@ -216,16 +216,30 @@ impl ExprSet {
 
 impl Arena {
     /// Whether a tail begins with a repetition without a greatest count of which every round of the head is one, too: then
-    /// more rounds of the head are no more matches. The rounds of the head are single bytes.
+    /// more rounds of the head are no more matches. The rounds of the head are single bytes. A part whose own greatest
+    /// count makes no difference for that reason is as good as one without: `[ab] [a-c]*` is `[ab]+ [a-c]*`.
     pub(crate) fn swallows(&self, head: ExprId, tail: ExprId) -> bool {
-        let &Expr::Repeat { body, .. } = self.get(head) else { return false };
-        let next = match *self.get(tail) {
-            Expr::Concat { head, .. } => head,
-            _ => tail,
-        };
-        let Expr::Repeat { body: other, max: None, .. } = *self.get(next) else { return false };
-        let Expr::Bytes(set) = self.get(body) else { return false };
-        self.single_bytes(other).is_some_and(|all| set.intersect(&all.complement()).is_empty())
+        let &Expr::Repeat { mut body, .. } = self.get(head) else { return false };
+        let mut rest = tail;
+        loop {
+            let Expr::Bytes(set) = self.get(body) else { return false };
+            let (next, after) = match *self.get(rest) {
+                Expr::Concat { head, tail } => (head, tail),
+                _ => (rest, ExprId::EMPTY),
+            };
+            let (other, max) = match *self.get(next) {
+                Expr::Repeat { body, max, .. } => (body, max),
+                _ => (next, Some(1)),
+            };
+            let holds = |all: ByteSet| set.intersect(&all.complement()).is_empty();
+            if !self.single_bytes(other).is_some_and(holds) {
+                return false;
+            }
+            if max.is_none() {
+                return true;
+            }
+            (body, rest) = (other, after);
+        }
     }
 
     /// The bytes that an expression matches alone, where it has alternatives.
@@ -244,6 +258,7 @@ impl Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn class(set: &mut ExprSet, low: u8, high: u8) -> ExprId {
         set.bytes(ByteSet::range(low, high))
@@ -272,8 +287,72 @@ mod tests {
         let backslash = set.literal(b"\\");
         let other = set.repeat(backslash, 0, None);
         assert_ne!(set.concat(other, rest), rest, "a backslash alone is no character");
+        let [one, two, three] = [b'a', b'b', b'c'].map(|last| class(&mut set, b'a', last));
+        let (ones, threes) = (set.repeat(one, 0, Some(5)), set.repeat(three, 0, None));
+        let tail = set.concat(two, threes);
+        assert_eq!(set.concat(ones, tail), tail, "with what follows, one of the second is as good as many");
         let few = set.repeat(any, 0, Some(9));
         assert_ne!(set.concat(some, few), few, "nine more characters are not sixteen");
+    }
+
+    #[test]
+    fn repetitions_side_by_side_are_one() {
+        let mut set = ExprSet::new();
+        let (x, y, word) = (class(&mut set, b'a', b'b'), class(&mut set, b'a', b'c'), set.literal(b"ab"));
+        for body in [x, word] {
+            let (star, plus) = (set.repeat(body, 0, None), set.repeat(body, 1, None));
+            let (two, some) = (set.repeat(body, 2, Some(2)), set.repeat(body, 1, Some(3)));
+            assert_eq!(set.concat(star, star), star);
+            assert_eq!(set.concat(plus, plus), set.repeat(body, 2, None));
+            assert_eq!(set.concat(two, star), set.repeat(body, 2, None));
+            assert_eq!(set.concat_all(&[some, two, some]), set.repeat(body, 4, Some(8)));
+            let rest = set.literal(b"-");
+            let (joined, tail) = (set.repeat(body, 3, Some(5)), set.concat(two, rest));
+            assert_eq!(set.concat(some, tail), set.concat(joined, rest));
+        }
+        let (star, plus, all) = (set.repeat(x, 0, None), set.repeat(x, 1, None), set.repeat(y, 0, None));
+        assert_eq!(set.concat(x, star), plus);
+        assert_eq!(set.concat(plus, x), set.repeat(x, 2, None));
+        let twice = set.concat(x, x);
+        assert_eq!(set.concat(star, twice), set.repeat(x, 2, None));
+        let three = set.repeat(x, 3, Some(3));
+        assert_eq!(set.concat_all(&[star, twice, x, all]), set.concat(three, all));
+        let most = set.repeat(x, u32::MAX, Some(u32::MAX));
+        let more = set.concat(most, three);
+        assert!(matches!(set.get(more), Expr::Concat { .. }), "counts are not added past what they can say");
+    }
+
+    proptest! {
+        /// However a concatenation is put together, it is the same, where no part is swallowed: behind `[ab]`, both
+        /// `[ab] [ab] [a-c]*` and `[ab]{2} [a-c]*` may come of `[ab]{1,2} [a-c]*`.
+        #[test]
+        fn concatenations_are_associative(
+            parts in prop::collection::vec((0usize..5, 0u32..4, 0u32..4), 1..8),
+            at: prop::sample::Index,
+        ) {
+            let mut set = ExprSet::new();
+            let (a, other) = (class(&mut set, b'a', b'a'), class(&mut set, b'b', b'c'));
+            let (word, reverse) = (set.literal(b"ab"), set.literal(b"ba"));
+            let (words, maybe) = (set.or(&[word, reverse]), set.repeat(a, 0, Some(3)));
+            let bodies = [a, other, word, words, maybe];
+            let parts: Vec<ExprId> = parts
+                .iter()
+                .map(|&(body, min, more)| match more {
+                    3 => set.repeat(bodies[body], min, None),
+                    more => set.repeat(bodies[body], min, Some(min + more)),
+                })
+                .collect();
+            let whole = set.concat_all(&parts);
+            let from_left = parts.iter().fold(ExprId::EMPTY, |before, &part| set.concat(before, part));
+            prop_assert_eq!(from_left, whole);
+            let (one, other) = parts.split_at(at.index(parts.len()));
+            let (one, other) = (set.concat_all(one), set.concat_all(other));
+            prop_assert_eq!(set.concat(one, other), whole);
+            let copy = ExprSet::new().import(&set, whole);
+            let mut again = ExprSet::new();
+            prop_assert_eq!(copy, again.import(&set, whole));
+            prop_assert_eq!(set.clone().import(&again, copy), whole);
+        }
     }
 
     #[test]

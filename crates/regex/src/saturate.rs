@@ -283,6 +283,36 @@ mod tests {
         }
 
         #[test]
+        fn what_is_relaxed_matches_more_and_stays(program in prop::collection::vec(any::<(u8, u8, u8)>(), 1..16)) {
+            let mut deriver = Deriver::new(Limits::default());
+            let original = build(&mut deriver.exprs, &program);
+            let mut relaxation = Relaxation::default();
+            let Relaxed { expr, agreement } = relaxation.apply(&mut deriver.exprs, original);
+            prop_assert_eq!(deriver.exprs.agreement(expr), u32::MAX, "nothing is left to relax");
+            prop_assert_eq!(relaxation.apply(&mut deriver.exprs, expr), Relaxed { expr, agreement: u32::MAX });
+            prop_assert!((expr == original) == (agreement == u32::MAX));
+            prop_assert!(expr == original || deriver.exprs.complexity(expr) < deriver.exprs.complexity(original));
+            let mut level = vec![(original, expr)];
+            for length in 0..7 {
+                let mut next = Vec::new();
+                for (one, other) in level {
+                    let (ends, other_ends) = (deriver.exprs.is_nullable(one), deriver.exprs.is_nullable(other));
+                    prop_assert!(!ends || other_ends, "more is matched");
+                    if length <= agreement {
+                        prop_assert_eq!(one == ExprId::NOTHING, other == ExprId::NOTHING);
+                        prop_assert_eq!(ends, other_ends);
+                    }
+                    for byte in *b"ab" {
+                        next.push((deriver.after(one, byte).unwrap(), deriver.after(other, byte).unwrap()));
+                    }
+                }
+                next.sort_unstable();
+                next.dedup();
+                level = next;
+            }
+        }
+
+        #[test]
         fn short_strings_cannot_tell(program in prop::collection::vec(any::<(u8, u8, u8)>(), 1..10)) {
             let mut deriver = Deriver::new(Limits::default());
             let original = build(&mut deriver.exprs, &program);

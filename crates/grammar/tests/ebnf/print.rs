@@ -34,7 +34,15 @@ fn schemas() {
 
 #[test]
 fn patterns() {
-    for pattern in [r"\S+( \S+){0,199}", r"\p{L}+", "(?i)straße", r"\bword\b.*", "a{1000}b{5,}", "[^a-z]*"] {
+    for pattern in [
+        r"\S+( \S+){0,199}",
+        r"\p{L}+",
+        "(?i)straße",
+        r"\bword\b.*",
+        "a{1000}b{5,}",
+        "[^a-z]*",
+        "([ab][cd])+([ab][cd])+",
+    ] {
         check(&from_regex(pattern).unwrap_or_else(|error| panic!("{error:?}")));
     }
     assert_eq!(check(&from_regex("[a-z]+é{2}").unwrap()), "root ::= %lexeme([a-z]+ \"é\"{2})\n");

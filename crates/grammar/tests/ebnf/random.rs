@@ -4,6 +4,9 @@ use proptest::prelude::*;
 use stencilm_grammar::passes::{drop_unreachable, inline_renames, join_lexemes, name_shared, normalised, share_equal};
 use stencilm_grammar::{Grammar, GrammarBuilder, Mark, Node, NodeId, Report, Temperature};
 
+use stencilm_regex::ExprSet;
+use stencilm_regex::syntax::{PatternOptions, Utf8, parse_pattern};
+
 use crate::recogniser::{TOKEN, matches};
 
 /// A rule body; leaves refer to rules by number.
@@ -143,6 +146,52 @@ fn texts() -> Vec<Vec<u8>> {
 
 fn language(grammar: &Grammar) -> Vec<bool> {
     texts().iter().map(|text| matches(grammar, text)).collect()
+}
+
+/// Patterns of repetitions side by side and within each other: a text beside what repeats it, counted or not.
+fn repetitions() -> impl Strategy<Value = String> {
+    let atoms = ["a", "[ab]", "[a-c]", "[ab][cd]", ".", r"\d", "é", "ab", "", "a?b*"];
+    let counts = ["", "*", "+", "?", "{2}", "{4}", "{2,}", "{1,3}", "{0,4}", "{9,20}"];
+    let item = (prop::sample::select(atoms.to_vec()), prop::sample::select(counts.to_vec()))
+        .prop_map(|(atom, count)| format!("(?:{atom}){count}"));
+    let sequence = move |part: BoxedStrategy<String>| {
+        let sequence = prop::collection::vec(part, 1..5).prop_map(|parts| parts.concat());
+        let count = prop::sample::select(counts.to_vec());
+        (prop::collection::vec(sequence, 1..3), count)
+            .prop_map(|(alternatives, count)| format!("(?:{}){count}", alternatives.join("|")))
+    };
+    let inner = prop_oneof![3 => item.clone(), 1 => sequence.clone()(item.boxed())];
+    sequence(inner.boxed())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A grammar that was printed and read prints the same, and holds the same expressions when it is printed and read
+    /// as a pattern.
+    #[test]
+    fn repetitions_print_as_they_are_read(pattern in repetitions()) {
+        for text in [format!("root ::= /{pattern}/"), format!("root ::= /{pattern}/ \"-\" | /{pattern}/ root")] {
+            let once = Grammar::from_ebnf(&text, "root").unwrap().to_string();
+            let twice = Grammar::from_ebnf(&once, "root").unwrap().to_string();
+            prop_assert_eq!(&twice, &once, "{}", text);
+        }
+        let mut exprs = ExprSet::new();
+        let parse = |exprs: &mut ExprSet, pattern: &str| {
+            parse_pattern(exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap()
+        };
+        let expr = parse(&mut exprs, &pattern);
+        // Reading a pattern puts what all its alternatives begin with before them, so the first time may make another.
+        if let Some(printed) = exprs.pattern(expr) {
+            let read = parse(&mut exprs, &printed);
+            let again = exprs.pattern(read).expect("what was read from a pattern prints as one");
+            prop_assert_eq!(parse(&mut exprs, &again), read, "{} was printed as {}, then {}", pattern, printed, again);
+        }
+        // An expression that was taken apart and put together is the same.
+        let mut copies = ExprSet::new();
+        let copy = copies.import(&exprs, expr);
+        prop_assert_eq!(exprs.import(&copies, copy), expr, "{}", pattern);
+    }
 }
 
 proptest! {
