@@ -75,7 +75,7 @@ def go(value: float) -> str:
 
 
 def rust(value: float) -> str:
-    """`serde_json` (ryu's pretty format): an exponent below 1e-5 and from 1e16 on, without a plus."""
+    """`serde_json` (ryu's pretty format): exponents below 1e-5 and from 1e16 on, without a plus."""
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
     sign, (digits, order) = "-" if value < 0 else "", shortest_digits(abs(value))

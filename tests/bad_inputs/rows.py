@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +130,8 @@ def nested_quantifiers() -> None:
     for pattern, text in (("(a+)+b", "aaaa"), ("(a|aa)*b", "aaa"), ("(x+x+)+y", "xxxx")):
         compiled = regex(pattern)
         works(compiled, text)
-        long = text[0] * 20_000
-        assert in_time(lambda made=compiled, long=long: accepts(made, long + pattern[-1]))
+        long = text[0] * 20_000 + pattern[-1]
+        assert in_time(lambda made=compiled, long=long: accepts(made, long))
 
 
 @row(2, "patterns whose automata are exponential")
@@ -464,10 +465,8 @@ def deadlines() -> None:
     text = json.dumps(slow)
     limits = Limits(milliseconds=20, schema_bytes=1 << 24)
     begun = time.thread_time()
-    try:
+    with suppress(LimitExceeded):
         GrammarCompiler(INFO, limits=limits).compile_json_schema(text)
-    except LimitExceeded:
-        pass
     assert time.thread_time() - begun < 2
     if not hasattr(signal, "setitimer"):
         return
@@ -738,10 +737,9 @@ def fork_beside_threads() -> None:
         for _ in range(5):
             child = os.fork()
             if child == 0:
-                try:
+                # An error that says so is fine; standing still is not.
+                with suppress(StencilError):
                     walk(GrammarCompiler(INFO).compile_regex("[0-9]{3}-[a-z]+"), steps=3)
-                except StencilError:
-                    pass  # an error that says so is fine; standing still is not
                 os._exit(0)
             until = time.monotonic() + 30
             while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Every row of bad and hard inputs ends well, in a process of its own: no crash, no hang, bounded memory."""
+"""Every row of bad and hard inputs ends well in a process of its own: no crash, bounded memory."""
 
 from __future__ import annotations
 
