@@ -218,6 +218,11 @@ class _TypeSchemas(GenerateJsonSchema):
             limit = 10 ** max(digits - (places or 0), 0)
             within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
             described["allOf"] = [*described.get("allOf", []), within]
+        if schema.get("multiple_of") is not None:
+            # pydantic divides in the context of decimal, where a quotient has 28 digits at most.
+            limit = int(abs(schema["multiple_of"]) * 10**27)
+            within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
+            described["allOf"] = [*described.get("allOf", []), within]
         return described
 
     def date_schema(self, schema: Any) -> JsonSchemaValue:

@@ -278,7 +278,8 @@ def test_integers_of_types_are_digits() -> None:
             ["5", "-1.5"],
             ["5.0"],
         ),
-        ({"type": "number", "not": {"type": "integer"}}, ["1.5", "1.0"], ["1"]),
+        # 1.0 is an integer, however it is written.
+        ({"type": "number", "not": {"type": "integer"}}, ["1.5"], ["1", "1.0"]),
     ],
     ids=str,
 )

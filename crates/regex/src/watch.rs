@@ -219,7 +219,7 @@ mod tests {
     fn what_is_unwatched_runs_to_its_end() {
         let operation = || {
             check_now()?;
-            std::thread::sleep(Duration::from_millis(10));
+            work(10);
             unwatched(|| checks(10 * CHECKS)).expect("nothing ends it");
             check_now()
         };
