@@ -170,7 +170,7 @@ BOUNDS = (
 )
 
 
-def is_valid(value: float, schema: dict) -> bool:
+def is_valid(value: float, schema: dict[str, float]) -> bool:
     return (
         value >= schema.get("minimum", -math.inf)
         and value > schema.get("exclusiveMinimum", -math.inf)
@@ -181,7 +181,9 @@ def is_valid(value: float, schema: dict) -> bool:
 
 
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
-def test_each_writer_is_accepted_where_the_number_is_valid(compiler, bounds):
+def test_each_writer_is_accepted_where_the_number_is_valid(
+    compiler: GrammarCompiler, bounds: dict[str, float]
+) -> None:
     matcher = accepts(compiler, {"type": "number", **bounds})
     both = set()
     for value in doubles(400, seed=1):
@@ -195,7 +197,7 @@ def test_each_writer_is_accepted_where_the_number_is_valid(compiler, bounds):
     assert both == {False, True}
 
 
-def test_multiples_have_an_exponent_where_writers_put_one(compiler):
+def test_multiples_have_an_exponent_where_writers_put_one(compiler: GrammarCompiler) -> None:
     matcher = accepts(compiler, {"type": "number", "multipleOf": 1e-9, "minimum": 0})
     for text in ("1e-9", "1e-09", "3.5e-8", "1.25e-06", "1e+16", "1e21", "0.000000001"):
         assert is_complete(matcher, text), text
@@ -203,7 +205,7 @@ def test_multiples_have_an_exponent_where_writers_put_one(compiler):
         assert not is_complete(matcher, text), text
 
 
-def test_constants_are_accepted_as_each_writer_writes_them(compiler):
+def test_constants_are_accepted_as_each_writer_writes_them(compiler: GrammarCompiler) -> None:
     for value in doubles(60, seed=2):
         matcher = accepts(compiler, {"const": value})
         for writer in WRITERS:
@@ -214,7 +216,7 @@ def test_constants_are_accepted_as_each_writer_writes_them(compiler):
                 assert not is_complete(matcher, writer(-value)), writer(-value)
 
 
-def test_what_no_writer_writes_is_refused(compiler):
+def test_what_no_writer_writes_is_refused(compiler: GrammarCompiler) -> None:
     matcher = accepts(compiler, {"type": "number", "minimum": 0, "maximum": 1})
     for text in (
         "1e0",
@@ -236,19 +238,19 @@ def test_what_no_writer_writes_is_refused(compiler):
         assert is_complete(matcher, text), text
 
 
-def test_integers_are_plain(compiler):
+def test_integers_are_plain(compiler: GrammarCompiler) -> None:
     matcher = accepts(compiler, {"type": "integer", "minimum": 0})
     assert is_complete(matcher, "10000000000000000000000")
     assert not is_complete(matcher, "1e+22")
 
 
-def test_the_rules_of_python_are_those_of_json_dumps():
+def test_the_rules_of_python_are_those_of_json_dumps() -> None:
     for value in doubles(2000, seed=3):
         assert python(value) == json.dumps(value)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_the_rules_of_javascript_are_those_of_stringify():
+def test_the_rules_of_javascript_are_those_of_stringify() -> None:
     values = list(doubles(2000, seed=4))
     bits = [struct.unpack("<q", struct.pack("<d", value))[0] for value in values]
     program = (
@@ -268,7 +270,7 @@ def test_the_rules_of_javascript_are_those_of_stringify():
     assert done.stdout.split() == [javascript(value) for value in values]
 
 
-def test_no_beginning_is_a_dead_end(compiler):
+def test_no_beginning_is_a_dead_end(compiler: GrammarCompiler) -> None:
     for bounds in BOUNDS:
         matcher = accepts(compiler, {"type": "number", **bounds})
         for value in doubles(5, seed=5):
@@ -283,7 +285,7 @@ def test_no_beginning_is_a_dead_end(compiler):
                     )
 
 
-def test_grammars_with_exponents_print_and_read_back():
+def test_grammars_with_exponents_print_and_read_back() -> None:
     grammar = Grammar.from_json_schema({"type": "number", "minimum": 3e-9, "maximum": 2e-7})
     assert "scientific" in str(grammar)
     assert str(Grammar.from_ebnf(str(grammar))) == str(grammar)

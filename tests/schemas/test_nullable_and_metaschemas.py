@@ -25,7 +25,7 @@ def accepts(grammar: Grammar | stencilm.CompiledGrammar, value: Any) -> bool:
 
 @pytest.mark.parametrize("nullable", [False, True])
 def test_nullable_is_read_where_asked_for(nullable: bool) -> None:
-    grammars = [
+    grammars: list[Grammar | stencilm.CompiledGrammar] = [
         Grammar.from_json_schema(NULLABLE, nullable=nullable),
         COMPILER.compile_json_schema(NULLABLE, nullable=nullable),
         COMPILER.compile_json_schema(json.dumps(NULLABLE), nullable=nullable),

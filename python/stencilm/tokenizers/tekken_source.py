@@ -123,9 +123,10 @@ def tekken_source(
     names = {name: token_id for token_id, name in special.items()}
     if stop is None:
         stop = names.get(_STOP)
+    without_text: list[bytes | None] = [None] * len(special)
     return Source(
         label=label,
-        tokens=[None] * len(special) + token_bytes(encoding),
+        tokens=without_text + token_bytes(encoding),
         special=dict(special),
         stop=() if stop is None else (stop,),
         codec=TekkenCodec(encoding, special),

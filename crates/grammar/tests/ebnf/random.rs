@@ -160,7 +160,7 @@ fn repetitions() -> impl Strategy<Value = String> {
         (prop::collection::vec(sequence, 1..3), count)
             .prop_map(|(alternatives, count)| format!("(?:{}){count}", alternatives.join("|")))
     };
-    let inner = prop_oneof![3 => item.clone(), 1 => sequence.clone()(item.boxed())];
+    let inner = prop_oneof![3 => item.clone(), 1 => sequence(item.boxed())];
     sequence(inner.boxed())
 }
 
