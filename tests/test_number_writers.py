@@ -13,6 +13,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -170,8 +171,8 @@ BOUNDS = (
 )
 
 
-def is_valid(value: float, schema: dict[str, float]) -> bool:
-    return (
+def is_valid(value: float, schema: dict[str, Any]) -> bool:
+    return bool(
         value >= schema.get("minimum", -math.inf)
         and value > schema.get("exclusiveMinimum", -math.inf)
         and value <= schema.get("maximum", math.inf)
