@@ -13,24 +13,20 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from threading import Event, get_ident
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from stencilm import _core
 from stencilm.errors import StencilError
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import (
-    DEFAULT_MAX_WHITESPACE,
     EbnfSource,
-    Formats,
     JsonSchemaSource,
     LarkSource,
-    OnUnsupported,
-    PropertyOrder,
     RegexSource,
     Schema,
+    SchemaOptions,
     SerializedSource,
     Source,
-    Spelling,
     StructuralTagSource,
     checked_text,
     json_schema_options,
@@ -213,58 +209,23 @@ class GrammarCompiler:
         self,
         schema: Schema,
         *,
-        any_whitespace: bool = True,
-        indent: int | None = None,
-        separators: tuple[str, str] | None = None,
-        strict_mode: bool = False,
-        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
-        property_order: PropertyOrder = "declared",
-        spelling: Spelling = "natural",
-        formats: Formats = "enforced",
-        nullable: bool = False,
-        on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
+        **options: Unpack[SchemaOptions],
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_json_schema` with the same options."""
         if self._cache is None and type(schema) is str and documents is None:
             # Only the text is looked at; the values that stand for it are made when asked for.
             if not schema.isascii():
                 checked_text("schema", schema)
-            options = json_schema_options(
-                any_whitespace,
-                indent,
-                separators,
-                strict_mode,
-                max_whitespace,
-                property_order,
-                spelling,
-                formats,
-                nullable,
-                on_unsupported,
-            )
+            read = json_schema_options(**options)
             return CompiledGrammar(
-                (schema, options),
-                options.core,
+                (schema, read),
+                read.core,
                 self._tokenizer_info,
                 self._vocabulary,
                 self._bounds,
             )
-        return self._compile_source(
-            JsonSchemaSource.of(
-                schema,
-                any_whitespace=any_whitespace,
-                indent=indent,
-                separators=separators,
-                strict_mode=strict_mode,
-                max_whitespace=max_whitespace,
-                property_order=property_order,
-                spelling=spelling,
-                formats=formats,
-                nullable=nullable,
-                on_unsupported=on_unsupported,
-                documents=documents,
-            )
-        )
+        return self._compile_source(JsonSchemaSource.of(schema, documents=documents, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """The compiled form of `Grammar.builtin_json_grammar`."""
