@@ -78,7 +78,7 @@ class _Job:
         return options
 
 
-def Generate(  # noqa: N802, it is used as the class that it makes
+def Generate(
     model: ModelSource,
     output_type: Any = str,
     prompt: PromptOfRow = "{prompt}",

@@ -1,4 +1,4 @@
-"""A job on Ray's own local cluster, to be run, killed and run again: `python job.py --rows 1000 ...`.
+"""A job on Ray's own local cluster, to be run, killed and run again.
 
 With `--model bytes` its workers run a toy over bytes, which needs no framework; any other name is
 one for `stencilm.load`. Prints the summary as JSON.

@@ -65,6 +65,7 @@ def create(
 
 def _announce() -> None:
     import sglang
+
     import stencilm
 
     logger = logging.getLogger("sglang.stencilm")
