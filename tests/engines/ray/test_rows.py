@@ -105,6 +105,10 @@ def test_a_cut_text_is_an_error_of_its_row_and_says_what_was_written() -> None:
     assert row["output"] is None
     assert len(row["output_text"]) == 5
     assert row["output_error"].startswith("IncompleteOutput: max_tokens=5 cut the text")
+    rows = answered([{"text": "x"}] * 2, output_type=stencilm.Regex("[a-z]{50}"), max_tokens=5)
+    for row in rows:
+        assert row["output"] is None and len(row["output_text"]) == 5
+        assert row["output_error"].startswith("IncompleteOutput: max_tokens or the model")
 
 
 def test_a_number_that_its_column_cannot_hold_is_an_error_of_its_row() -> None:

@@ -6,6 +6,7 @@ one of them is its answer; what is wrong with the engine itself is raised when i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -13,6 +14,8 @@ from typing import Any, Protocol
 
 from stencilm.errors import ModelError
 from stencilm.generation.batches import decode_batch
+from stencilm.generation.loop import Decoding
+from stencilm.generation.sampling import Sampling
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import (
     EbnfSource,
@@ -23,7 +26,8 @@ from stencilm.grammar_sources import (
 )
 from stencilm.integrations.ray.rows import Answer, described, failed
 from stencilm.models.protocol import Prompt
-from stencilm.output_types import resolve
+from stencilm.output_types import Output, resolve
+from stencilm.row_states import new_matcher
 
 
 class Engine(Protocol):
@@ -76,15 +80,30 @@ class OwnEngine:
         self, model: Any, prompts: Sequence[Prompt], seeds: Sequence[int | None]
     ) -> list[Answer]:
         started = perf_counter()
-        # A task of its own for each, because each draws with a seed of its own.
-        tasks = [
-            model._task([prompt], self._output_type, **self._options, seed=seed)
+        compiled, output = model.compile(self._output_type), resolve(self._output_type)
+        options = dict(self._options)
+        max_tokens = options.pop("max_tokens")
+        decodings = [
+            Decoding(
+                model.backend,
+                new_matcher(compiled),
+                model.backend.encode(prompt),
+                # A batch of the model gives its rows seeds in their order; here they have their own.
+                sampling=Sampling(**options, seed=seed),
+                max_tokens=max_tokens,
+            )
             for prompt, seed in zip(prompts, seeds, strict=True)
         ]
-        decode_batch(model.backend, [task.decodings[0] for task in tasks])
-        answers = [_answer(task.result(task.decodings[0])) for task in tasks]
+        decode_batch(model.backend, decodings)
         share = (perf_counter() - started) / len(prompts)
-        return [replace(answer, seconds=share) for answer in answers]
+        return [
+            replace(
+                _answer(decoding.result()),
+                error=cut(output) if _is_cut(decoding, output) else None,
+                seconds=share,
+            )
+            for decoding in decodings
+        ]
 
     def _alone(self, prompt: Prompt, seed: int | None) -> Answer:
         started = perf_counter()
@@ -116,6 +135,18 @@ def _answer(generation: Any) -> Answer:
     )
 
 
+def _is_cut(decoding: Decoding, output: Output) -> bool:
+    return decoding.finish_reason == "length" and not output.accepts_cut_text
+
+
+def cut(output: Output) -> str:
+    """What is said of a text that a limit has cut."""
+    return (
+        f"IncompleteOutput: max_tokens or the model's context cut the text of {output.name}: raise "
+        "max_tokens, or bound the type's strings and lists"
+    )
+
+
 class VllmEngine:
     """vLLM's own engine, offline; it batches and schedules the prompts itself."""
 
@@ -126,18 +157,20 @@ class VllmEngine:
         model_options: Mapping[str, Any],
         options: Mapping[str, Any],
     ) -> None:
+        if callable(model):
+            raise ModelError("engine='vllm' takes the name or the folder of a model, no function")
+        os.environ["STENCILM_VLLM"] = "1"  # before vLLM looks for its plug-ins, here and below
         try:
             from vllm import LLM
         except ImportError as error:
             raise ModelError(
                 f"engine='vllm' needs vLLM on every machine that a worker runs on: {error}"
             ) from error
-        if callable(model):
-            raise ModelError("engine='vllm' takes the name or the folder of a model, no function")
         self._output = resolve(output_type)
         self._constraint = _constraint(self._output.grammar())
         self._options = dict(options)
         self._llm = LLM(model=str(model), **model_options)
+        _check_plug_in()
 
     def write(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
         """See `Engine`."""
@@ -182,17 +215,24 @@ class VllmEngine:
 
     def _read(self, result: Any) -> Answer:
         completion = result.outputs[0]
-        text, error = completion.text, None
-        if completion.finish_reason == "length" and not self._output.accepts_cut_text:
-            error = (
-                f"IncompleteOutput: max_tokens or the model's context cut the text of "
-                f"{self._output.name}: raise max_tokens, or bound the type's strings and lists"
-            )
+        is_cut = completion.finish_reason == "length" and not self._output.accepts_cut_text
         return Answer(
-            text=text,
-            error=error,
+            text=completion.text,
+            error=cut(self._output) if is_cut else None,
             prompt_tokens=len(result.prompt_token_ids or ()),
             tokens=len(completion.token_ids),
+        )
+
+
+def _check_plug_in() -> None:
+    """Raises ModelError where another backend than this package's would enforce the grammar."""
+    import vllm.v1.structured_output as enforcing
+
+    if not enforcing.XgrammarBackend.__module__.startswith("stencilm."):
+        raise ModelError(
+            "vLLM has not loaded this package's plug-in, which it finds by the entry point of an "
+            "installed stencilm: install stencilm beside vLLM, and do not leave 'stencilm' out of "
+            "VLLM_PLUGINS"
         )
 
 
