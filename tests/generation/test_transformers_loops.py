@@ -293,6 +293,23 @@ def test_static_cache_with_compiled_passes(model: stencilm.Model, name: str) -> 
         Person.model_validate_json(backend.tokenizer.decode(row, skip_special_tokens=True))
 
 
+@pytest.mark.parametrize(
+    "output_type",
+    [
+        stencilm.Ebnf('root ::= "(" [0-9]{2} ")"'),
+        stencilm.Lark('start: "(" /[0-9]{2}/ ")"'),
+        stencilm.StructuralTag.from_json(
+            {"type": "tag", "begin": "(", "content": {"type": "regex", "pattern": "[0-9]{2}"},
+             "end": ")"}
+        ),
+    ],
+    ids=lambda output_type: type(output_type).__name__,
+)  # fmt: skip
+def test_every_notation(model: stencilm.Model, output_type: Any) -> None:
+    processor = stencilm.LogitsProcessor(model.compile(output_type))
+    assert re.fullmatch(r"\(\d\d\)", write(model, PROMPT, logits_processor=[processor]))
+
+
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 def test_beams_of_several_prompts_with_a_grammar_each(model: stencilm.Model, cache: str) -> None:
     backend: Any = model.backend

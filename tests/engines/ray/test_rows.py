@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,6 +76,27 @@ def test_a_row_comes_back_typed() -> None:
     assert row["output_error"] is None
     assert row["output_stats"]["prompt_tokens"] == len("A person: ")
     assert row["output_stats"]["tokens"] == len(row["output_text"].encode())
+
+
+@pytest.mark.parametrize(
+    "output_type",
+    [
+        stencilm.Ebnf('root ::= "(" [0-9]{2} ")"'),
+        stencilm.Lark('start: "(" /[0-9]{2}/ ")"'),
+        stencilm.StructuralTag.from_json(
+            {
+                "type": "tag",
+                "begin": "(",
+                "content": {"type": "regex", "pattern": "[0-9]{2}"},
+                "end": ")",
+            }
+        ),
+    ],
+    ids=lambda output_type: type(output_type).__name__,
+)
+def test_every_notation(output_type: Any) -> None:
+    (row,) = answered([{"text": "x"}], output_type=output_type)
+    assert re.fullmatch(r"\(\d\d\)", row["output"])
 
 
 def test_values_without_a_type_come_as_json_text() -> None:
