@@ -1,1 +1,1 @@
-"""Plug-ins for engines that serve models: each is found by its engine and inert until switched on."""
+"""Plug-ins for engines that serve models, each found by its engine."""

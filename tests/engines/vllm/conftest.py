@@ -24,9 +24,10 @@ def plain(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A server with tools, asynchronous scheduling and prefix caching."""
     pytest.importorskip("vllm", reason="vLLM is not here: tests/engines/vllm/install.sh")
     log = tmp_path_factory.mktemp("plain") / "log"
-    arguments = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
-    arguments += ("--async-scheduling", "--enable-prefix-caching")
-    with served(model_folder, log, *arguments) as server:
+    tools = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+    with served(
+        model_folder, log, *tools, "--async-scheduling", "--enable-prefix-caching"
+    ) as server:
         yield Asked(server)
 
 

@@ -125,19 +125,20 @@ def test_wishes_beside_a_schema(plain: Asked) -> None:
 # Tools.
 
 
-def calls_of(message: Any) -> list[tuple[str, Any]]:
+def calls_of(message: Any, schema: Any = CITY) -> list[tuple[str, Any]]:
     return [
-        (call.function.name, valid(call.function.arguments, CITY)) for call in message.tool_calls
+        (call.function.name, valid(call.function.arguments, schema)) for call in message.tool_calls
     ]
 
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_required_tools(plain: Asked, strict: bool) -> None:
+    """vLLM holds tools to their schema that are strict, others to any object."""
     answer = plain.chat("Weather in Rome?", tools=tools(strict), tool_choice="required")
     choice = answer.choices[0]
     # A small model may go on with more calls until there is no more room.
     if choice.finish_reason != "length":
-        assert calls_of(choice.message)
+        assert calls_of(choice.message, CITY if strict else {"type": "object"})
 
 
 def test_one_required_tool(plain: Asked) -> None:
@@ -229,7 +230,7 @@ def test_a_stop_string_ends_the_text(plain: Asked) -> None:
 def test_min_tokens_over_the_end(plain: Asked) -> None:
     """A text that must end before so many tokens ends, or its request fails: no engine does."""
     body = {"min_tokens": 10, "temperature": 0}
-    status, text = plain.refusal(response_format=of_schema({"enum": ["a"]}), extra_body=body)
+    status, _ = plain.refusal(response_format=of_schema({"enum": ["a"]}), extra_body=body)
     assert status in (200, 400, 500)
     assert plain.server.answers()
     long = plain.text(response_format=of_schema(PERSON), extra_body={"min_tokens": 5})
@@ -330,7 +331,7 @@ BAD: dict[str, dict[str, Any]] = {
     "a pattern of whitespace": {
         "extra_body": structured(json={"type": "object"}, whitespace_pattern="[ ]?")
     },
-    "too large": {"extra_body": structured(regex="(a{1,1000}){1,1000}b{1000000}c{1000000}")},
+    "too large": {"extra_body": structured(regex="a" * (1 << 20) + "b")},
     "a schema that is no JSON": {"extra_body": structured(json='{"type": ')},
 }
 
@@ -407,19 +408,37 @@ def test_json_in_any_order_and_compact(thinking: Asked) -> None:
 def test_reasoning_comes_first(thinking: Asked, seed: int) -> None:
     """The grammar begins behind the end of reasoning, wherever among the drafts that comes."""
     answer = thinking.chat(
-        "Think.",
+        "Describe a person as JSON.",
         response_format=of_schema(PERSON),
-        logit_bias={str(token_id("</think>")): 8 + seed},
         max_tokens=300,
-        temperature=0.8,
+        temperature=0.8 if seed else 0,
         seed=seed,
         extra_body={"chat_template_kwargs": {"enable_thinking": True}},
     )
     choice = answer.choices[0]
-    if choice.message.content:
-        valid(choice.message.content)
-    else:
-        assert choice.finish_reason == "length"
+    if choice.finish_reason == "length":
+        return
+    assert choice.message.reasoning
+    valid(choice.message.content)
+
+
+def test_some_reasoning_comes_to_its_end(thinking: Asked) -> None:
+    """The prompt holds an end of reasoning, so that drafts cross it."""
+    end = 'Describe a person as JSON.</think>{"name":"Ann","age":12,"job":"pilot"}'
+    ended = 0
+    for seed in range(6):
+        choice = thinking.chat(
+            f"{end}\n{end}",
+            response_format=of_schema(PERSON),
+            max_tokens=300,
+            temperature=0.5,
+            seed=seed,
+            extra_body={"chat_template_kwargs": {"enable_thinking": True}},
+        ).choices[0]
+        if choice.finish_reason != "length":
+            valid(choice.message.content)
+            ended += 1
+    assert ended
 
 
 def test_drafts_are_made_and_their_texts_fit(thinking: Asked) -> None:

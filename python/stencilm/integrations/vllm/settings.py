@@ -74,8 +74,8 @@ class Options:
             first = error.errors(include_url=False)[0]
             place = "".join(f"/{step}" for step in first["loc"])
             raise ValueError(
-                f"{OPTIONS} is {text!r:.200}; at #{place}: {first['msg']}; it is a JSON object that "
-                f"may have {', '.join(Options.__slots__)}"
+                f"{OPTIONS} is {text!r:.200}; at #{place}: {first['msg']}; it is a JSON object "
+                f"that may have {', '.join(Options.__slots__)}"
             ) from None
 
     @property
