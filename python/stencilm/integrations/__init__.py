@@ -1,1 +1,1 @@
-"""Plug-ins for engines that serve models: found by the engine, inert until switched on."""
+"""Plug-ins for engines that serve models, each found by its engine."""

@@ -27,8 +27,10 @@ ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
 }
-ARGUMENTS = ("--served-model-name", "tiny", "--max-model-len", "512", "--max-num-seqs", "32")
-ARGUMENTS += ("--enforce-eager", "--dtype", "float32", "--host", "127.0.0.1")
+ARGUMENTS = (
+    *("--served-model-name", "tiny", "--max-model-len", "512", "--max-num-seqs", "32"),
+    *("--enforce-eager", "--dtype", "float32", "--host", "127.0.0.1"),
+)
 
 
 class NotStarted(Exception):

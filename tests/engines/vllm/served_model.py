@@ -2,7 +2,9 @@
 
     python tests/engines/vllm/served_model.py FOLDER
 
-The weights are those of `tiny`; the rows of the new tokens are the mean of all rows.
+The weights are those of `tiny`; the rows of the new tokens are the mean of all rows. Only the end of
+reasoning is likelier than the end of the text, so that an answer which has come to its end goes on
+behind its reasoning.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ TINY = Path(__file__).parents[3] / "python" / "stencilm" / "tiny"
 NEW_TOKENS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|tool|>")
 """In the order of their ids, which begin where the vocabulary of `tiny` ends."""
 VOCABULARY = 4608
+END_OF_TEXT = 2
 PADDED = 4672
 """The rows of the model: more than it has tokens, as in many models that are served."""
 
 # A message a line. Reasoning begins the answer, but where `enable_thinking` is false it is over.
 TEMPLATE = (
-    "{{ bos_token }}{% for message in messages %}{{ (message['content'] or '') + '\\n' }}{% endfor %}"
+    "{{ bos_token }}"
+    "{% for message in messages %}{{ (message['content'] or '') + '\\n' }}{% endfor %}"
     "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
 )
 
@@ -44,6 +48,9 @@ def write(folder: Path) -> None:
     embedded = weights["model.embed_tokens.weight"]
     mean = embedded.astype(np.float32).mean(axis=0, keepdims=True).astype(embedded.dtype)
     more = np.repeat(mean, PADDED - len(embedded), axis=0)
+    more[token_id("</think>") - VOCABULARY] = embedded[END_OF_TEXT] * np.asarray(
+        1.2, embedded.dtype
+    )
     weights["model.embed_tokens.weight"] = np.concatenate([embedded, more])
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     _rewrite(folder, "config.json", vocab_size=PADDED)

@@ -59,13 +59,13 @@ def test_options_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "must be JSON"),
-        ("[]", "STENCILM_VLLM_OPTIONS#"),
+        ("{", "Invalid JSON"),
+        ("[]", "is a JSON object"),
         ('{"property_order": "none"}', "#/property_order"),
         ('{"max_whitespace": -1}', "#/max_whitespace"),
         ('{"max_whitespace": true}', "#/max_whitespace"),
         ('{"milliseconds": 0}', "#/milliseconds"),
-        ('{"maxwhitespace": 1}', "#/maxwhitespace.*it may have property_order, max_whitespace"),
+        ('{"maxwhitespace": 1}', "#/maxwhitespace.*that may have property_order, max_whitespace"),
     ],
 )
 def test_options_that_are_none_are_refused(text: str, message: str) -> None:
@@ -147,5 +147,5 @@ def test_the_tags_of_vllm_s_tool_parsers_compile_as_they_come() -> None:
     for name, tag in tags.items():
         text = tag if isinstance(tag, str) else json.dumps(tag)
         grammar = grammar_of(Kind.STRUCTURAL_TAG, text, Options())
-        assert Grammar.from_structural_tag(StructuralTag.from_json(text)) == grammar, name
+        assert str(Grammar.from_structural_tag(StructuralTag.from_json(text))) == str(grammar), name
         grammar_of(Kind.STRUCTURAL_TAG, text, Options(max_whitespace=1, strict_mode=True))

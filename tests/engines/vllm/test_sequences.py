@@ -23,7 +23,7 @@ from stencilm.matcher import BatchGrammarMatcher
 STOP, TOOL, END_OF_THINKING = 256, 257, 258
 SPECIAL = ["<stop>", "<tool>", "</think>"]
 VOCABULARY = 259
-WORDS = -(-VOCABULARY // 32)
+DEFAULT = Options()
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def begin(compiler: GrammarCompiler) -> Begin:
     """A request of a kind at its beginning."""
 
     def make(
-        kind: Kind, text: Any, options: Options = Options(), stops: set[int] | None = None
+        kind: Kind, text: Any, options: Options = DEFAULT, stops: set[int] | None = None
     ) -> RequestSequence:
         written = text if isinstance(text, str) else json.dumps(text)
         return RequestSequence(compiler.compile_grammar(grammar_of(kind, written, options)), stops)

@@ -19,8 +19,10 @@ from vllm.sampling_params import SamplingParams
 from vllm.v1.structured_output.request import get_structured_output_key
 
 from stencilm.errors import StencilError
-from stencilm.integrations.vllm.backend import RequestCompiler
+from stencilm.integrations.vllm.backend import RequestCompiler, kind_of
+from stencilm.integrations.vllm.requests import grammar_of
 from stencilm.integrations.vllm.sequences import RequestSequence
+from stencilm.integrations.vllm.settings import Options
 
 logger = logging.getLogger("vllm.stencilm")
 
@@ -75,13 +77,11 @@ class Admission:
         params = sampling_params.structured_outputs
         if params is None:
             return
-        if (around := _around.get()) is None:
-            raise VLLMValidationError(
-                "stencilm: a request is checked without its tokenizer; this vLLM calls its checks "
-                "in another way than those that were tested"
-            )
-        model_config, config, tokenizer = around
         try:
+            if (around := _around.get()) is None:
+                _read(params)
+                return
+            model_config, config, tokenizer = around
             _set_wishes(params)
             compiler = self._compiler(tokenizer, model_config.get_vocab_size(), config)
             compiled = compiler.compile(*get_structured_output_key(params))
@@ -100,8 +100,43 @@ class Admission:
         return known[1]
 
 
+def _read(params: Any) -> None:
+    """Reads a part of a request, as far as that can be done without its tokenizer.
+
+    vLLM asks this of structural tags before a request is whole, and answers with words of its own
+    where it fails, and of an answer that may come in place of a tool call. All of it is compiled
+    when the request is whole; so tags wait for that, and their errors are said.
+
+    Raises:
+        StencilError: It is no grammar.
+        ValueError: It wishes for something beside it, which is not part of one alternative.
+    """
+    if params.structural_tag is not None:
+        return
+    if _wishes(params):
+        raise ValueError("what a request wishes beside its schema cannot be one of two answers")
+    request_type, spec = get_structured_output_key(params)
+    grammar_of(kind_of(request_type, spec), spec, Options.from_environment())
+
+
 def _set_wishes(params: Any) -> None:
     """Writes what a request wishes beside its schema into the request, where the engine reads it.
+
+    Raises:
+        ValueError: A wish cannot be enforced.
+    """
+    if not (wishes := _wishes(params)) or (params.json is None and not params.json_object):
+        return
+    schema = params.json if params.json is not None else {"type": "object"}
+    if isinstance(schema, str):
+        schema = json.loads(schema)
+    value = {"type": "json_schema", "json_schema": schema, **wishes}
+    params.json, params.json_object = None, None
+    params.structural_tag = json.dumps({"type": "structural_tag", "format": value})
+
+
+def _wishes(params: Any) -> dict[str, Any]:
+    """What a request asks of its JSON beside the schema, as fields of a format.
 
     Raises:
         ValueError: A wish cannot be enforced.
@@ -116,11 +151,4 @@ def _set_wishes(params: Any) -> None:
         wishes["max_whitespace"] = 0
     if params.disable_additional_properties:
         wishes["strict_mode"] = True
-    if not wishes or (params.json is None and not params.json_object):
-        return
-    schema = params.json if params.json is not None else {"type": "object"}
-    if isinstance(schema, str):
-        schema = json.loads(schema)
-    value = {"type": "json_schema", "json_schema": schema, **wishes}
-    params.json, params.json_object = None, None
-    params.structural_tag = json.dumps({"type": "structural_tag", "format": value})
+    return wishes

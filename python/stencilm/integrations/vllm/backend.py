@@ -41,6 +41,12 @@ _KINDS = {
 }
 
 
+def kind_of(request_type: StructuredOutputOptions, spec: str) -> Kind:
+    """What the text of a request is written in; vLLM has one type for EBNF and Lark."""
+    kind = _KINDS[request_type]
+    return Kind.LARK if kind is Kind.EBNF and grammar_is_likely_lark(spec) else kind
+
+
 class RequestCompiler:
     """Compiles the requests of one model; the front end and the engine have one each.
 
@@ -70,10 +76,8 @@ class RequestCompiler:
         Raises:
             StencilError: It cannot be enforced; says where and why.
         """
-        kind = _KINDS[request_type]
-        if kind is Kind.EBNF and grammar_is_likely_lark(spec):
-            kind = Kind.LARK
-        return self._compiler.compile_grammar(grammar_of(kind, spec, self.options))
+        grammar = grammar_of(kind_of(request_type, spec), spec, self.options)
+        return self._compiler.compile_grammar(grammar)
 
     def clear(self) -> None:
         """Drops what is kept for requests that come again."""
@@ -166,7 +170,7 @@ class BatchFill:
         return True
 
     def __call__(self, batch: Iterable[tuple[Any, ...]]) -> None:
-        """Fills rows: of each the grammar, the row, whether it applies, and more in some versions."""
+        """Fills rows: an entry is a grammar, its row, whether it applies, and what versions add."""
         ours: list[tuple[RequestSequence, int]] = []
         others: list[tuple[Any, ...]] = []
         for entry in batch:

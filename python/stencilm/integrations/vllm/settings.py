@@ -6,7 +6,6 @@ enforced. A value that is not understood stops the server with the values that a
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,17 +67,15 @@ class Options:
         """
         text = environment.get(OPTIONS, "").strip()
         if not text:
-            return _OPTIONS.validate_python({})
+            return Options()
         try:
-            return _OPTIONS.validate_python(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{OPTIONS} is {text!r:.80}, but must be JSON: {error}") from None
+            return _OPTIONS.validate_json(text)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = "".join(f"/{step}" for step in first["loc"])
-            names = ", ".join(Options.__slots__)
             raise ValueError(
-                f"{OPTIONS}#{place}: {first['msg']}; it may have {names}"
+                f"{OPTIONS} is {text!r:.200}; at #{place}: {first['msg']}; it is a JSON object "
+                f"that may have {', '.join(Options.__slots__)}"
             ) from None
 
     @property

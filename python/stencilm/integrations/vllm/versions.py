@@ -58,9 +58,7 @@ REQUIRED = (
     Name("vllm.sampling_params", "StructuredOutputsParams"),
     Name(_MANAGER, "XgrammarBackend"),
     Name(_MANAGER, "StructuredOutputManager.__init__", ("self", "vllm_config")),
-    Name(
-        f"{_MANAGER}.backend_xgrammar", "validate_xgrammar_grammar", ("sampling_params",)
-    ),
+    Name(f"{_MANAGER}.backend_xgrammar", "validate_xgrammar_grammar", ("sampling_params",)),
     Name(f"{_MANAGER}.request", "get_structured_output_key", ("params",)),
     Name(f"{_MANAGER}.utils", "grammar_is_likely_lark", ("grammar_str",)),
     Name(
@@ -68,9 +66,7 @@ REQUIRED = (
         "StructuredOutputBackend.compile_grammar",
         ("self", "request_type", "grammar_spec", "stop_token_ids"),
     ),
-    Name(
-        _TYPES, "StructuredOutputBackend.allocate_token_bitmask", ("self", "max_num_seqs")
-    ),
+    Name(_TYPES, "StructuredOutputBackend.allocate_token_bitmask", ("self", "max_num_seqs")),
     Name(_TYPES, "StructuredOutputBackend.destroy", ("self",)),
     Name(_TYPES, "StructuredOutputGrammar.accept_tokens", ("self", "request_id", "tokens")),
     Name(_TYPES, "StructuredOutputGrammar.validate_tokens", ("self", "tokens")),
@@ -115,7 +111,7 @@ def check(version: str) -> None:
             faults.extend(f"{_TYPES}.{name} also asks for {call}" for call in sorted(new))
     if faults:
         raise RuntimeError(
-            f"stencilm cannot enforce the structured outputs of vLLM {version}: {'; '.join(faults)}. "
-            f"It was tested with vLLM {', '.join(TESTED)}: install one of these, or a newer "
-            "stencilm, or unset STENCILM_VLLM to serve with vLLM's own backends"
+            f"stencilm cannot enforce the structured outputs of vLLM {version}: "
+            f"{'; '.join(faults)}. It was tested with vLLM {', '.join(TESTED)}: install one of "
+            "these, or a newer stencilm, or unset STENCILM_VLLM to serve with vLLM's own backends"
         )
