@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,9 +38,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with running(command, port, place / "server.log") as url:
         client = openai.OpenAI(base_url=url, api_key="none", max_retries=1, timeout=300)
         info = stencilm.load("tiny").tokenizer_info
-        yield stencilm.from_openai(
-            client, str(folder), capabilities=SERVED, tokenizer_info=info
-        )
+        yield stencilm.from_openai(client, str(folder), capabilities=SERVED, tokenizer_info=info)
 
 
 def test_it_can_do_what_is_declared(model: Any) -> None:

@@ -88,7 +88,7 @@ class OwnEngine:
                 model.backend,
                 new_matcher(compiled),
                 model.backend.encode(prompt),
-                # A batch of the model gives its rows seeds in their order; here they have their own.
+                # The model would give the rows of a batch seeds in their order.
                 sampling=Sampling(**options, seed=seed),
                 max_tokens=max_tokens,
             )
