@@ -196,7 +196,13 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
+_MODULES = ("ray",)
+"""Modules that are used by their name: `stencilm.ray.Generate`."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"stencilm.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'stencilm' has no attribute {name!r}")
     value: object = getattr(import_module(f"stencilm.{_HOMES[name]}"), name)

@@ -325,7 +325,7 @@ impl Parser<'_> {
         let free = FreeText::new(self.exprs, &triggers, &excludes, None);
         let mut ways = Vec::new();
         if texts.len() > FEW_STRINGS {
-            for (before, positions) in free.groups(self.exprs, &triggers, &triggers, &excludes) {
+            for (before, positions) in free.groups(self.exprs, &triggers) {
                 let before = self.text.add(place, Part::Terminal(before));
                 let group: Vec<(&str, PartId)> = positions
                     .into_iter()

@@ -351,7 +351,7 @@ impl<'a> Lowering<'a> {
             Some(text) => FreeText::of(exprs, text, &[marked.close], &[]),
         };
         let whole = free.until(exprs, marked.close);
-        let before = free.before(exprs, marked.close, &[marked.close], &[]);
+        let before = free.before(exprs, marked.close);
         let before = self.builder.lexeme(before);
         let ways = markers::until(&mut self.builder, whole, before, marked.close);
         let text = self.builder.choice(&ways);

@@ -122,7 +122,7 @@ impl<'d, 't> Reader<'d, 't> {
     }
 
     fn legacy(&mut self, fields: &Fields<'d, 't>) -> Result<(), GrammarError> {
-        fields.only(&["structures", "triggers"])?;
+        fields.only(&["structures", "triggers", "at_least_one", "stop_after_first"])?;
         let nothing = self.nothing.clone();
         let triggers = fields.texts("triggers")?;
         fields.items("triggers")?;
@@ -141,7 +141,7 @@ impl<'d, 't> Reader<'d, 't> {
             self.slots[tag.index()].format = Format::Tag { begin, content };
             tags.push(tag);
         }
-        let rounds = Rounds { at_least_one: false, stop_after_first: false };
+        let rounds = Self::rounds(fields)?;
         self.slots[root.index()].format = Format::Triggered { triggers, tags, excludes: Vec::new(), rounds };
         Ok(())
     }
@@ -358,7 +358,15 @@ impl<'d, 't> Reader<'d, 't> {
     }
 
     fn schema(&self, fields: &Fields<'d, 't>, kind: &str) -> Result<Format<'d>, GrammarError> {
-        let mut known = vec!["json_schema", "any_order", "any_whitespace", "strict_mode", "max_whitespace"];
+        let mut known = vec![
+            "json_schema",
+            "any_order",
+            "any_whitespace",
+            "strict_mode",
+            "max_whitespace",
+            "max_whitespace_cnt",
+            "excludes",
+        ];
         let style = if kind == "json_schema" {
             known.push("style");
             match fields.get("style") {
@@ -380,6 +388,21 @@ impl<'d, 't> Reader<'d, 't> {
         };
         if fields.get("max_whitespace").is_some() {
             options.max_whitespace = fields.count("max_whitespace")?;
+        }
+        // Engines write every field of a tag down, and null where nobody asked for a bound: the default holds then.
+        if let Some(most) = fields.count("max_whitespace_cnt")? {
+            if let Some(at) = fields.get("max_whitespace") {
+                let message = "max_whitespace and max_whitespace_cnt are two names of one bound; give one of them";
+                return Err(error(self.document, at, message));
+            }
+            options.max_whitespace = Some(most);
+        }
+        if let (Some(at), Some(first)) = (fields.get("excludes"), fields.texts("excludes")?.first()) {
+            let message = format!(
+                "that {first:?} must not come within strings and names of JSON cannot be enforced; give the strings of \
+                 the schema a pattern"
+            );
+            return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message));
         }
         Ok(Format::Schema { schema: fields.required("json_schema")?, style, options: Box::new(options) })
     }
