@@ -57,12 +57,12 @@ if TYPE_CHECKING:
         traverse_draft_tree,
     )
     from stencilm.model import Model, from_llama_cpp, from_mlx, from_transformers, load
-    from stencilm.model_tags import (
+    from stencilm.tool_calls.registry import (
         get_model_structural_tag,
         model_structural_tags,
         register_model_structural_tag,
     )
-    from stencilm.model_templates import ToolTemplate
+    from stencilm.tool_calls.template import ToolTemplate
     from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.processor import LogitsProcessor
     from stencilm.structural_tag import StructuralTag, StructuralTagItem
@@ -182,12 +182,12 @@ _NAMES = {
     "mask_rows": ("MaskPatch", "MaskRows"),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
-    "model_tags": (
+    "tool_calls.registry": (
         "get_model_structural_tag",
         "model_structural_tags",
         "register_model_structural_tag",
     ),
-    "model_templates": ("ToolTemplate",),
+    "tool_calls.template": ("ToolTemplate",),
     "output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
     "processor": ("LogitsProcessor",),
     "structural_tag": ("StructuralTag", "StructuralTagItem"),

@@ -1,50 +1,11 @@
-"""How families of models write reasoning and tool calls: data, taken from their chat templates.
+"""The families that are known, as data: taken from their chat templates, encoders and guides.
 
-In a call, `$name` stands for the name of the tool, `$json_name` for the name as a JSON string,
-`$id` for what the model counts its calls by, and `$arguments` for the arguments. Where each
-template comes from is told in `docs/structural-tags.md`.
+Where each comes from is told in `docs/tool-calls.md`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from stencilm.structural_tag import Style
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolTemplate:
-    """How one family of models writes an answer.
-
-    Attributes:
-        call: One call, from the first character that is not text to the last.
-        trigger: The beginning of a call, or of the section around calls, that no text holds.
-        style: How the arguments are written.
-        section: What stands before the first call and behind the last one.
-        separator: What stands between two calls.
-        think: What stands around reasoning; None for a family that does not reason.
-        think_prefilled: The prompt may end with the beginning of the reasoning, as chat templates
-            write it where the model is to think: then the text begins within it.
-        response: What stands around text that is no call.
-        response_first: Such a text may come before calls, not only in place of them.
-        end: What a model may write behind everything else.
-        id_pattern: What `$id` matches.
-        models: Names of models, with `*` for any characters.
-    """
-
-    call: str
-    trigger: str
-    style: Style = "json"
-    section: tuple[str, str] = ("", "")
-    separator: str = "\n"
-    think: tuple[str, str] | None = None
-    think_prefilled: bool = False
-    response: tuple[str, str] | None = None
-    response_first: bool = False
-    end: str = ""
-    id_pattern: str = "[0-9]{1,4}"
-    models: tuple[str, ...] = ()
-
+from stencilm.tool_calls.template import CallVariant, ToolTemplate
 
 _THINK = ("<think>", "</think>")
 _HERMES = '<tool_call>\n{"name": $json_name, "arguments": $arguments}\n</tool_call>'
