@@ -26,6 +26,14 @@ Style: TypeAlias = Literal[
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",
+    "parameter_xml",
+    "step_xml",
+    "gigachat_xml",
+    "ifm_xml",
+    "param_xml",
+    "python",
+    "gemma",
+    "functiongemma",
 ]
 Token: TypeAlias = int | str
 
