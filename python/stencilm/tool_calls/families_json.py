@@ -246,6 +246,7 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         trigger="<|tool_calls_section_begin|>",
         section=("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
         separator="",
+        id_format="functions.$name:$id",
         think=_THINK,
         models=("*kimi-k2*", "*kimi-linear*", "kimi-k2"),
     ),

@@ -157,4 +157,4 @@ def _spelled(name: str) -> str:
     return re.sub("[ _]", "-", name.lower())
 
 
-register_model_structural_tag("harmony", harmony_format, models=("*gpt-oss*",))
+register_model_structural_tag("harmony", harmony_format, models=("*gpt-oss*", "openai"))

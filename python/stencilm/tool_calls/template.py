@@ -51,6 +51,7 @@ class ToolTemplate:
         blank_lines: Blank lines may come before calls where nothing else does.
         end: What a model may write after everything else.
         id_pattern: What `$id` matches.
+        id_format: The id of a call where it is more than `$id`, with `$name` and `$id`.
         variants: Other ways to write calls, which begin with the trigger as well.
         models: Names of models, with `*` for any characters.
     """
@@ -68,6 +69,7 @@ class ToolTemplate:
     blank_lines: bool = False
     end: str = ""
     id_pattern: str = "[0-9]{1,4}"
+    id_format: str | None = None
     variants: tuple[CallVariant, ...] = ()
     models: tuple[str, ...] = ()
 
@@ -92,6 +94,7 @@ class ToolTemplate:
             for part in ("$arguments", "$json_name" if "$json_name" in way.call else "$name"):
                 if way.call.count(part) != 1:
                     return f"the call {way.call!r} must hold {part} exactly once"
-            if not (way.section[0] + way.call).startswith(self.trigger):
+            begin = (way.section[0] + way.call).replace("$json_name", '"')
+            if not begin.startswith(self.trigger):
                 return f"the trigger {self.trigger!r} begins neither section nor call"
         return None
