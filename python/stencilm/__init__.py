@@ -57,6 +57,16 @@ if TYPE_CHECKING:
         traverse_draft_tree,
     )
     from stencilm.model import Model, from_llama_cpp, from_mlx, from_transformers, load
+    from stencilm.tool_calls.answers import (
+        CallDelta,
+        CallDone,
+        ContentDelta,
+        ParsedAnswer,
+        ReasoningDelta,
+        ToolCall,
+    )
+    from stencilm.tool_calls.format import ToolFormat, tools
+    from stencilm.tool_calls.parser import ToolCallParser
     from stencilm.tool_calls.registry import (
         get_model_structural_tag,
         model_structural_tags,
@@ -72,9 +82,12 @@ __all__ = [
     "BatchError",
     "BatchGrammarMatcher",
     "Budget",
+    "CallDelta",
+    "CallDone",
     "Capabilities",
     "Choice",
     "CompiledGrammar",
+    "ContentDelta",
     "ContinuousBatchingLogitsProcessor",
     "Correction",
     "CustomGenerate",
@@ -102,8 +115,10 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelRefused",
+    "ParsedAnswer",
     "Pattern",
     "Prices",
+    "ReasoningDelta",
     "Regex",
     "Report",
     "StencilError",
@@ -112,6 +127,9 @@ __all__ = [
     "TokenIndex",
     "TokenizerError",
     "TokenizerInfo",
+    "ToolCall",
+    "ToolCallParser",
+    "ToolFormat",
     "ToolTemplate",
     "Unsatisfiable",
     "UnsupportedFeature",
@@ -138,6 +156,7 @@ __all__ = [
     "obtain_correction_pairs",
     "register_model_structural_tag",
     "reset_token_bitmask",
+    "tools",
     "traverse_draft_tree",
 ]
 
@@ -182,6 +201,16 @@ _NAMES = {
     "mask_rows": ("MaskPatch", "MaskRows"),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
+    "tool_calls.answers": (
+        "CallDelta",
+        "CallDone",
+        "ContentDelta",
+        "ParsedAnswer",
+        "ReasoningDelta",
+        "ToolCall",
+    ),
+    "tool_calls.format": ("ToolFormat", "tools"),
+    "tool_calls.parser": ("ToolCallParser",),
     "tool_calls.registry": (
         "get_model_structural_tag",
         "model_structural_tags",

@@ -246,7 +246,7 @@ def text_of(family: str, text: str) -> str:
 
 
 def test_every_family_is_here() -> None:
-    assert {*FAMILIES, "harmony"} == {*model_structural_tags()}
+    assert {*FAMILIES, "harmony"} <= {*model_structural_tags()}
 
 
 @pytest.mark.parametrize(

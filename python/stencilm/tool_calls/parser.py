@@ -100,10 +100,10 @@ def _loose(literal: str) -> str:
 class AnswerReader(Protocol):
     """Reads a text to its end; what it finds goes to the parser that it is made for."""
 
-    def read(self, out: _Output) -> Generator[None, None, None]: ...
+    def read(self, out: Output) -> Generator[None, None, None]: ...
 
 
-class _Output:
+class Output:
     """What was found so far, and what of it is not handed on yet."""
 
     def __init__(self, text: Text, tools: Sequence[Tool], first_id: int) -> None:
@@ -191,7 +191,7 @@ class ToolCallParser:
         first_id: int = 0,
     ) -> None:
         self._text = text
-        self._out = _Output(text, tools, first_id)
+        self._out = Output(text, tools, first_id)
         self._reading = reader.read(self._out)
         self._info = tokenizer_info
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -290,7 +290,7 @@ class TemplateReader:
             return prompt.rstrip().endswith(self.template.think[0].strip())
         return self.template.think_prefilled and reasoning == "enabled"
 
-    def read(self, out: _Output) -> Generator[None, None, None]:
+    def read(self, out: Output) -> Generator[None, None, None]:
         """Reads the whole answer."""
         think = tuple(part.strip() for part in self.template.think or ())
         response = tuple(part.strip() for part in self.template.response or ())
@@ -323,16 +323,16 @@ class TemplateReader:
             if out.is_open:
                 out.problems.append(f"the text ends within a call of {out.current[0]!r}")
 
-    def _forget(self, out: _Output) -> None:
+    def _forget(self, out: Output) -> None:
         if self.text.at > 1 << 16:
             self.text.drop(self.text.at)
 
-    def _think(self, out: _Output, end: str) -> Generator[None, None, None]:
+    def _think(self, out: Output, end: str) -> Generator[None, None, None]:
         out.is_fresh = True
         yield from self.text.until((end,), lambda part: out.say(part, reasoning=True))
         out.section()
 
-    def _calls(self, out: _Output) -> Generator[None, None, None]:
+    def _calls(self, out: Output) -> Generator[None, None, None]:
         """One section of calls, after its trigger; where it is none it is text."""
         begin = self.text.at - len(self.trigger)
         known = len(out.calls)
@@ -351,7 +351,7 @@ class TemplateReader:
             self.text.at = begin + len(self.trigger)
             out.say(self.trigger)
 
-    def _section(self, out: _Output) -> Generator[None, None, None]:
+    def _section(self, out: Output) -> Generator[None, None, None]:
         end = ""
         is_section = False
         for opening, closing in self.sections:
@@ -391,7 +391,7 @@ class TemplateReader:
         self.text.at = at
         return found
 
-    def _call(self, out: _Output) -> Generator[None, None, None]:
+    def _call(self, out: Output) -> Generator[None, None, None]:
         if self.is_object:
             yield from self.text.expect(self.object_prefix)
             yield from self._object(out)
@@ -421,12 +421,12 @@ class TemplateReader:
                 raise Malformed(f"{rest[:20]!r} begins no call")
             yield from self.text.more()
 
-    def _begin(self, out: _Output, name: str, written: str | None) -> None:
+    def _begin(self, out: Output, name: str, written: str | None) -> None:
         if written is not None and self.template.id_format is not None:
             written = self.template.id_format.replace("$name", name).replace("$id", written)
         out.begin_call(name, written)
 
-    def _object(self, out: _Output) -> Generator[None, None, None]:
+    def _object(self, out: Output) -> Generator[None, None, None]:
         """A call that is one JSON object, its keys in any order."""
         text = self.text
         yield from text.expect("{")
@@ -471,7 +471,7 @@ class TemplateReader:
             out.more_arguments("".join(early) or "{}")
         out.end_call(arguments)
 
-    def _hand_on(self, out: _Output) -> Any:
+    def _hand_on(self, out: Output) -> Any:
         """Hands the arguments on, but for those that are a text of JSON within JSON."""
         state: list[bool] = []
 

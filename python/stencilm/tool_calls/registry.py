@@ -134,7 +134,7 @@ def family_name(model: str) -> str:
     last = _spelled(model.rsplit("/", 1)[-1])
     # A model that others were made from is named after their family: "Hermes-3-Llama-3.1-8B".
     found = [
-        (-last.find(pattern.strip("*").partition("*")[0]), len(pattern), name)
+        (-last.find(re.split(r"[*?\[]", pattern.strip("*"))[0]), len(pattern), name)
         for name, patterns in model_structural_tags().items()
         for pattern in map(_spelled, patterns)
         if fnmatchcase(last, pattern)
