@@ -22,7 +22,7 @@ from stencilm.tool_calls.answers import (
     ToolCall,
 )
 from stencilm.tool_calls.argument_readers import MARKERS, parse_object, read_arguments
-from stencilm.tool_calls.reading import CutShort, Malformed, Text
+from stencilm.tool_calls.reading import LONGEST_HEADER, CutShort, Malformed, Text
 from stencilm.tool_calls.request import Reasoning, Tool
 from stencilm.tool_calls.template import PLACEHOLDER, ToolTemplate
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
 
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
+# A name that may not have come whole.
+_MAYBE_NAME = re.compile(r"\s*(?:[^\W\d][\w.-]*\s*)?$")
 # Keys under which JSON calls have their parts, beside those of the template.
 _NAME_KEYS = frozenset({"name", "tool_name"})
 _ARGUMENT_KEYS = frozenset({"arguments", "parameters", "args"})
@@ -340,7 +342,11 @@ class TemplateReader:
         self.text.at = begin
         try:
             yield from self._section(out)
-        except Malformed as error:
+        except (Malformed, CutShort) as error:
+            if isinstance(error, CutShort) and (not self.is_soft or out.is_open):
+                if not out.is_open:
+                    out.problems.append("the text ends within a call")
+                raise
             if len(out.calls) > known:
                 out.problems.append(str(error))
                 return
@@ -416,8 +422,8 @@ class TemplateReader:
                 if match is not None:
                     self.text.at = match.end()
                     return shape, match
-            rest = self.text.buffer[self.text.at : self.text.at + 2048]
-            if len(rest) >= 2048 or (self.is_soft and re.search(r"[\n{\"']", rest)):
+            rest = self.text.buffer[self.text.at : self.text.at + LONGEST_HEADER]
+            if len(rest) >= LONGEST_HEADER or (self.is_soft and not _MAYBE_NAME.match(rest)):
                 raise Malformed(f"{rest[:20]!r} begins no call")
             yield from self.text.more()
 

@@ -95,6 +95,7 @@ impl<'a> Lowering<'a> {
             }
             Style::Marked(marked) => self.marked_arguments(at, marked, options)?,
             Style::Nested => self.nested_arguments(at, options)?,
+            Style::Literal(notation) => self.literal_arguments(at, notation, options)?,
         };
         self.schemas.insert(key, node);
         Ok(node)

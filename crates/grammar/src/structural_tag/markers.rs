@@ -14,10 +14,13 @@ use crate::word_trie::{self, Part};
 /// The marker that begins all others of MiniMax-M3.
 pub(super) const NAMESPACE: &str = "]<]minimax[>[";
 
+/// What stands around strings of Gemma 4.
+const QUOTE: &str = "<|\"|>";
+
 /// Longest name that is looked for.
 const LONGEST: usize = 64;
 
-/// Where the markers of a text are: `<|name|>`, `<｜name｜>`, `<name>`, `</name>`, `[NAME]` and [`NAMESPACE`].
+/// Where the markers of a text are: `<|name|>`, `<｜name｜>`, `<name>`, `</name>`, `[NAME]`, [`NAMESPACE`] and [`QUOTE`].
 fn markers(text: &str) -> Vec<Range<usize>> {
     let is_name = |c: char| c.is_alphanumeric() || "_-.:/|｜▁".contains(c);
     let mut found = Vec::new();
@@ -38,6 +41,9 @@ fn markers(text: &str) -> Vec<Range<usize>> {
             && length > 0
         {
             at = start + 1 + length + 1;
+            found.push(start..at);
+        } else if text[start..].starts_with(QUOTE) {
+            at = start + QUOTE.len();
             found.push(start..at);
         }
     }

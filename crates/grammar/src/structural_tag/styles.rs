@@ -1,5 +1,7 @@
 //! How models write the arguments of a call: as JSON, or each between markers of its own.
 
+use super::literals::{NOTATIONS, Notation};
+
 /// How the values of one schema are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Style {
@@ -9,6 +11,8 @@ pub(super) enum Style {
     Marked(&'static Marked),
     /// The same, where objects and arrays are written between markers, too.
     Nested,
+    /// As literals of a notation.
+    Literal(&'static Notation),
 }
 
 /// The markers around the name and the value of one argument.
@@ -43,7 +47,7 @@ const NESTED: &str = "minimax_m3_xml";
 
 const PLAIN: Words = Words::One("");
 
-static STYLES: [Marked; 7] = [
+static STYLES: [Marked; 12] = [
     Marked {
         name: "qwen_xml",
         open: "<parameter=",
@@ -107,6 +111,51 @@ static STYLES: [Marked; 7] = [
         other: Words::Types,
         own_lines: false,
     },
+    Marked {
+        name: "parameter_xml",
+        open: "<parameter=",
+        middle: ">",
+        close: "</parameter>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
+    Marked {
+        name: "step_xml",
+        open: "<steptml:parameter name=\"",
+        middle: "\">",
+        close: "</steptml:parameter>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
+    Marked {
+        name: "gigachat_xml",
+        open: "<｜GCML｜parameter name=\"",
+        middle: "\" string=\"{}\">",
+        close: "</｜GCML｜parameter>",
+        string: "true",
+        other: Words::One("false"),
+        own_lines: false,
+    },
+    Marked {
+        name: "ifm_xml",
+        open: "<ifm|arg_key>",
+        middle: "</ifm|arg_key>\n<ifm|arg_value>",
+        close: "</ifm|arg_value>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
+    Marked {
+        name: "param_xml",
+        open: "<param name=\"",
+        middle: "\">",
+        close: "</param>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
 ];
 
 impl Style {
@@ -115,13 +164,17 @@ impl Style {
         match name {
             "json" => Some(Style::Json),
             NESTED => Some(Style::Nested),
-            _ => STYLES.iter().find(|style| style.name == name).map(Style::Marked),
+            _ => {
+                let marked = STYLES.iter().find(|style| style.name == name).map(Style::Marked);
+                marked.or_else(|| NOTATIONS.iter().find(|notation| notation.name == name).map(Style::Literal))
+            }
         }
     }
 
     /// All names, for messages.
     pub(super) fn names() -> String {
-        let names: Vec<&str> = STYLES.iter().map(|style| style.name).collect();
+        let names = STYLES.iter().map(|style| style.name).chain(NOTATIONS.iter().map(|notation| notation.name));
+        let names: Vec<&str> = names.collect();
         format!("json, {}, {NESTED}", names.join(", "))
     }
 }
