@@ -31,6 +31,8 @@ Style: TypeAlias = Literal[
     "gigachat_xml",
     "ifm_xml",
     "param_xml",
+    "hunyuan_xml",
+    "atem_xml",
     "python",
     "gemma",
     "functiongemma",

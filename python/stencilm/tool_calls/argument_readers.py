@@ -80,6 +80,14 @@ MARKERS: dict[str, Markers] = {
     "glm_xml": Markers(
         open="<arg_key>", middle="</arg_key>\n<arg_value>", close="</arg_value>"
     ),
+    "hunyuan_xml": Markers(
+        open="<arg_key:opensource>",
+        middle="</arg_key:opensource>\n<arg_value:opensource>",
+        close="</arg_value:opensource>",
+    ),
+    "atem_xml": Markers(
+        open='<atem:parameter name="', middle='">', close="</atem:parameter>"
+    ),
     "ifm_xml": Markers(
         open="<ifm|arg_key>", middle="</ifm|arg_key>\n<ifm|arg_value>", close="</ifm|arg_value>"
     ),

@@ -151,6 +151,8 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
             CallVariant(call='{"name": $json_name, "arguments": $arguments, "id": "$id"}'),
         ),
         id_pattern="[A-Za-z0-9_-]{1,64}",
+        think=("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]"),
+        think_prefilled=True,
         models=("*apriel-1.[5-9]*",),
     ),
     "xlam": ToolTemplate(
@@ -199,6 +201,49 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         trigger="<|function_call|>",
         models=("*gigachat3-*", "*gigachat3.1*", "gigachat3"),
     ),
+    "gigachat_3_0": ToolTemplate(
+        call='function call<|role_sep|>\n{"name": $json_name, "arguments": $arguments}',
+        trigger="function call<|role_sep|>",
+        variants=(
+            CallVariant(
+                call='function call<|role_sep|>\n{"name": $json_name, "arguments": $arguments}<|message_sep|>'
+            ),
+        ),
+    ),
+    "solar_open": ToolTemplate(
+        call=(
+            "<|tool_call:begin|>$id<|tool_call:name|>$name<|tool_call:args|>$arguments<|tool_call:end|>"
+        ),
+        trigger="<|tool_calls|>",
+        section=("<|tool_calls|>", "<|calls|>"),
+        separator="",
+        id_pattern="[A-Za-z0-9_.:-]{1,64}",
+        think=("<|think|>", "<|end|>"),
+        models=("*solar-open*", "*solar-[3-9]*"),
+    ),
+    "inkling": ToolTemplate(
+        call=(
+            '<|message_model|>$name<|content_invoke_tool_json|>{"name": $json_name, "args": $arguments}'
+            "<|end_message|>"
+        ),
+        trigger="<|message_model|>",
+        separator="",
+        variants=(
+            CallVariant(
+                call=(
+                    '<|message_model|><|content_invoke_tool_json|>{"name": $json_name, "args": $arguments}'
+                    "<|end_message|>"
+                )
+            ),
+        ),
+        think=("<|message_model|><|content_thinking|>", "<|end_message|>"),
+        response=("<|message_model|><|content_text|>", "<|end_message|>"),
+        response_first=True,
+        models=("*inkling*",),
+    ),
+    "reka_edge": ToolTemplate(
+        call=_HERMES, trigger="<tool_call>", separator="", think=_THINK, models=("*reka-edge*",)
+    ),
     "plamo_3": ToolTemplate(
         call=(
             "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>$name"
@@ -216,6 +261,8 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
     "functionary": ToolTemplate(
         call="<function=$name>$arguments</function>",
         trigger="<function=",
+        separator="",
+        end="<|eom_id|>",
         models=("*functionary-*v3.1*", "*functionary-v3.1*"),
     ),
     "deepseek_v3": ToolTemplate(

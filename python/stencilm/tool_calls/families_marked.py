@@ -8,6 +8,7 @@ _THINK = ("<think>", "</think>")
 _FUNCTION = "<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>"
 _DSML = '<｜DSML｜invoke name="$name">\n$arguments</｜DSML｜invoke>\n'
 _GLM = "<tool_call>$name\n$arguments</tool_call>"
+_GLM_LINE = "<tool_call>$name$arguments</tool_call>"
 
 MARKED_FAMILIES: dict[str, ToolTemplate] = {
     "qwen_3_5": ToolTemplate(
@@ -45,6 +46,8 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         call=_FUNCTION,
         trigger="<tool_call>",
         style="qwen_xml",
+        separator="",
+        variants=(CallVariant(separator="\n"),),
         think=_THINK,
         think_prefilled=True,
         models=("*step-3.[5-9]*", "*step3.[5-9]*", "*step-[4-9]*", "step3p5"),
@@ -66,7 +69,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
     "seed_oss": ToolTemplate(
         call="<seed:tool_call>\n<function=$name>\n$arguments</function>\n</seed:tool_call>",
         trigger="<seed:tool_call>",
-        style="qwen_xml",
+        style="parameter_xml",
         think=("<seed:think>", "</seed:think>"),
         models=("*seed-oss*",),
     ),
@@ -146,10 +149,11 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         models=("*glm-4.5*", "*glm-4.6*", "glm45", "glm"),
     ),
     "glm_4_7": ToolTemplate(
-        call="<tool_call>$name$arguments</tool_call>",
+        call=_GLM_LINE,
         trigger="<tool_call>",
         style="glm_xml",
         separator="",
+        one_line=True,
         think=_THINK,
         think_prefilled=True,
         models=("*glm-4.[7-9]*", "*glm-[5-9]*"),
@@ -162,17 +166,21 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         models=("*ling-[3-9]*", "*ring-[3-9]*", "*ring-2.6*", "ling3"),
     ),
     "laguna": ToolTemplate(
-        call=_GLM,
+        call=_GLM_LINE,
         trigger="<tool_call>",
         style="glm_xml",
+        separator="",
+        one_line=True,
         think=_THINK,
         think_prefilled=True,
         models=("*laguna*", "poolside-v1"),
     ),
     "spark_2_5": ToolTemplate(
-        call=_GLM,
+        call=_GLM_LINE,
         trigger="<tool_call>",
         style="glm_xml",
+        separator="",
+        one_line=True,
         think=_THINK,
         models=("*spark2.5*", "*spark-2.5*", "*spark2-5*", "spark25"),
     ),
@@ -199,7 +207,29 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         section=("<tool_calls>\n", "</tool_calls>"),
         separator="",
         think=_THINK,
-        models=("*hy3*", "*hunyuan-3*", "hunyuan", "hy-v3"),
+        models=("hunyuan", "hy-v3", "hy-v4"),
+    ),
+    "hunyuan_3_opensource": ToolTemplate(
+        call="<tool_call:opensource>$name<tool_sep:opensource>\n$arguments</tool_call:opensource>\n",
+        trigger="<tool_calls:opensource>",
+        style="hunyuan_xml",
+        section=("<tool_calls:opensource>\n", "</tool_calls:opensource>"),
+        separator="",
+        think=("<think:opensource>", "</think:opensource>"),
+        think_prefilled=True,
+        models=("*hy3*", "*hunyuan-3*"),
+    ),
+    "muse_glimmer": ToolTemplate(
+        call=(
+            ' to=$name<|message|><atem:function_calls>\n<atem:invoke name="$name">\n$arguments'
+            "</atem:invoke>\n</atem:function_calls>"
+        ),
+        trigger=" to=",
+        style="atem_xml",
+        separator="<|eom|><|start|>assistant",
+        think=(" to=self<|message|>", "<|eom|><|start|>assistant"),
+        response=(" to=user<|message|>", "<|eot|>"),
+        models=("*muse-glimmer*", "*muse-spark*", "muse"),
     ),
     "minimax": ToolTemplate(
         call='<invoke name="$name">\n$arguments</invoke>\n',
@@ -235,6 +265,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         call='<function name="$name">$arguments</function>',
         trigger='<function name="',
         style="param_xml",
+        one_line=True,
         think=_THINK,
         models=("*minicpm5*", "*minicpm-5*", "*minicpm[6-9]*"),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,13 +15,12 @@ from stencilm.tool_calls.reading import Text
 from stencilm.tool_calls.registry import family, family_name, family_tag
 from stencilm.tool_calls.request import Reasoning, ToolChoice, ToolRequest, read_request
 from stencilm.tool_calls.tags import Builder
-from stencilm.tool_calls.template import ToolTemplate
+from stencilm.tool_calls.template import MARKER, ToolTemplate
 
 if TYPE_CHECKING:
     from stencilm.grammar import Grammar
     from stencilm.tokenizers import TokenizerInfo
 
-_MARKER = re.compile(r"\]<\]minimax\[>\[|</?[^<>\s\"'=$]+>|\[/?[A-Z_]+\]")
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class ToolFormat:
         for way in self.template.ways():
             pieces = (*way.section, way.call, way.end, *(way.think or ()), *(way.response or ()))
             for piece in pieces:
-                found.update(dict.fromkeys(_MARKER.findall(piece)))
+                found.update(dict.fromkeys(MARKER.findall(piece)))
         return tuple(found)
 
     def parser(

@@ -42,7 +42,7 @@ _OTHER_KEYS = frozenset({"type"})
 class _Shape:
     """One way to write a call, taken apart for reading."""
 
-    def __init__(self, way: ToolTemplate) -> None:
+    def __init__(self, way: ToolTemplate, *, may_be_object: bool = True) -> None:
         self.begin, self.end = way.section
         self.separator = way.separator
         self.style = way.style
@@ -50,7 +50,7 @@ class _Shape:
         self.prefix = self.suffix = ""
         self.is_object = False
         begin, end = way.call.find("{"), way.call.rfind("}")
-        if begin >= 0 and '"$name"' not in way.call:
+        if may_be_object and begin >= 0 and "$name" not in way.call:
             inner = way.call[begin : end + 1]
             for place in ("json_name", "arguments"):
                 inner = inner.replace(f"${place}", f'"{place}"')
@@ -266,6 +266,8 @@ class TemplateReader:
     ) -> None:
         self.template, self.text = template, text
         self.shapes = [_Shape(way) for way in template.ways()]
+        if not all(shape.is_object for shape in self.shapes):
+            self.shapes = [_Shape(way, may_be_object=False) for way in template.ways()]
         self.sections: list[tuple[str, str]] = []
         for shape in self.shapes:
             section = ("".join(shape.begin.split()), "".join(shape.end.split()))
@@ -404,7 +406,8 @@ class TemplateReader:
             yield from self.text.expect(self.shapes[0].suffix)
             return
         shape, match = yield from self._header()
-        name = match.groupdict().get("name") or json.loads(match["json_name"])
+        written = match.groupdict().get("json_name")
+        name = match["name"] if written is None else self._string(written)
         if self.needs_known and out.tools and name not in out.tools:
             raise Malformed(f"{name!r} is none of the tools")
         self._begin(out, name, match.groupdict().get("id"))

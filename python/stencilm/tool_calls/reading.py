@@ -170,6 +170,16 @@ class Text:
         longest = max(map(len, stops))
         while True:
             match = pattern.search(self.buffer, looked)
+            if match is not None and not self.ended:
+                # A longer stop may begin there, too.
+                rest = self.buffer[match.start() : match.start() + longest]
+                if any(len(stop) > len(rest) and stop.startswith(rest) for stop in stops):
+                    looked = match.start()
+                    if emit is not None and looked > done:
+                        emit(self.buffer[done:looked])
+                        done = looked
+                    yield
+                    continue
             if match is not None:
                 before, stop = match.start(), match[0]
                 self.at = match.end()

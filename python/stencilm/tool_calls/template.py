@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 
 from stencilm.structural_tag import Style
 
+# Pieces of text that tokenizers may have as one special token.
+MARKER = re.compile(r"\]<\]minimax\[>\[|</?[^<>\s\"'=$]+>|\[/?[A-Z_]+\]")
 PLACEHOLDER = re.compile(r"\$(name|json_name|id|arguments)\b")
 
 
@@ -49,6 +51,7 @@ class ToolTemplate:
         response_first: Such a text may come before calls, not only in place of them.
         response_prefilled: The prompt may end with the beginning of such a text.
         blank_lines: Blank lines may come before calls where nothing else does.
+        one_line: Templates write no line breaks between the parts of an argument.
         end: What a model may write after everything else.
         id_pattern: What `$id` matches.
         id_format: The id of a call where it is more than `$id`, with `$name` and `$id`.
@@ -67,6 +70,7 @@ class ToolTemplate:
     response_first: bool = False
     response_prefilled: bool = False
     blank_lines: bool = False
+    one_line: bool = False
     end: str = ""
     id_pattern: str = "[0-9]{1,4}"
     id_format: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from stencilm.tool_calls.argument_readers import MARKERS, Markers
@@ -42,13 +43,17 @@ def write_call(
         "name": name,
         "json_name": json.dumps(name, ensure_ascii=False),
         "id": call_id,
-        "arguments": write_arguments(template.style, arguments, schema),
+        "arguments": write_arguments(
+            template.style, arguments, schema, one_line=template.one_line
+        ),
     }
     return PLACEHOLDER.sub(lambda match: parts[match[1]], template.call)
 
 
-def write_arguments(style: str, arguments: Mapping[str, Any], schema: Any = None) -> str:
-    """The arguments in a style."""
+def write_arguments(
+    style: str, arguments: Mapping[str, Any], schema: Any = None, *, one_line: bool = False
+) -> str:
+    """The arguments in a style, on one line or each on lines of its own."""
     if style == "json":
         return json.dumps(arguments, ensure_ascii=False)
     if style == "python":
@@ -56,7 +61,11 @@ def write_arguments(style: str, arguments: Mapping[str, Any], schema: Any = None
     if style in ("gemma", "functiongemma"):
         quote = '<|"|>' if style == "gemma" else "<escape>"
         return ",".join(f"{name}:{_gemma(value, quote)}" for name, value in arguments.items())
-    return _marked(MARKERS[style], arguments, schema)
+    if not one_line:
+        return _marked(MARKERS[style], arguments, schema)
+    # The line breaks of the style, not those of values.
+    markers = replace(MARKERS[style], middle=MARKERS[style].middle.replace("\n", ""))
+    return _marked(markers, arguments, schema, line="")
 
 
 def _python(value: Any) -> str:
@@ -79,11 +88,14 @@ def _gemma(value: Any, quote: str) -> str:
     return json.dumps(value)
 
 
-def _marked(markers: Markers, arguments: Mapping[str, Any], schema: Any) -> str:
+def _marked(
+    markers: Markers, arguments: Mapping[str, Any], schema: Any, line: str = "\n"
+) -> str:
     written = ""
     for name, value in arguments.items():
         shown = html.escape(name, quote=True) if markers.escaped else name
-        line = "" if markers.open.startswith(("<|open|>", "]<]")) else "\n"
+        if markers.open.startswith(("<|open|>", "]<]")):
+            line = ""
         if markers.nested is not None:
             written += _nested(markers, name, value)
             continue

@@ -5,6 +5,7 @@
 //! scalars are what JSON Schema makes of them, with the words of the notation in place of `true`, `false` and `null`.
 
 use rustc_hash::FxHashMap;
+use stencilm_regex::syntax::{Alphabet, Utf8};
 use stencilm_regex::{ByteSet, ExprId};
 
 use super::embedded::placed;
@@ -29,7 +30,8 @@ pub(super) struct Notation {
     colon: &'static str,
     /// The words for true, false and null.
     words: [&'static str; 3],
-    /// What stands around a string, which is written as it is; without it strings and keys are those of JSON.
+    /// What stands around a string, which is written as it is; without it strings and keys are those of JSON, or the same in
+    /// single quotes.
     quote: Option<&'static str>,
     /// Whether arguments and members may also come in the order of their names, as chat templates sort them.
     sorted: bool,
@@ -236,7 +238,11 @@ impl<'a> Lowering<'a> {
         let options = JsonSchemaOptions { spelling: Spelling::Natural, ..literals.options.clone() };
         let number = self.scalar("{\"type\": \"number\"}", &options, "")?;
         let string = match literals.notation.quote {
-            None => self.scalar("{\"type\": \"string\"}", &options, "")?,
+            None => {
+                let double = self.scalar("{\"type\": \"string\"}", &options, "")?;
+                let single = self.single_quoted(None);
+                self.builder.choice(&[double, single])
+            }
             Some(quote) => self.quoted_text(None, quote),
         };
         let words: Vec<NodeId> = literals.notation.words.iter().map(|word| self.text(word)).collect();
@@ -388,8 +394,10 @@ impl<'a> Lowering<'a> {
         let mut name = exprs.and(&[name, unknown]);
         let assign = if place == Place::Call { literals.notation.assign } else { literals.notation.colon };
         if place == Place::Value && literals.notation.quote.is_none() {
-            let mark = exprs.literal(b"\"");
-            name = exprs.concat_all(&[mark, name, mark]);
+            let (double, single) = (exprs.literal(b"\""), exprs.literal(b"'"));
+            let double = exprs.concat_all(&[double, name, double]);
+            let single = exprs.concat_all(&[single, name, single]);
+            name = exprs.or(&[double, single]);
         }
         let assign = exprs.literal(assign.as_bytes());
         let key = exprs.concat(name, assign);
@@ -411,8 +419,13 @@ impl<'a> Lowering<'a> {
             && !name.starts_with(|c: char| c.is_ascii_digit());
         let plain = is_name && (notation.quote.is_some() || !KEYWORDS.contains(&name));
         if place == Place::Value && notation.quote.is_none() {
-            let key = format!("{}{}", serde_string(name), notation.colon);
-            return Ok(self.text(&key));
+            let double = format!("{}{}", json_string(name), notation.colon);
+            let double = self.text(&double);
+            if name.contains(['\'', '\\', '\n', '\r']) {
+                return Ok(double);
+            }
+            let single = self.text(&format!("'{name}'{}", notation.colon));
+            return Ok(self.builder.choice(&[double, single]));
         }
         let assign = if place == Place::Call { notation.assign } else { notation.colon };
         if plain || notation.quote.is_some() && !name.contains(['{', '}', '[', ']', ':', ',', '<', '\n', ' ']) {
@@ -470,9 +483,6 @@ impl<'a> Lowering<'a> {
 
     /// The strings that a schema allows; `None` where it allows none.
     fn literal_strings(&mut self, literals: &Literals<'_>, at: JsonId) -> Result<Option<NodeId>, GrammarError> {
-        let Some(quote) = literals.notation.quote else {
-            return self.literal_part(literals, at, "type", "\"string\"");
-        };
         let bare = JsonSchemaOptions { spelling: Spelling::Bare, ..literals.options.clone() };
         let schema = self.restricted(literals, at, "type", "\"string\"");
         match reported(&schema, &bare) {
@@ -481,11 +491,52 @@ impl<'a> Lowering<'a> {
                     unreachable!("strings alone are one lexeme");
                 };
                 let expr = self.builder.exprs.import(grammar.exprs(), *expr);
+                let Some(quote) = literals.notation.quote else {
+                    let double = self.literal_part(literals, at, "type", "\"string\"")?;
+                    let is_plain = self.document.entries(at).is_some_and(|entries| {
+                        entries.keys().all(|keyword| keyword == "type" || SILENT.contains(&keyword))
+                    });
+                    let single = self.single_quoted(if is_plain { None } else { Some(expr) });
+                    return Ok(double.map(|double| self.builder.choice(&[double, single])));
+                };
                 Ok(Some(self.quoted_text(Some(expr), quote)))
             }
             Err(inner) if inner.kind == ErrorKind::Unsatisfiable => Ok(None),
             Err(inner) => Err(placed(inner, &self.document.pointer(at), "#/allOf/0")),
         }
+    }
+
+    /// A string in single quotes, as Python writes most; any where it is `None`. One that needs escapes is left to double
+    /// quotes where a schema bounds it.
+    fn single_quoted(&mut self, text: Option<ExprId>) -> NodeId {
+        let exprs = &mut self.builder.exprs;
+        let mark = exprs.literal(b"'");
+        let signs: ByteSet = [b'\'', b'\\', b'\n', b'\r'].into_iter().collect();
+        let body = match text {
+            Some(text) => {
+                let (sign, any) = (exprs.bytes(signs), exprs.bytes(ByteSet::ALL));
+                let any = exprs.repeat(any, 0, None);
+                let signed = exprs.concat_all(&[any, sign, any]);
+                let plain = exprs.not(signed);
+                exprs.and(&[text, plain])
+            }
+            None => {
+                let ranges = [(0x20, 0x26), (0x28, 0x5b), (0x5d, 0xd7ff), (0xe000, 0x10_ffff)];
+                let ranges = ranges.map(|(first, last)| {
+                    let char = |code| char::from_u32(code).expect("the ranges leave surrogates out");
+                    (char(first), char(last))
+                });
+                let plain = Utf8.class(exprs, &ranges);
+                let escape = exprs.literal(b"\\");
+                let escaped: ByteSet = b"\\'\"nrt".iter().copied().collect();
+                let escaped = exprs.bytes(escaped);
+                let escape = exprs.concat(escape, escaped);
+                let character = exprs.or(&[plain, escape]);
+                exprs.repeat(character, 0, None)
+            }
+        };
+        let whole = exprs.concat_all(&[mark, body, mark]);
+        self.builder.lexeme(whole)
     }
 
     /// A string between the marks of the notation, any where it is `None`; it never holds the mark.
@@ -599,7 +650,7 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// A text as a string of JSON.
-fn serde_string(text: &str) -> String {
+fn json_string(text: &str) -> String {
     let mut written = String::from("\"");
     for c in text.chars() {
         match c {

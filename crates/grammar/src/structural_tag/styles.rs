@@ -47,7 +47,7 @@ const NESTED: &str = "minimax_m3_xml";
 
 const PLAIN: Words = Words::One("");
 
-static STYLES: [Marked; 12] = [
+static STYLES: [Marked; 14] = [
     Marked {
         name: "qwen_xml",
         open: "<parameter=",
@@ -152,6 +152,24 @@ static STYLES: [Marked; 12] = [
         open: "<param name=\"",
         middle: "\">",
         close: "</param>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
+    Marked {
+        name: "hunyuan_xml",
+        open: "<arg_key:opensource>",
+        middle: "</arg_key:opensource>\n<arg_value:opensource>",
+        close: "</arg_value:opensource>",
+        string: "",
+        other: PLAIN,
+        own_lines: false,
+    },
+    Marked {
+        name: "atem_xml",
+        open: "<atem:parameter name=\"",
+        middle: "\">",
+        close: "</atem:parameter>",
         string: "",
         other: PLAIN,
         own_lines: false,
