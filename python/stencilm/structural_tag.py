@@ -167,7 +167,7 @@ class TagFormat(_Value):
     """The content between a beginning and an end."""
 
     type: Literal["tag"] = "tag"
-    begin: str | TokenFormat
+    begin: str | TokenFormat | RegexFormat
     content: Format
     end: str | tuple[str | TokenFormat, ...] | TokenFormat
 

@@ -3,20 +3,19 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{HashMap, HashSet, check_time};
 
-use super::arguments::Ways;
 use super::fields::error;
-use super::markers;
 use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::builder::GrammarBuilder;
 use crate::combine;
 use crate::error::GrammarError;
-use crate::grammar::{Grammar, NodeId, RuleId};
+use crate::grammar::{Grammar, NodeId};
 use crate::json_schema::document::{Document, JsonId};
+use crate::markers;
 use crate::report::KeptReport;
 
 /// Equal schemas that are written alike are one.
-pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 3], Option<u32>);
+pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 4], Option<u32>);
 
 /// A grammar under construction.
 pub(super) struct Lowering<'a> {
@@ -29,9 +28,9 @@ pub(super) struct Lowering<'a> {
     pub(super) schemas: HashMap<SchemaKey<'a>, NodeId>,
     /// Schemas that were lowered together, before all others.
     pub(super) plain: FxHashMap<JsonId, NodeId>,
-    /// Arguments by the text of their schema.
-    pub(super) arguments: HashMap<SchemaKey<'a>, Ways>,
     literals: HashMap<&'a str, NodeId>,
+    /// The beginnings of tags that are patterns.
+    patterns: FxHashMap<JsonId, NodeId>,
 }
 
 impl<'a> Lowering<'a> {
@@ -45,8 +44,8 @@ impl<'a> Lowering<'a> {
             nodes: Vec::new(),
             schemas: HashMap::default(),
             plain: FxHashMap::default(),
-            arguments: HashMap::default(),
             literals: HashMap::default(),
+            patterns: FxHashMap::default(),
         }
     }
 
@@ -102,6 +101,7 @@ impl<'a> Lowering<'a> {
         match marker {
             Marker::Text(text) => self.literal(text),
             Marker::Token(token) => self.token(token),
+            Marker::Pattern(_, at) => self.patterns[at],
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
     fn other_tokens(&mut self, lists: &[&[TokenRef<'a>]], ends: &[Marker<'a>]) -> NodeId {
         let ends = ends.iter().filter_map(|end| match end {
             Marker::Token(token) => Some(token),
-            Marker::Text(_) => None,
+            Marker::Text(_) | Marker::Pattern(..) => None,
         });
         let (mut ids, mut names) = (Vec::new(), Vec::new());
         for token in lists.iter().copied().flatten().chain(ends) {
@@ -168,7 +168,13 @@ impl<'a> Lowering<'a> {
                 let content = self.whole(tree, *content);
                 self.builder.repeat(content, *min, *max)
             }
-            Format::Tag { content, .. } => self.whole(tree, *content),
+            Format::Tag { begin, content } => {
+                if let Marker::Pattern(pattern, at) = *begin {
+                    let node = self.regex(pattern, at)?;
+                    self.patterns.insert(at, node);
+                }
+                self.whole(tree, *content)
+            }
             Format::Triggered { triggers, tags, excludes, rounds } => {
                 return self.triggered(tree, slot, triggers, tags, excludes, *rounds);
             }
@@ -278,10 +284,5 @@ impl<'a> Lowering<'a> {
         self.builder = GrammarBuilder::from_grammar(grammar);
         self.builder.limit_exprs(max_exprs);
         NodeId(0)
-    }
-
-    /// A rule that is still to be defined.
-    pub(super) fn declare(&mut self, name: &str) -> RuleId {
-        combine::declare(&mut self.builder, &mut self.names, name)
     }
 }
