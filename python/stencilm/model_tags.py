@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError
+from stencilm.grammar_sources import OnUnsupported
 from stencilm.model_templates import TEMPLATES, ToolTemplate
 from stencilm.structural_tag import (
     AnyTextFormat,
@@ -123,6 +124,7 @@ def get_model_structural_tag(
     strict_mode: bool = False,
     max_whitespace: int | None = 64,
     exclude_special_tokens: bool = True,
+    on_unsupported: OnUnsupported = "error",
 ) -> StructuralTag:
     """The structural tag of what a model may write when it has these tools.
 
@@ -141,6 +143,9 @@ def get_model_structural_tag(
         strict_mode: Arguments that a schema does not declare are forbidden.
         max_whitespace: The longest run of blanks within arguments.
         exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
+            by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and
+            the report of the grammar says so.
 
     Raises:
         GrammarSyntaxError: An unknown model, or tools or a choice of another form.
@@ -155,11 +160,14 @@ def get_model_structural_tag(
             any_order=any_order,
             strict_mode=strict_mode,
             max_whitespace=max_whitespace,
+            on_unsupported=on_unsupported,
         )
 
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
         raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
-    known = [_tool(index, tool, arguments) for index, tool in enumerate(tools or ())]
+    # Strict mode would close an object that says nothing.
+    anything = {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
+    known = [_tool(index, tool, arguments, anything) for index, tool in enumerate(tools or ())]
     choice, chosen = _chosen(tool_choice, known)
     if isinstance(answer, Mapping):
         answer = StructuralTag.from_json(answer).format
@@ -221,8 +229,10 @@ def _reasoning(value: Reasoning | bool) -> Reasoning:
     return value
 
 
-def _tool(index: int, tool: Mapping[str, Any], arguments: Callable[[Any], Any]) -> tuple[str, Tool]:
-    """A tool with its type."""
+def _tool(
+    index: int, tool: Mapping[str, Any], arguments: Callable[[Any], Any], anything: dict[str, Any]
+) -> tuple[str, Tool]:
+    """A tool with its type; one without a schema takes anything."""
     place = f"#/tools/{index}"
     if not isinstance(tool, Mapping):
         raise GrammarSyntaxError(f"a tool is a dict, not a {type(tool).__name__}", place=place)
@@ -246,7 +256,7 @@ def _tool(index: int, tool: Mapping[str, Any], arguments: Callable[[Any], Any]) 
         raise GrammarSyntaxError(f"the tool has the name {name!r}: give it one", place=place)
     parameters = entry.get("parameters")
     if parameters is None or entry.get("strict") is False:
-        parameters = {"type": "object"}
+        parameters = anything
     if not isinstance(parameters, (Mapping, bool)):
         raise GrammarSyntaxError("parameters are a schema: a dict or a bool", place=place)
     schema = parameters if isinstance(parameters, bool) else dict(parameters)

@@ -337,7 +337,8 @@ impl<'a> Lowering<'a> {
         for class in classes {
             if marked.close.contains("{}") {
                 // No grammar repeats a name that it does not know. What the schema says nothing of is left out.
-                if class.some.is_some() || !class.value.is_empty() {
+                let asks = |&term: &Term| !matches!(term, Term::Holds(id) if self.normal.always_holds(id));
+                if class.some.is_some() || class.value.iter().any(asks) {
                     let reason = "names that a schema does not declare cannot be written between markers that nest, \
                                   because the closing one repeats the name; declare them, or leave additionalProperties \
                                   out, which means none here";
@@ -601,6 +602,9 @@ impl<'a> Lowering<'a> {
         let any = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None)))?;
         if text == ExprId::NOTHING {
             missed.append(&mut branches);
+        } else if text != any && !self.leaves_marker_out(text) {
+            let message = format!("every string that is valid holds {:?}, which ends the value", marked.stop());
+            missed.push(Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }]));
         } else {
             let way = self.text_way((text != any).then_some(text));
             self.reasons.add(way.value, at, &mut branches);
@@ -649,6 +653,18 @@ impl<'a> Lowering<'a> {
             ways.push(Way { word: marked.string, value, end: End::Read });
         }
         Ok(ways)
+    }
+
+    /// Whether some text does not hold what ends it.
+    fn leaves_marker_out(&mut self, text: ExprId) -> bool {
+        let without = match &self.strings.without {
+            Some((_, without)) => *without,
+            None => return true,
+        };
+        let left = self.builder.exprs.and(&[text, without]);
+        let (checker, copy) = self.checker(left);
+        // Where that takes too long to tell, the grammar as a whole is told of it.
+        checker.is_live(copy).unwrap_or(true)
     }
 
     /// Those of some arrays and objects that markers hold, as rules to be laid out, and those that they do not.

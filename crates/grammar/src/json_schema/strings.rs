@@ -49,24 +49,24 @@ pub(super) struct Strings {
     common: Option<&'static Tables>,
     own: Tables,
     /// What no string may hold as it is written, and the texts that do not hold it.
-    never: Option<(&'static str, ExprId)>,
+    pub(super) without: Option<(&'static str, ExprId)>,
 }
 
 impl Strings {
     /// For sets of expressions that begin with the common ones.
     pub(super) fn new(spelling: Spelling) -> Strings {
-        Strings { spelling, common: Some(&common().tables), own: Tables::default(), never: None }
+        Strings { spelling, common: Some(&common().tables), own: Tables::default(), without: None }
     }
 
     /// For any set of expressions.
     pub(super) fn alone(spelling: Spelling) -> Strings {
-        Strings { spelling, common: None, own: Tables::default(), never: None }
+        Strings { spelling, common: None, own: Tables::default(), without: None }
     }
 
     /// Lets no string hold this text, which begins what ends the value around it: it is written with escapes. `without` are the
     /// texts that do not hold it.
     pub(super) fn never(&mut self, text: &'static str, without: ExprId) {
-        self.never = Some((text, without));
+        self.without = Some((text, without));
     }
 
     /// Whether strings stand as they are, without quotes and escapes.
@@ -76,7 +76,7 @@ impl Strings {
 
     /// Those of some strings that may be written.
     fn allowed(&self, exprs: &mut ExprSet, strings: ExprId) -> ExprId {
-        match self.never {
+        match self.without {
             Some((_, without)) => exprs.and(&[strings, without]),
             None => strings,
         }
@@ -152,7 +152,7 @@ impl Strings {
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<ExprId, E> {
         let mark = exprs.literal(if self.spelling == Spelling::Bare { &b""[..] } else { b"\"" });
-        let Some((never, _)) = self.never.filter(|(never, _)| texts.iter().any(|text| text.contains(never))) else {
+        let Some((never, _)) = self.without.filter(|(never, _)| texts.iter().any(|text| text.contains(never))) else {
             let rest = self.trie(exprs, texts, mark, may_go_on)?;
             return Ok(exprs.concat(mark, rest));
         };
@@ -171,7 +171,7 @@ impl Strings {
     /// # Errors
     /// Where it takes too long.
     pub(super) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Result<Option<ExprId>, LimitExceeded> {
-        let is_allowed = self.never.is_none_or(|(never, _)| !name.contains(never));
+        let is_allowed = self.without.is_none_or(|(never, _)| !name.contains(never));
         let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name) && is_allowed;
         if is_plain { Ok(None) } else { self.literals_in_time(exprs, &[name]).map(Some) }
     }

@@ -129,6 +129,11 @@ impl Wrapping {
         [self.max_tokens.clone(), self.temperature.clone(), capture].into_iter().flatten()
     }
 
+    /// Whether the tokens of the body are sampled at a temperature.
+    pub(super) fn has_temperature(&self) -> bool {
+        self.temperature.is_some()
+    }
+
     /// Whether the body must be text and terminals only.
     pub(super) fn needs_terminal(&self) -> bool {
         self.lazy || self.ends.is_some() || self.max_chars.is_some()

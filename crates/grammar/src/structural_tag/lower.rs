@@ -57,7 +57,10 @@ impl<'a> Lowering<'a> {
         for index in (0..tree.slots.len()).rev() {
             let slot = &tree.slots[index];
             check_time().map_err(|limit| GrammarError::limit("#", limit))?;
-            let node = self.format(tree, slot)?;
+            let node = self.format(tree, slot).map_err(|error| match &slot.format {
+                Format::Schema { .. } => within_tag(tree, FormatId(index as u32), error),
+                _ => error,
+            })?;
             self.nodes[index] = Some(node);
         }
         let root = self.whole(tree, FormatId(0));
@@ -284,5 +287,29 @@ impl<'a> Lowering<'a> {
         self.builder = GrammarBuilder::from_grammar(grammar);
         self.builder.limit_exprs(max_exprs);
         NodeId(0)
+    }
+}
+
+/// An error of a schema with the beginning of the tag around it, which names the tool where there are many.
+fn within_tag(tree: &Tree<'_>, mut id: FormatId, error: GrammarError) -> GrammarError {
+    // What a format is made of stands behind it.
+    while let Some(around) = (0..id.0).rev().map(FormatId).find(|&around| holds(tree, around, id)) {
+        if let Format::Tag { begin: Marker::Text(begin), .. } = &tree.slot(around).format
+            && !begin.is_empty()
+        {
+            let message = format!("in the tag {begin:?}: {}", error.message);
+            return GrammarError { message, ..error };
+        }
+        id = around;
+    }
+    error
+}
+
+/// Whether a format is directly made of another one.
+fn holds(tree: &Tree<'_>, around: FormatId, id: FormatId) -> bool {
+    match &tree.slot(around).format {
+        Format::Sequence(parts) | Format::Or(parts) => parts.contains(&id),
+        Format::Repeat { content, .. } | Format::Tag { content, .. } => *content == id,
+        _ => false,
     }
 }

@@ -373,7 +373,8 @@ impl<'d, 't> Reader<'d, 't> {
     }
 
     fn schema(&self, fields: &Fields<'d, 't>, kind: &str) -> Result<Format<'d>, GrammarError> {
-        let mut known = vec!["json_schema", "any_order", "any_whitespace", "strict_mode", "max_whitespace"];
+        let mut known =
+            vec!["json_schema", "any_order", "any_whitespace", "strict_mode", "max_whitespace", "on_unsupported"];
         let style = if kind == "json_schema" {
             known.push("style");
             match fields.get("style") {
@@ -393,6 +394,16 @@ impl<'d, 't> Reader<'d, 't> {
             strict_mode: fields.flag("strict_mode", false)?,
             ..JsonSchemaOptions::default()
         };
+        if let Some(at) = fields.get("on_unsupported") {
+            options.relax = match fields.text("on_unsupported")? {
+                "error" => false,
+                "relax" => true,
+                _ => {
+                    let message = format!("on_unsupported is {}: give \"error\" or \"relax\"", self.document.show(at));
+                    return Err(error(self.document, at, message));
+                }
+            };
+        }
         if fields.get("max_whitespace").is_some() {
             options.max_whitespace = fields.count("max_whitespace")?;
         }
