@@ -63,6 +63,8 @@ class JSONSchemaFormat(_Value):
         any_whitespace: Blanks wherever they may stand.
         strict_mode: Close objects that do not say whether they are open.
         max_whitespace: The longest run of blanks; None for no bound.
+        on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
+            format alone, and the report of the grammar says so.
     """
 
     type: Literal["json_schema"] = "json_schema"
@@ -72,6 +74,7 @@ class JSONSchemaFormat(_Value):
     any_whitespace: bool = True
     strict_mode: bool = False
     max_whitespace: int | None = 64
+    on_unsupported: Literal["error", "relax"] = "error"
 
 
 class QwenXMLParameterFormat(_Value):
@@ -177,7 +180,7 @@ class TagFormat(_Value):
     """The content between a beginning and an end."""
 
     type: Literal["tag"] = "tag"
-    begin: str | TokenFormat
+    begin: str | TokenFormat | RegexFormat
     content: Format
     end: str | tuple[str | TokenFormat, ...] | TokenFormat
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from stencilm.grammar_sources import OnUnsupported
 from stencilm.structural_tag import Format, StructuralTag
 from stencilm.tool_calls.answers import ParsedAnswer
 from stencilm.tool_calls.harmony import MARKERS, HarmonyReader, harmony_format
@@ -124,6 +125,7 @@ def tools(
     strict_mode: bool = False,
     max_whitespace: int | None = 64,
     exclude_special_tokens: bool = True,
+    on_unsupported: OnUnsupported = "error",
 ) -> ToolFormat:
     """How a model writes calls of some tools, both ways.
 
@@ -141,6 +143,9 @@ def tools(
         strict_mode: Arguments that a schema does not declare are forbidden.
         max_whitespace: The longest run of blanks within arguments.
         exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
+            by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and
+            the report of the grammar says so.
 
     Raises:
         GrammarSyntaxError: An unknown model, a chat template that writes no calls, or tools or a choice of
@@ -157,6 +162,7 @@ def tools(
         any_order=any_order,
         strict_mode=strict_mode,
         max_whitespace=max_whitespace,
+        on_unsupported=on_unsupported,
         exclude_markers=exclude_special_tokens,
     )
     tag = family_tag(name, template, request)

@@ -310,6 +310,9 @@ class TemplateReader:
                     return
                 if stop == self.trigger:
                     yield from self._calls(out)
+                elif self.in_response and stop == response[1]:
+                    self.in_response = False
+                    out.section()
                 elif think and stop == think[0]:
                     out.section()
                     yield from self._think(out, think[1])
@@ -318,10 +321,12 @@ class TemplateReader:
                     out.reasoning += out.content
                     out.content.clear()
                     out.section()
-                elif response and stop in response:
+                elif response and stop == response[0]:
+                    self.in_response = True
                     out.section()
-                    if stop == response[0]:
-                        out.separate()
+                    out.separate()
+                else:
+                    out.section()
                 self._forget(out)
         except CutShort:
             if out.is_open:

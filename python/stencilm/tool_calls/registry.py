@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from stencilm.errors import GrammarSyntaxError
+from stencilm.grammar_sources import OnUnsupported
 from stencilm.structural_tag import Format, StructuralTag, is_format
 from stencilm.tool_calls.families import TEMPLATES
 from stencilm.tool_calls.harmony import harmony_format
@@ -67,6 +68,7 @@ def get_model_structural_tag(
     strict_mode: bool = False,
     max_whitespace: int | None = 64,
     exclude_special_tokens: bool = True,
+    on_unsupported: OnUnsupported = "error",
 ) -> StructuralTag:
     """The structural tag of what a model may write when it has these tools.
 
@@ -85,6 +87,9 @@ def get_model_structural_tag(
         strict_mode: Arguments that a schema does not declare are forbidden.
         max_whitespace: The longest run of blanks within arguments.
         exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
+            by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and
+            the report of the grammar says so.
 
     Raises:
         GrammarSyntaxError: An unknown model, or tools or a choice of another form.
@@ -101,6 +106,7 @@ def get_model_structural_tag(
         any_order=any_order,
         strict_mode=strict_mode,
         max_whitespace=max_whitespace,
+        on_unsupported=on_unsupported,
         exclude_markers=exclude_special_tokens,
     )
     return family_tag(name, template, request)

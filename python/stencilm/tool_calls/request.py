@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError
+from stencilm.grammar_sources import OnUnsupported
 from stencilm.structural_tag import Format, JSONSchemaFormat, StructuralTag, Style, is_format
 
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
@@ -55,6 +56,7 @@ def read_request(
     any_order: bool,
     strict_mode: bool,
     max_whitespace: int | None,
+    on_unsupported: OnUnsupported,
     exclude_markers: bool,
 ) -> ToolRequest:
     """A request from what callers give.
@@ -70,11 +72,14 @@ def read_request(
             any_order=any_order,
             strict_mode=strict_mode,
             max_whitespace=max_whitespace,
+            on_unsupported=on_unsupported,
         )
 
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
         raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
-    known = [_tool(index, tool, arguments) for index, tool in enumerate(tools or ())]
+    # Strict mode would close an object that says nothing.
+    anything = {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
+    known = [_tool(index, tool, arguments, anything) for index, tool in enumerate(tools or ())]
     choice, chosen = _chosen(tool_choice, known)
     if isinstance(answer, Mapping):
         answer = StructuralTag.from_json(answer).format
@@ -107,7 +112,13 @@ def read_reasoning(value: Reasoning | bool) -> Reasoning:
     return value
 
 
-def _tool(index: int, tool: Mapping[str, Any], arguments: Callable[[Any], Any]) -> Tool:
+def _tool(
+    index: int,
+    tool: Mapping[str, Any],
+    arguments: Callable[[Any], JSONSchemaFormat],
+    anything: dict[str, Any],
+) -> Tool:
+    """A tool; one without a schema takes anything."""
     place = f"#/tools/{index}"
     if not isinstance(tool, Mapping):
         raise GrammarSyntaxError(f"a tool is a dict, not a {type(tool).__name__}", place=place)
@@ -131,7 +142,7 @@ def _tool(index: int, tool: Mapping[str, Any], arguments: Callable[[Any], Any]) 
         raise GrammarSyntaxError(f"the tool has the name {name!r}: give it one", place=place)
     parameters = entry.get("parameters")
     if parameters is None or entry.get("strict") is False:
-        parameters = {"type": "object"}
+        parameters = anything
     if not isinstance(parameters, (Mapping, bool)):
         raise GrammarSyntaxError("parameters are a schema: a dict or a bool", place=place)
     schema = parameters if isinstance(parameters, bool) else dict(parameters)

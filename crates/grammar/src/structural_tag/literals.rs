@@ -11,10 +11,10 @@ use stencilm_regex::{ByteSet, ExprId};
 use super::embedded::placed;
 use super::fields::error;
 use super::lower::Lowering;
-use super::markers;
 use crate::error::{ErrorKind, GrammarError};
 use crate::free_text::FreeText;
 use crate::grammar::{Node, NodeId, RuleId};
+use crate::markers;
 use crate::json_schema::document::{Entries, Json, JsonId};
 use crate::json_schema::{JsonSchemaOptions, Spelling, reported};
 
