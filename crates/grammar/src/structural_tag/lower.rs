@@ -9,7 +9,7 @@ use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::builder::GrammarBuilder;
 use crate::combine;
 use crate::error::GrammarError;
-use crate::grammar::{Grammar, NodeId};
+use crate::grammar::{Grammar, NodeId, RuleId};
 use crate::json_schema::document::{Document, JsonId};
 use crate::markers;
 use crate::report::KeptReport;
@@ -270,6 +270,11 @@ impl<'a> Lowering<'a> {
             self.builder.sequence(&[tag, more])
         };
         if rounds.at_least_one { all } else { self.builder.repeat(all, 0, Some(1)) }
+    }
+
+    /// A rule that is still to be defined.
+    pub(super) fn declare(&mut self, name: &str) -> RuleId {
+        combine::declare(&mut self.builder, &mut self.names, name)
     }
 
     pub(super) fn add(&mut self, grammar: &Grammar) -> NodeId {
