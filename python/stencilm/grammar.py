@@ -32,6 +32,7 @@ from stencilm.grammar_sources import (
     combine,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
+from stencilm.output_form import OutputForm
 
 if TYPE_CHECKING:
     from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
@@ -68,7 +69,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Grammar:
+class Grammar(OutputForm[str]):
     """A set of texts, from any notation; immutable, and shareable between threads.
 
     Make one with a `from_...` method. Grammars are equal when their sources are: the same notation

@@ -18,6 +18,7 @@ import numpy as np
 from stencilm.candidates import Candidate, Literal
 from stencilm.errors import EndpointError, MatcherError, ModelRefused
 from stencilm.generation.ends import is_over
+from stencilm.generation.result import MADE_UP
 from stencilm.generation.trace import (
     Called,
     Closed,
@@ -48,7 +49,7 @@ from stencilm.guiding.reading import (
     without_repetition,
 )
 from stencilm.guiding.rereading import Reread, begins_again, content, reread
-from stencilm.guiding.task import MADE_UP, Account, Guided, Options, Status, filled_of
+from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matcher import GrammarMatcher
 
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
@@ -125,6 +126,7 @@ class TextGuide:
         self._was_blank = False
         self._corrections = 0
         self._has_draft = False
+        self._stopped: str | None = None
         self._ended: Ended | None = None
         self._status: Status = "truncated"
 
@@ -148,6 +150,7 @@ class TextGuide:
             seed=self._options.sampling.seed,
             filled=filled_of(bytes(self._text), self._filled),
             is_written=self._kept > 0,
+            stop_text=self._stopped,
         )
 
     def run(self) -> Asking:
@@ -285,6 +288,7 @@ class TextGuide:
         longest = 64 + 16 * self._options.budget.tokens
         draft = answer.text[:longest].encode("utf-8", "replace")
         draft, stopped = until_stop(draft, self._options.stop_at)
+        self._stopped = self._stopped or stopped
         is_empty = not draft
         whole = draft
         draft = without_repetition(self._matcher, bytes(self._text), draft)
