@@ -135,6 +135,11 @@ class TextGuide:
         """The text so far."""
         return self._text.decode("utf-8", "ignore")
 
+    @property
+    def start(self) -> GrammarMatcher:
+        """A matcher that has read nothing, of its own."""
+        return self._start.fork()
+
     def result(self) -> Guided:
         """The text with its trace; only after `run` has ended."""
         if self._ended is None:
@@ -239,7 +244,9 @@ class TextGuide:
             temperature=self._options.temperature,
             top_p=sampling.top_p,
             seed=sampling.seed,
-            is_bounded=self._options.has_budget or self._means.drafts_in_parts,
+            sampling=sampling,
+            is_bounded=self._options.has_budget
+            or (kind == "draft" and self._means.drafts_in_parts),
             refused=frozenset(self._refused),
             **more,
         )
