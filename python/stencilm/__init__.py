@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from stencilm.processor import LogitsProcessor
     from stencilm.structural_tag import StructuralTag, StructuralTagItem
     from stencilm.tokenizers import TokenizerInfo, VocabType
+    from stencilm.typed_model import TypedModel
 __all__ = [
     "ApiModel",
     "BatchError",
@@ -113,6 +114,7 @@ __all__ = [
     "TokenizerError",
     "TokenizerInfo",
     "ToolTemplate",
+    "TypedModel",
     "Unsatisfiable",
     "UnsupportedFeature",
     "Usage",
@@ -192,6 +194,7 @@ _NAMES = {
     "processor": ("LogitsProcessor",),
     "structural_tag": ("StructuralTag", "StructuralTagItem"),
     "tokenizers": ("TokenizerInfo", "VocabType"),
+    "typed_model": ("TypedModel",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -148,6 +148,8 @@ class _Reader:
             if match is None:
                 raise AssertionError(f"invariant: {self.text[place : place + 20]!r} is EBNF")
             place = match.end()
+            if match.lastgroup == "special":
+                self._refuse(match.group())
             if match.lastgroup is not None:
                 yield match.lastgroup, match.group()
         yield "end", ""
@@ -201,8 +203,6 @@ class _Reader:
 
     def _single(self) -> Part:
         kind, value = self.tokens[self.at]
-        if kind == "special":
-            self._refuse(value)
         self.at += 1
         if kind in ("text", "name") and self._is("@"):  # a capture changes no text
             self.at += 1

@@ -190,7 +190,13 @@ PRESETS: dict[str, Capabilities] = {
         seed=True,
         options=("top_k", "min_p", *_PENALTIES),
     ),
-    "transformers": Capabilities(continuation="completion", logit_bias=True, bias=100.0, seed=True),
+    "transformers": Capabilities(
+        continuation="completion",
+        logit_bias=True,
+        bias=100.0,
+        seed=True,
+        options=("frequency_penalty",),
+    ),
     "compatible": Capabilities(),
 }
 """Endpoints by name; `compatible` is the least that an OpenAI-compatible one can do."""

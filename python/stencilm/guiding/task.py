@@ -159,6 +159,8 @@ class Guided:
             forces where nothing else was drafted is not among them: every text has it there.
         is_written: A model wrote some of the response, or chose it.
         stop_text: The stop text that ended the draft; None where none did.
+        was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
+            number of corrections did. It may be a whole text nevertheless: "12" of "1234".
     """
 
     response: str
@@ -172,6 +174,7 @@ class Guided:
     filled: tuple[Filled, ...] = ()
     is_written: bool = True
     stop_text: str | None = None
+    was_cut: bool = False
 
     @property
     def is_valid(self) -> bool:

@@ -127,6 +127,7 @@ class TextGuide:
         self._corrections = 0
         self._has_draft = False
         self._stopped: str | None = None
+        self._was_cut = False
         self._ended: Ended | None = None
         self._status: Status = "truncated"
 
@@ -156,6 +157,7 @@ class TextGuide:
             filled=filled_of(bytes(self._text), self._filled),
             is_written=self._kept > 0,
             stop_text=self._stopped,
+            was_cut=self._was_cut,
         )
 
     def run(self) -> Asking:
@@ -560,6 +562,7 @@ class TextGuide:
 
     def _close(self, reason: str) -> Generator[Event, None, None]:
         """Complete the text in as few bytes as the grammar can."""
+        self._was_cut = True
         try:
             text = self._matcher.shortest_completion()
         except MatcherError as error:

@@ -31,7 +31,7 @@ def generation_of(guided: Guided, output: Output, *, completed: bool) -> Generat
     """
     usage = guided.usage
     waited = sum(event.seconds for event in guided.trace if isinstance(event, Called))
-    has_ended = guided.status == "valid" or guided.stop_text is not None
+    has_ended = guided.stop_text is not None or not (guided.was_cut or guided.status != "valid")
     generation: Generation[Any] = Generation(
         text=guided.response,
         token_ids=(),
@@ -86,4 +86,4 @@ def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
         return (
             f"{guided.reason}, and the grammar filled in {first.text!r} at character {first.start}"
         )
-    return guided.reason if guided.status == "closed" else None
+    return guided.reason if guided.status == "closed" or guided.was_cut else None
