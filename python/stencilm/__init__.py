@@ -41,12 +41,12 @@ if TYPE_CHECKING:
         Unsatisfiable,
         UnsupportedFeature,
     )
-    from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
+    from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammar import Finding, Grammar, Report
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.choosers import choose_candidate
     from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
-    from stencilm.guiding.task import Budget, Correction, Filled, Guided, Usage
+    from stencilm.guiding.task import Budget, Correction, Guided, Usage
     from stencilm.index import TokenIndex
     from stencilm.limits import Limits
     from stencilm.mask_rows import MaskPatch, MaskRows
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from stencilm.processor import LogitsProcessor
     from stencilm.structural_tag import StructuralTag, StructuralTagItem
     from stencilm.tokenizers import TokenizerInfo, VocabType
+    from stencilm.typed_model import TypedModel
 __all__ = [
     "ApiModel",
     "BatchError",
@@ -131,6 +132,7 @@ __all__ = [
     "ToolCallParser",
     "ToolFormat",
     "ToolTemplate",
+    "TypedModel",
     "Unsatisfiable",
     "UnsupportedFeature",
     "Usage",
@@ -190,12 +192,12 @@ _NAMES = {
         "Unsatisfiable",
         "UnsupportedFeature",
     ),
-    "generation.result": ("Generation", "IncompleteOutput", "InvalidOutput"),
+    "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
     "grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
-    "guiding.task": ("Budget", "Correction", "Filled", "Guided", "Usage"),
+    "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
     "index": ("TokenIndex",),
     "limits": ("Limits",),
     "mask_rows": ("MaskPatch", "MaskRows"),
@@ -221,6 +223,7 @@ _NAMES = {
     "processor": ("LogitsProcessor",),
     "structural_tag": ("StructuralTag", "StructuralTagItem"),
     "tokenizers": ("TokenizerInfo", "VocabType"),
+    "typed_model": ("TypedModel",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

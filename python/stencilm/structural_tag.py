@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.output_form import OutputForm
 
 Style: TypeAlias = Literal[
     "json",
@@ -308,7 +309,7 @@ class StructuralTagItem(_Value):
         return TagFormat(begin=self.begin, content=content, end=self.end)
 
 
-class StructuralTag(_Value):
+class StructuralTag(_Value, OutputForm[str]):
     """A whole structural tag; also an output type, whose value is the text.
 
     Attributes:
