@@ -41,12 +41,12 @@ if TYPE_CHECKING:
         Unsatisfiable,
         UnsupportedFeature,
     )
-    from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
+    from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammar import Finding, Grammar, Report
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.choosers import choose_candidate
     from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
-    from stencilm.guiding.task import Budget, Correction, Filled, Guided, Usage
+    from stencilm.guiding.task import Budget, Correction, Guided, Usage
     from stencilm.index import TokenIndex
     from stencilm.limits import Limits
     from stencilm.mask_rows import MaskPatch, MaskRows
@@ -57,24 +57,38 @@ if TYPE_CHECKING:
         traverse_draft_tree,
     )
     from stencilm.model import Model, from_llama_cpp, from_mlx, from_transformers, load
-    from stencilm.model_tags import (
+    from stencilm.tool_calls.answers import (
+        CallDelta,
+        CallDone,
+        ContentDelta,
+        ParsedAnswer,
+        ReasoningDelta,
+        ToolCall,
+    )
+    from stencilm.tool_calls.format import ToolFormat, tools
+    from stencilm.tool_calls.parser import ToolCallParser
+    from stencilm.tool_calls.registry import (
         get_model_structural_tag,
         model_structural_tags,
         register_model_structural_tag,
     )
-    from stencilm.model_templates import ToolTemplate
+    from stencilm.tool_calls.template import ToolTemplate
     from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.processor import LogitsProcessor
     from stencilm.structural_tag import StructuralTag, StructuralTagItem
     from stencilm.tokenizers import TokenizerInfo, VocabType
+    from stencilm.typed_model import TypedModel
 __all__ = [
     "ApiModel",
     "BatchError",
     "BatchGrammarMatcher",
     "Budget",
+    "CallDelta",
+    "CallDone",
     "Capabilities",
     "Choice",
     "CompiledGrammar",
+    "ContentDelta",
     "ContinuousBatchingLogitsProcessor",
     "Correction",
     "CustomGenerate",
@@ -102,8 +116,10 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelRefused",
+    "ParsedAnswer",
     "Pattern",
     "Prices",
+    "ReasoningDelta",
     "Regex",
     "Report",
     "StencilError",
@@ -112,7 +128,11 @@ __all__ = [
     "TokenIndex",
     "TokenizerError",
     "TokenizerInfo",
+    "ToolCall",
+    "ToolCallParser",
+    "ToolFormat",
     "ToolTemplate",
+    "TypedModel",
     "Unsatisfiable",
     "UnsupportedFeature",
     "Usage",
@@ -138,6 +158,7 @@ __all__ = [
     "obtain_correction_pairs",
     "register_model_structural_tag",
     "reset_token_bitmask",
+    "tools",
     "traverse_draft_tree",
 ]
 
@@ -171,27 +192,38 @@ _NAMES = {
         "Unsatisfiable",
         "UnsupportedFeature",
     ),
-    "generation.result": ("Generation", "IncompleteOutput", "InvalidOutput"),
+    "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
     "grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
-    "guiding.task": ("Budget", "Correction", "Filled", "Guided", "Usage"),
+    "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
     "index": ("TokenIndex",),
     "limits": ("Limits",),
     "mask_rows": ("MaskPatch", "MaskRows"),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
-    "model_tags": (
+    "tool_calls.answers": (
+        "CallDelta",
+        "CallDone",
+        "ContentDelta",
+        "ParsedAnswer",
+        "ReasoningDelta",
+        "ToolCall",
+    ),
+    "tool_calls.format": ("ToolFormat", "tools"),
+    "tool_calls.parser": ("ToolCallParser",),
+    "tool_calls.registry": (
         "get_model_structural_tag",
         "model_structural_tags",
         "register_model_structural_tag",
     ),
-    "model_templates": ("ToolTemplate",),
+    "tool_calls.template": ("ToolTemplate",),
     "output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
     "processor": ("LogitsProcessor",),
     "structural_tag": ("StructuralTag", "StructuralTagItem"),
     "tokenizers": ("TokenizerInfo", "VocabType"),
+    "typed_model": ("TypedModel",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

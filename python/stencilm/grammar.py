@@ -28,8 +28,10 @@ from stencilm.grammar_sources import (
     combine,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
+from stencilm.output_form import OutputForm
 
 if TYPE_CHECKING:
+    from stencilm.conversion import NotationName
     from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
 
 
@@ -64,7 +66,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Grammar:
+class Grammar(OutputForm[str]):
     """A set of texts, from any notation; immutable, and shareable between threads.
 
     Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
@@ -254,6 +256,21 @@ class Grammar:
     def __deepcopy__(self, memo: dict[int, Any]) -> Grammar:
         """Itself, because it is immutable."""
         return self
+
+    def converted(self, notation: NotationName) -> str:
+        """Its text in another notation.
+
+        Args:
+            notation: "ebnf", as it prints; "gbnf" for what llama.cpp and others read; "regex";
+                "lark"; or "json-schema".
+
+        Raises:
+            UnsupportedFeature: The notation has no words for it; names what is in the way.
+            ValueError: There is no such notation.
+        """
+        from stencilm.conversion import converted
+
+        return converted(self, notation)
 
     def __str__(self) -> str:
         """The grammar as EBNF; `from_ebnf` reads it as the same set of texts."""

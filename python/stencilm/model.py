@@ -1,4 +1,4 @@
-"""The model door: `model(prompt, OutputType)` gives a typed object.
+"""Local models: `model(prompt, OutputType)` gives a typed object.
 
 One idea: a `Model` only joins parts that know nothing of each other: an output type gives a
 grammar and a reader, the compiler a matcher, the loop a text, and the reader the value.
@@ -6,23 +6,23 @@ grammar and a reader, the compiler a matcher, the loop a text, and the reader th
 
 from __future__ import annotations
 
-import asyncio
 import codecs
+import math
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from stencilm.compiler import CompiledGrammar, GrammarCompiler
+from stencilm.errors import ModelError
 from stencilm.generation.batches import beam_search, decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.generation.partial import MISSING, PartialReader
+from stencilm.generation.probabilities import probabilities
 from stencilm.generation.result import Generation
-from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Event
-from stencilm.generation.typed import with_value
+from stencilm.generation.typed import by_value, with_value
 from stencilm.grammar import Grammar
+from stencilm.guiding.texts import all_texts
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matcher import GrammarMatcher
 from stencilm.models.loading import (
@@ -32,41 +32,18 @@ from stencilm.models.loading import (
     wrap_transformers,
 )
 from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
+from stencilm.output_form import OutputForm
 from stencilm.output_types import Output, resolve
-from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.typed_model import Drawing, Job, OnEvent, Options, Piece, T, TypedModel, complaint_of
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
-_MAX_CACHED_TYPES = 64
+__all__ = ["Drawing", "Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"]
+
 _MAX_COMPILERS = 4
-
-_Key: TypeAlias = tuple[Any, str, Limits | None]
-"""An output type, how it is written, and the limits of the call."""
-
-
-OnEvent = Callable[[Event], None]
-
-
-class Drawing(TypedDict, total=False):
-    """How a text is written; every call that writes one takes these.
-
-    Attributes:
-        max_tokens: The most tokens to write; 512 where none is given.
-        temperature: 0 takes the most probable token; see `Sampling` for this and the rest.
-        top_p: Keep the fewest tokens that have this much probability together.
-        top_k: Keep this many of the most probable tokens; None for all.
-        seed: The same seed gives the same text; None for a new one.
-        limits: How much work and memory the grammar may cost; None for those of the output type, or
-            of the model.
-    """
-
-    max_tokens: int
-    temperature: float
-    top_p: float
-    top_k: int | None
-    seed: int | None
-    limits: Limits | None
+_MOST_TEXTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +59,8 @@ class _Task:
         return with_value(decoding.result(), self.output, self.max_tokens)
 
 
-class Model:
-    """A language model whose outputs have a type.
+class Model(TypedModel):
+    """A language model whose logits are at hand, and whose outputs have a type.
 
     One `Model` may be used from several threads as far as its backend may.
 
@@ -94,13 +71,12 @@ class Model:
     """
 
     def __init__(self, backend: LanguageModel, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__()
         self.backend = backend
         self._limits = checked_limits(limits)
         self._compilers = OrderedDict(
             {limits: GrammarCompiler(backend.tokenizer_info, limits=limits)}
         )
-        self._ready: OrderedDict[_Key, tuple[Output, CompiledGrammar]] = OrderedDict()
-        self._lock = RenewedLock()
 
     def __reduce__(self) -> NoReturn:
         """Refused: the weights are not data to send about."""
@@ -115,118 +91,40 @@ class Model:
         return self.backend.tokenizer_info
 
     @overload
-    def __call__(self, prompt: Prompt, output_type: type[T], **options: Unpack[Drawing]) -> T: ...
+    def beam_search(  # type: ignore[overload-overlap]
+        self,
+        prompt: Prompt,
+        output_type: TypeForm[T] = ...,
+        *,
+        beams: int = ...,
+        max_tokens: int = ...,
+        length_penalty: float = ...,
+        limits: Limits | None = ...,
+    ) -> list[tuple[T, float]]: ...
 
     @overload
-    def __call__(
-        self, prompt: Prompt, output_type: Any = ..., **options: Unpack[Drawing]
-    ) -> Any: ...
-
-    def __call__(self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]) -> Any:
-        """A value of `output_type`, written by the model; never an invalid one.
-
-        Args:
-            prompt: Text, or chat messages for a tokenizer with a chat template.
-            output_type: A Python type, `Regex`, `JsonSchema`, `Choice`, or a `Grammar`.
-            options: Those of `Drawing`: `max_tokens`, `temperature`, `top_p`, `top_k`, `seed`,
-                `limits`.
-
-        Raises:
-            IncompleteOutput: `max_tokens` or the model's context cut the text. Only a plain `str`
-                is returned as far as it came.
-            InvalidOutput: The type's own validators refuse the text.
-            StencilError: No grammar can be made of the type (UnsupportedFeature, Unsatisfiable,
-                LimitExceeded), or the model cannot be run (ModelError).
-            ValueError: A sampling option is out of range.
-        """
-        return _value(self.generate(prompt, output_type, **options))
+    def beam_search(
+        self,
+        prompt: Prompt,
+        output_type: OutputForm[T],
+        *,
+        beams: int = ...,
+        max_tokens: int = ...,
+        length_penalty: float = ...,
+        limits: Limits | None = ...,
+    ) -> list[tuple[T, float]]: ...
 
     @overload
-    def generate(
+    def beam_search(
         self,
         prompt: Prompt,
-        output_type: type[T],
+        output_type: Callable[..., object],
         *,
-        on_event: OnEvent | None = ...,
-        **options: Unpack[Drawing],
-    ) -> Generation[T]: ...
-
-    @overload
-    def generate(
-        self,
-        prompt: Prompt,
-        output_type: Any = ...,
-        *,
-        on_event: OnEvent | None = ...,
-        **options: Unpack[Drawing],
-    ) -> Generation[Any]: ...
-
-    def generate(
-        self,
-        prompt: Prompt,
-        output_type: Any = str,
-        *,
-        on_event: OnEvent | None = None,
-        **options: Unpack[Drawing],
-    ) -> Generation[Any]:
-        """The text with its value, tokens, trace and statistics.
-
-        The arguments are those of `__call__`, and so are the errors, with one exception: a text
-        that was cut, or that the type's own validators refuse, comes back with `value` None and
-        the reason in `error`. `on_event` is called with each event of the trace as it happens.
-        """
-        task = self._task([prompt], output_type, **options)
-        (decoding,) = task.decodings
-        for event in decoding:
-            if on_event is not None:
-                on_event(event)
-        return task.result(decoding)
-
-    def batch(
-        self,
-        prompts: Sequence[Prompt],
-        output_type: Any = str,
-        **options: Unpack[Drawing],
-    ) -> list[Any]:
-        """One value for each prompt, in order.
-
-        A model that runs batches, such as one of transformers, writes all of them at once: each
-        forward pass takes every text that is not finished one step on. Prompt number i draws with
-        `seed + i`, so that equal prompts may differ, and equal prompts are read once. The first
-        prompt that fails raises, as `__call__` does.
-        """
-        generations = self.generate_batch(prompts, output_type, **options)
-        return [_value(generation) for generation in generations]
-
-    def sample(
-        self,
-        prompt: Prompt,
-        output_type: Any = str,
-        *,
-        n: int,
-        **options: Unpack[Drawing],
-    ) -> list[Any]:
-        """`n` values for one prompt, which is read once; a batch of the same prompt.
-
-        The temperature is 1 where none is given.
-        """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise ValueError(f"n is {n!r}, but must be at least 1")
-        options.setdefault("temperature", 1.0)
-        return self.batch([prompt] * n, output_type, **options)
-
-    def generate_batch(
-        self,
-        prompts: Sequence[Prompt],
-        output_type: Any = str,
-        **options: Unpack[Drawing],
-    ) -> list[Generation[Any]]:
-        """`generate` for several prompts at once; the arguments are those of `batch`."""
-        if isinstance(prompts, str):
-            raise TypeError(f"prompts is the text {prompts!r:.60}, but must be a list of prompts")
-        task = self._task(prompts, output_type, **options)
-        decode_batch(self.backend, task.decodings)
-        return [task.result(decoding) for decoding in task.decodings]
+        beams: int = ...,
+        max_tokens: int = ...,
+        length_penalty: float = ...,
+        limits: Limits | None = ...,
+    ) -> list[tuple[dict[str, Any], float]]: ...
 
     def beam_search(
         self,
@@ -238,145 +136,133 @@ class Model:
         length_penalty: float = 1.0,
         limits: Limits | None = None,
     ) -> list[tuple[Any, float]]:
-        """The values that a beam search finds, best first, each with its log probability.
+        """The values that a beam search finds, most probable first, each with its log probability.
 
-        Texts that `max_tokens` cut are left out.
+        A value that several of the texts found have stands there once, with the probability of all
+        of them. Texts that `max_tokens` cut are left out, and so are those that the type's own
+        validators refuse.
 
         Args:
             prompt: As for `__call__`.
             output_type: As for `__call__`.
             beams: How many prefixes are kept at each step, and the most values.
             max_tokens: The most tokens to write.
-            length_penalty: Texts are compared by their log probability over their length to this
-                power.
+            length_penalty: While they are searched for, texts are compared by their log probability
+                over their length to this power.
             limits: As for `__call__`.
         """
         if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
             raise ValueError(f"beams is {beams!r}, but must be at least 1")
         output, compiled = self._prepare(output_type, limits)
+        prompt_ids = self._prompt_ids(prompt)
         found = beam_search(
             self.backend,
             _new_matcher(compiled, self.tokenizer_info),
-            self.backend.encode(checked_prompt(prompt)),
+            prompt_ids,
             beams=beams,
             max_tokens=max_tokens,
             length_penalty=length_penalty,
         )
         decode = self.tokenizer_info.decode_str
-        return [
-            (output.parse(decode(beam.token_ids)), beam.logprob)
-            for beam in found
-            if beam.is_complete
-        ]
+        texts = [(decode(beam.token_ids), beam.logprob) for beam in found if beam.is_complete]
+        return by_value(texts, output)
 
-    def stream(
-        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
-    ) -> Iterator[Any]:
-        """Partial values while the text is written, and the whole one last.
+    @overload
+    def probabilities(
+        self, prompt: Prompt, output_type: TypeForm[T], *, limits: Limits | None = ...
+    ) -> list[tuple[T, float]]: ...
 
-        Pydantic models and dataclasses come as instances in which what is not written yet is None;
-        lists and dicts hold what there is so far. Only what is closed is checked, an open string is
-        shown as it grows, an open number is not. `JsonSchema` gives the data so far, and bare texts
-        and those of a `Grammar` come as far as they are written. A step costs what is new in it.
-        Closing the iterator stops the model. Options and errors are those of `__call__`.
+    @overload
+    def probabilities(
+        self, prompt: Prompt, output_type: OutputForm[T], *, limits: Limits | None = ...
+    ) -> list[tuple[T, float]]: ...
+
+    def probabilities(
+        self, prompt: Prompt, output_type: Any, *, limits: Limits | None = None
+    ) -> list[tuple[Any, float]]:
+        """The values of a type of few, most probable first, each with its probability.
+
+        Texts are taken as the tokenizer writes them. Where some of them part, the model's logits
+        are shared out among the ways on, as in drawing at temperature 1; so the probabilities add
+        up to 1. Nothing is drawn, and every beginning that texts share is read once.
+
+        Args:
+            prompt: As for `__call__`.
+            output_type: A type of finitely many texts, such as a `Literal`, an Enum, `bool`, a
+                `Choice`, or `Regex("[1-5]")`.
+            limits: As for `__call__`.
+
+        Raises:
+            ModelError: The type has more than 1,000 texts.
         """
-        task = self._task([prompt], output_type, **options)
-        (decoding,) = task.decodings
-        reader = PartialReader(task.output.json_type) if task.output.is_json else None
-        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
-        read, text = 0, ""
-        for _ in decoding:
-            piece = decoder.decode(decoding.text[read:])
-            read = len(decoding.text)
-            text += piece
-            if reader is None:
-                if piece and decoding.finish_reason is None:
-                    yield text
-                continue
-            reader.feed(piece)
-            if decoding.finish_reason is None and reader.has_changed():
-                value = reader.value()
-                if value is not MISSING:
-                    yield value
-        yield _value(task.result(decoding))
-
-    async def agenerate(
-        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
-    ) -> Generation[Any]:
-        """`generate`, awaited: runs in a thread, and stops where the task is cancelled."""
-        task = self._task([prompt], output_type, **options)
-        (decoding,) = task.decodings
-        async for _ in _steps(decoding):
-            pass
-        return task.result(decoding)
-
-    async def astream(
-        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
-    ) -> AsyncIterator[Any]:
-        """`stream`, awaited."""
-        async for value in _steps(self.stream(prompt, output_type, **options)):
-            yield value
-
-    def _task(
-        self,
-        prompts: Sequence[Prompt],
-        output_type: Any,
-        *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        top_k: int | None = None,
-        seed: int | None = None,
-        limits: Limits | None = None,
-    ) -> _Task:
-        """Texts that are ready to be written; prompt number i draws with `seed + i`."""
-        sampling = Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)
         output, compiled = self._prepare(output_type, limits)
+        texts = all_texts(compiled.grammar, most=_MOST_TEXTS)
+        if texts is None:
+            raise ModelError(
+                f"{output.name} has more than {_MOST_TEXTS:,} texts, too many to compare: list the "
+                "values in a Literal or a Choice"
+            )
+        logprobs = probabilities(self.backend, self._prompt_ids(prompt), texts)
+        found = [(text.decode(), logprob) for text, logprob in zip(texts, logprobs, strict=True)]
+        return [(value, math.exp(logprob)) for value, logprob in by_value(found, output)]
+
+    def _prompt_ids(self, prompt: Prompt) -> list[int]:
+        return self.backend.encode(checked_prompt(prompt))
+
+    def _pieces(
+        self, job: Job, output_type: Any, options: Drawing, on_event: OnEvent | None
+    ) -> Iterator[Piece]:
+        task = self._task([job], output_type, options)
+        (decoding,) = task.decodings
+        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        read = 0
+        for event in decoding:
+            if on_event is not None:
+                on_event(event)
+            upto = decoding.safe_length
+            if upto > read and decoding.finish_reason is None:
+                piece = decoder.decode(decoding.text[read:upto])
+                read = upto
+                if piece:
+                    yield piece
+        yield task.result(decoding)
+
+    def _write_all(
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+    ) -> list[Generation[Any]]:
+        task = self._task(jobs, output_type, options)
+        decode_batch(self.backend, task.decodings)
+        return [task.result(decoding) for decoding in task.decodings]
+
+    def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
+        again = super()._again(prompt, refused)
+        if isinstance(prompt, str):  # a text that is gone on with has no turns
+            again = f"{prompt}{refused.text}\n{complaint_of(refused)}\n"
+        size = self.backend.context_size
+        has_room = again is not None and (size is None or len(self._prompt_ids(again)) < size)
+        return again if has_room else None
+
+    def _task(self, jobs: Sequence[Job], output_type: Any, options: Drawing) -> _Task:
+        """Texts that are ready to be written; job number i draws with `seed + i`."""
+        given = Options(**_known(options))
+        output, compiled = self._prepare(output_type, given.limits)
         decodings = [
             Decoding(
                 self.backend,
                 _new_matcher(compiled, self.tokenizer_info),
-                self.backend.encode(checked_prompt(prompt)),
-                sampling=replace(sampling, seed=None if seed is None else seed + number),
-                max_tokens=max_tokens,
+                self._prompt_ids(job.prompt),
+                sampling=given.sampling(job.number),
+                max_tokens=given.max_tokens or DEFAULT_MAX_TOKENS,
+                stop=given.stops,
             )
-            for number, prompt in enumerate(prompts)
+            for job in jobs
         ]
-        return _Task(output, decodings, max_tokens)
+        return _Task(output, decodings, given.max_tokens or DEFAULT_MAX_TOKENS)
 
     def compile(self, output_type: Any, *, limits: Limits | None = None) -> CompiledGrammar:
         """The compiled grammar of an output type, as the calls above use it."""
-        return self._prepare(output_type, limits)[1]
-
-    def dump(self, value: Any, output_type: Any, *, limits: Limits | None = None) -> Any:
-        """A value of `output_type` as JSON-ready data."""
-        return self._prepare(output_type, limits)[0].dump(value)
-
-    def _prepare(
-        self, output_type: Any, limits: Limits | None = None
-    ) -> tuple[Output, CompiledGrammar]:
-        """The reader and the compiled grammar of a type; the latest types are kept."""
-        if limits is not None:
-            checked_limits(limits)
-        # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
-        # A grammar's limits are no part of either.
-        own = output_type.limits if isinstance(output_type, Grammar) else None
-        key = (output_type, repr(output_type), limits or own)
-        if self._lock.is_mine:  # The handler of a signal came in the middle of a look.
-            return self._compile(output_type, limits)
-        try:
-            with self._lock:
-                if key in self._ready:
-                    self._ready.move_to_end(key)
-                    return self._ready[key]
-        except TypeError:  # a type with an unhashable part: compile it each time
-            return self._compile(output_type, limits)
-        ready = self._compile(output_type, limits)
-        with self._lock:
-            self._ready[key] = ready
-            if len(self._ready) > _MAX_CACHED_TYPES:
-                self._ready.popitem(last=False)
-        return ready
+        compiled: CompiledGrammar = self._prepare(output_type, limits)[1]
+        return compiled
 
     def _compile(self, output_type: Any, limits: Limits | None) -> tuple[Output, CompiledGrammar]:
         output = resolve(output_type)
@@ -491,20 +377,14 @@ def load(
     return Model(backend, limits=limits)
 
 
-def _value(generation: Generation[Any]) -> Any:
-    if generation.error is not None:
-        raise generation.error
-    return generation.value
-
-
-async def _steps(steps: Iterator[T]) -> AsyncIterator[T]:
-    """Each step in a thread; a cancelled task waits for the step that runs, and takes no other."""
-    end = object()
-    while True:
-        step: Any = await asyncio.shield(asyncio.to_thread(next, steps, end))
-        if step is end:
-            return
-        yield step
+def _known(options: Drawing) -> dict[str, Any]:
+    """The options without those that are only for endpoints. Raises TypeError for the latter."""
+    known: dict[str, Any] = {**options}
+    known.pop("max_retries", None)
+    for name in ("budget", "finish"):
+        if known.pop(name, None) is not None:
+            raise TypeError(f"{name} is an option of models behind an API: leave it out")
+    return known
 
 
 def _new_matcher(compiled: CompiledGrammar, tokenizer_info: TokenizerInfo) -> GrammarMatcher:

@@ -10,9 +10,20 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammar import Grammar
@@ -24,9 +35,11 @@ from stencilm.grammar_sources import (
     Spelling,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.output_form import OutputForm, V_co
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -34,7 +47,7 @@ FREE_TEXT = "(?s).*"  # any text; the dot stands for one character, so the bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Regex:
+class Regex(OutputForm[str]):
     """Text that matches a regular expression from its first character to its last.
 
     The value is the text itself.
@@ -45,7 +58,7 @@ class Regex:
 
 
 @dataclass(frozen=True, slots=True)
-class Ebnf:
+class Ebnf(OutputForm[str]):
     """Text of an EBNF grammar; the value is the text itself."""
 
     text: str
@@ -54,7 +67,7 @@ class Ebnf:
 
 
 @dataclass(frozen=True, slots=True)
-class Lark:
+class Lark(OutputForm[str]):
     """Text of a Lark grammar; the value is the text itself.
 
     The options are those of `Grammar.from_lark`.
@@ -66,34 +79,75 @@ class Lark:
     limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JsonSchema:
-    """JSON that is valid under a schema, given as JSON text, a dict or a bool.
+class SchemaOptions(TypedDict, total=False):
+    """The options of `JsonSchema`."""
 
-    The value is what `json.loads` makes of the text. The options are those of
-    `Grammar.from_json_schema`. `limits`, here and in the types below, bound what the grammar and
-    its masks may cost; where None those of the call or of the model do.
+    any_whitespace: bool
+    indent: int | None
+    separators: tuple[str, str] | None
+    strict_mode: bool
+    max_whitespace: int | None
+    property_order: PropertyOrder
+    spelling: Spelling | None
+    formats: Formats
+    on_unsupported: OnUnsupported
+    documents: Mapping[str, Any]
+    nullable: bool
+    limits: Limits | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JsonSchema(OutputForm[V_co]):
+    """JSON that is valid under a schema, given as JSON text, a dict or a bool, or of a Python type.
+
+    The value is what `json.loads` makes of the text; of a Python type, its own value. The options
+    are those of `Grammar.from_json_schema`; `spelling` is "natural" where None, and "digits" for a
+    Python type. `limits`, here and in the types below, bound what the grammar and its masks may
+    cost; where None those of the call or of the model do.
     """
 
-    schema: str | Mapping[str, Any] | bool
+    schema: Any
     any_whitespace: bool = True
     indent: int | None = None
     separators: tuple[str, str] | None = None
     strict_mode: bool = False
     max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
     property_order: PropertyOrder = "declared"
-    spelling: Spelling = "natural"
+    spelling: Spelling | None = None
     formats: Formats = "enforced"
     on_unsupported: OnUnsupported = "error"
     documents: Mapping[str, Any] = field(default_factory=dict)
     nullable: bool = False
     limits: Limits | None = field(default=None, repr=False)
 
-    def _key(self) -> str:
-        """The notation as one text, because a schema given as a dict cannot be hashed."""
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: JsonSchema[Any],
+            schema: str | Mapping[str, Any] | bool,
+            **options: Unpack[SchemaOptions],
+        ) -> None: ...
+
+        @overload
+        def __init__(self, schema: TypeForm[V_co], **options: Unpack[SchemaOptions]) -> None: ...
+
+        def __init__(self, schema: Any, **options: Unpack[SchemaOptions]) -> None: ...
+
+    @property
+    def is_of_type(self) -> bool:
+        """Whether it stands for a Python type, and not for a schema."""
+        return not isinstance(self.schema, (str, Mapping, bool))
+
+    def _key(self) -> tuple[Any, str]:
+        """The notation as something that can be hashed, as a schema given as a dict cannot be."""
         values = {part.name: getattr(self, part.name) for part in fields(self)}
         limits = values.pop("limits")
-        return json.dumps([values, None if limits is None else asdict(limits)], default=dict)
+        tp = None
+        if self.is_of_type:
+            tp = values["schema"]
+            values["schema"] = repr(tp)  # Union[A, B] == Union[B, A], though they read apart
+        return tp, json.dumps([values, None if limits is None else asdict(limits)], default=dict)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self._key() == other._key()
@@ -103,7 +157,7 @@ class JsonSchema:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Choice:
+class Choice(OutputForm[V_co]):
     """One of several options, written bare; the value is the option itself.
 
     A str option stands for its own text, a number or bool for its JSON text. Raises ValueError
@@ -112,6 +166,31 @@ class Choice:
 
     options: tuple[Scalar, ...]
     limits: Limits | None = field(repr=False)
+
+    @overload
+    def __init__(
+        self: Choice[str], options: Sequence[str], *, limits: Limits | None = ...
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Choice[bool], options: Sequence[bool], *, limits: Limits | None = ...
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Choice[int], options: Sequence[int], *, limits: Limits | None = ...
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Choice[float], options: Sequence[float], *, limits: Limits | None = ...
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Choice[Scalar], options: Sequence[Scalar], *, limits: Limits | None = ...
+    ) -> None: ...
 
     def __init__(self, options: Sequence[Scalar], *, limits: Limits | None = None) -> None:
         if isinstance(options, str):
@@ -191,6 +270,17 @@ def resolve(output_type: Any) -> Output:
             name=f"Regex({output_type.pattern!r})",
             make=lambda limits: Grammar.from_regex(output_type.pattern, limits=limits),
             parse=str,
+            limits=output_type.limits,
+        )
+    if isinstance(output_type, JsonSchema) and output_type.is_of_type:
+        adapter = type_adapter(output_type.schema)
+        return Output(
+            name=type_name(output_type.schema),
+            make=lambda limits: _schema_grammar(output_type, limits),
+            parse=adapter.validate_json,
+            dump=lambda value: adapter.dump_python(value, mode="json"),
+            is_json=True,
+            json_type=output_type.schema,
             limits=output_type.limits,
         )
     if isinstance(output_type, JsonSchema):
@@ -285,6 +375,41 @@ def type_adapter(tp: Any) -> TypeAdapter[Any]:
         ) from error
 
 
+def arguments_of(function: Callable[..., Any]) -> Any:
+    """A type of dicts that hold the arguments of a function, by the names of its parameters.
+
+    Arguments that have defaults may be left out; `*args` and `**kwargs` are. A parameter without an
+    annotation takes any value. Raises UnsupportedFeature for a function that cannot be called by
+    names, or whose parameters are not known.
+    """
+    from typing import NotRequired
+
+    from typing_extensions import TypedDict as ExtendedTypedDict
+
+    name = type_name(function)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        hints = get_type_hints(function, include_extras=True)
+    except (TypeError, ValueError, NameError) as error:
+        raise UnsupportedFeature(
+            f"the parameters of the function {name} are not known: {_first_line(error)}"
+        ) from error
+    members: dict[str, Any] = {}
+    for one in parameters:
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            continue
+        if one.kind is one.POSITIONAL_ONLY:
+            raise UnsupportedFeature(
+                f"the function {name} takes {one.name!r} by its position only, and arguments are "
+                "given by name: remove the '/' from its parameters, or wrap it"
+            )
+        tp = hints.get(one.name, Any)
+        members[one.name] = tp if one.default is one.empty else NotRequired[tp]
+    made: Any = ExtendedTypedDict(name.rpartition(".")[2], members)  # type: ignore[misc]
+    made.__doc__ = inspect.getdoc(function)
+    return made
+
+
 def alternatives(texts: Sequence[str]) -> str:
     """A regular expression that matches exactly these texts."""
     return f"(?:{'|'.join(_literal(text) for text in texts)})"
@@ -306,7 +431,7 @@ def _resolve_type(tp: Any) -> Output:
         )
     if inspect.isroutine(tp):
         # pydantic would call the function with what the model wrote, which nobody asked for.
-        raise UnsupportedFeature(f"the function {type_name(tp)} is not an output type")
+        return replace(_resolve_type(arguments_of(tp)), name=type_name(tp))
     adapter = type_adapter(tp)
     texts = _bare_texts(tp)
     if texts is not None:
@@ -331,7 +456,11 @@ def _resolve_type(tp: Any) -> Output:
 def _schema_grammar(output_type: JsonSchema, limits: Limits) -> Grammar:
     options = {part.name: getattr(output_type, part.name) for part in fields(output_type)}
     options["limits"] = limits
-    return Grammar.from_json_schema(options.pop("schema"), **options)
+    schema = options.pop("schema")
+    if output_type.is_of_type:
+        schema = json_schema_of(schema)
+    options["spelling"] = options["spelling"] or ("digits" if output_type.is_of_type else "natural")
+    return Grammar.from_json_schema(schema, **options)
 
 
 def _bare_texts(tp: Any) -> list[str] | None:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.output_form import OutputForm
 
 Style: TypeAlias = Literal[
     "json",
@@ -26,6 +27,16 @@ Style: TypeAlias = Literal[
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",
+    "parameter_xml",
+    "step_xml",
+    "gigachat_xml",
+    "ifm_xml",
+    "param_xml",
+    "hunyuan_xml",
+    "atem_xml",
+    "python",
+    "gemma",
+    "functiongemma",
 ]
 Token: TypeAlias = int | str
 
@@ -56,6 +67,8 @@ class JSONSchemaFormat(_Value):
             `max_whitespace_cnt`, the name that engines use, where None leaves the default.
         excludes: Texts that must not come within the strings and names of the value; only none
             can be enforced so far.
+        on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
+            format alone, and the report of the grammar says so.
     """
 
     type: Literal["json_schema"] = "json_schema"
@@ -65,6 +78,7 @@ class JSONSchemaFormat(_Value):
     any_whitespace: bool = True
     strict_mode: bool = False
     max_whitespace: int | None = 64
+    on_unsupported: Literal["error", "relax"] = "error"
     excludes: tuple[str, ...] = ()
 
     @model_validator(mode="before")
@@ -188,7 +202,7 @@ class TagFormat(_Value):
     """The content between a beginning and an end."""
 
     type: Literal["tag"] = "tag"
-    begin: str | TokenFormat
+    begin: str | TokenFormat | RegexFormat
     content: Format
     end: str | tuple[str | TokenFormat, ...] | TokenFormat
 
@@ -316,7 +330,7 @@ class StructuralTagItem(_Value):
         return TagFormat(begin=self.begin, content=content, end=self.end)
 
 
-class StructuralTag(_Value):
+class StructuralTag(_Value, OutputForm[str]):
     """A whole structural tag; also an output type, whose value is the text.
 
     Attributes:

@@ -121,7 +121,7 @@ class TestConvert:
     @pytest.mark.parametrize(
         ("arguments", "code"),
         [
-            (["n.json", "--to", "lark"], 2),
+            (["n.json", "--to", "bnf"], 2),
             (["n.json", "--from", "bnf"], 2),
             (["n.json", "--regex", "a"], 2),
             ([], 2),

@@ -74,6 +74,8 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                     self.deltas(answer, stream=bool(body.get("stream")))
                 elif self.path.endswith("/messages"):
                     self.anthropic(body, answer)
+                elif self.path.endswith("/responses"):
+                    self.respond(body, answer)
                 elif body.get("stream"):
                     self.stream(answer)
                 else:
@@ -157,6 +159,48 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(f"{head}data: {json.dumps(value)}\n\n".encode())
             self.wfile.flush()
 
+        def respond(self, body: dict[str, Any], answer: Any) -> None:
+            text, reason, tool = told(answer)
+            content = [{"type": "output_text", "text": text, "annotations": []}]
+            item: dict[str, Any] = {
+                "type": "message", "id": "i", "role": "assistant", "status": "completed",
+                "content": content,
+            }  # fmt: skip
+            if tool:
+                item = {
+                    "type": "custom_tool_call", "id": "i", "call_id": "c", "name": "output",
+                    "input": text,
+                }  # fmt: skip
+            if reason == "refusal":
+                item["content"] = [{"type": "refusal", "refusal": text}]
+            is_whole = reason != "length"
+            details = None if is_whole else {"reason": "max_output_tokens"}
+            usage = {
+                "input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
+                "input_tokens_details": {"cached_tokens": 4},
+                "output_tokens_details": {"reasoning_tokens": 2},
+            }  # fmt: skip
+            response = {
+                "id": "r", "object": "response", "created_at": 1, "model": "m", "output": [item],
+                "status": "completed" if is_whole else "incomplete", "usage": usage,
+                "incomplete_details": details, "error": None, "instructions": None,
+                "metadata": {}, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+                "temperature": 1, "top_p": 1,
+            }  # fmt: skip
+            if not body.get("stream"):
+                self.reply(response)
+                return
+            self.begin_stream()
+            kind = "response.custom_tool_call_input" if tool else "response.output_text"
+            if reason == "refusal":
+                kind = "response.refusal"
+            place = {"item_id": "i", "output_index": 0, "content_index": 0, "logprobs": []}
+            for number, start in enumerate(range(0, len(text), 7)):
+                delta = {"type": f"{kind}.delta", "delta": text[start : start + 7], **place}
+                self.event({**delta, "sequence_number": number}, f"{kind}.delta")
+            end = "response.completed" if is_whole else "response.incomplete"
+            self.event({"type": end, "response": response, "sequence_number": 99}, end)
+
         def anthropic(self, body: dict[str, Any], answer: Any) -> None:
             text, reason = answer if isinstance(answer, tuple) else (answer, "end_turn")
             usage = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 3}
@@ -174,9 +218,10 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             block = {"type": "content_block_start", "index": 0}
             block["content_block"] = {"type": "text", "text": ""}
             self.event(block, "content_block_start")
-            delta = {"type": "text_delta", "text": text}
-            part = {"type": "content_block_delta", "index": 0, "delta": delta}
-            self.event(part, "content_block_delta")
+            for start in range(0, len(text), 7):
+                delta = {"type": "text_delta", "text": text[start : start + 7]}
+                part = {"type": "content_block_delta", "index": 0, "delta": delta}
+                self.event(part, "content_block_delta")
             end = {"type": "message_delta", "usage": {"output_tokens": 5}}
             end["delta"] = {"stop_reason": reason, "stop_sequence": None}
             self.event(end, "message_delta")

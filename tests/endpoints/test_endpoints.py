@@ -55,7 +55,7 @@ def endpoint(
         )
 
 
-def means(result: stencilm.Guided) -> list[str]:
+def means(result: stencilm.Guided | stencilm.Generation[Any]) -> list[str]:
     return [event.means for event in result.trace if isinstance(event, Called)]
 
 
@@ -180,7 +180,7 @@ def SCHEMA_FITS(text: str) -> bool:
             ),
         ),
         (
-            "deepseek",
+            Capabilities(continuation="prefix"),
             "/v1/chat/completions",
             lambda b: (
                 b["messages"][-1] == {"role": "assistant", "content": '{"size":', "prefix": True}
@@ -457,13 +457,14 @@ def test_made_up_values_are_given_to_those_who_ask() -> None:
         assert model("p", SCHEMA, finish="valid")["size"] == "small"
     with endpoint(answer, Capabilities(choice=False)) as (model, _):
         result = model.generate("p", SCHEMA)
+        assert (result.finish_reason, result.closed, result.value) == ("length", True, None)
         written = "".join(
             character
-            for place, character in enumerate(result.response)
+            for place, character in enumerate(result.text)
             if not any(filled.start <= place < filled.end for filled in result.filled)
         )
         assert written == '{"size": "small", "n":'
-        assert all(result.response[f.start : f.end] == f.text for f in result.filled)
+        assert all(result.text[f.start : f.end] == f.text for f in result.filled)
         with pytest.raises(ValueError, match="finish is 'any'"):
             model("p", SCHEMA, finish="any")
 
@@ -543,8 +544,8 @@ def test_values_in_another_order_and_type_are_kept(
                 if is_async
                 else model.generate("p", SCHEMA)
             )
-        assert json.loads(result.response) == {"size": "small", "n": 7}, result
-        assert result.status == "valid"
+        assert json.loads(result.text) == {"size": "small", "n": 7}, result
+        assert (result.finish_reason, result.value) == ("stop", {"size": "small", "n": 7})
         assert not any(filled.is_made_up for filled in result.filled), result
 
 
@@ -591,7 +592,7 @@ def test_a_budget_of_money_is_kept() -> None:
 def test_values_are_typed() -> None:
     with endpoint(always("17"), "transformers") as (model, _):
         assert model("How many?", int) == 17
-        assert model.generate("How many?", int).response == "17"
+        assert model.generate("How many?", int).text == "17"
         messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "How many?"}]
         assert model(messages, int) == 17
     with endpoint(always("b")) as (model, _):
@@ -609,9 +610,9 @@ def test_asynchronous_clients_are_awaited() -> None:
         return results
 
     with served(always(WHOLE)) as (address, _):
-        assert [result.response for result in asyncio.run(main(address))] == [WHOLE] * 3
+        assert [result.text for result in asyncio.run(main(address))] == [WHOLE] * 3
     with endpoint(always(WHOLE)) as (model, _):
-        assert asyncio.run(model.agenerate("p", SCHEMA)).response == WHOLE
+        assert asyncio.run(model.agenerate("p", SCHEMA)).text == WHOLE
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -671,5 +672,5 @@ def test_what_is_missing_is_named(monkeypatch: Any) -> None:
         stencilm.from_openai(None, "m")
     with pytest.raises(ValueError, match="name of a model"):
         stencilm.from_openai(None, "")
-    with pytest.raises(ValueError, match="capabilities is 'gemini', but must be"):
-        stencilm.from_openai(None, "m", capabilities="gemini")
+    with pytest.raises(ValueError, match="capabilities is 'grok', but must be"):
+        stencilm.from_openai(None, "m", capabilities="grok")

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
-import shutil
-import socket
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 
 import stencilm
+from endpoints.serving import NEEDED, transformers_server
 from stencilm import Budget, Capabilities, Grammar
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.generation.trace import Called
 
-for _package in ("accelerate", "fastapi", "uvicorn", "torch", "transformers"):
+for _package in NEEDED:
     pytest.importorskip(_package)
 
 openai = pytest.importorskip("openai")
 
-TEMPLATE = (
-    "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
-    "{% if add_generation_prompt %}{% endif %}"
-)
 PERSON = stencilm.JsonSchema(
     {
         "type": "object",
@@ -46,31 +39,8 @@ BUDGET = Budget(calls=6, tokens=40, seconds=400)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: Any) -> Iterator[tuple[str, Path]]:
     """The address of the server, and the folder that names the model."""
-    from transformers.cli.serve import Serve
-
-    folder = tmp_path_factory.mktemp("served") / "tiny"
-    shutil.copytree(Path(stencilm.__file__).parent / "tiny", folder)
-    settings = folder / "tokenizer_config.json"
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"chat_template": TEMPLATE}))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    serve = Serve(
-        force_model=str(folder), host="127.0.0.1", port=port, device="cpu", dtype="float32",
-        non_blocking=True, log_level="error", reasoning="auto",
-    )  # fmt: skip
-    address = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        try:
-            urlopen(f"{address}/health", timeout=1).read()
-            break
-        except OSError:
-            time.sleep(0.1)
-    else:
-        pytest.fail("the server does not answer")
-    yield f"{address}/v1", folder
-    serve.server.should_exit = True
-    serve._thread.join(30)
+    with transformers_server(tmp_path_factory.mktemp("served")) as found:
+        yield found
 
 
 def model(server: tuple[str, Path], capabilities: Capabilities) -> Any:

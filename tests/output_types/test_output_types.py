@@ -201,7 +201,7 @@ def function(x: int) -> int:
         ("[0-9]+", "a str is not an output type: wrap it in Regex"),
         ({"type": "object"}, "a dict is not an output type: wrap it in"),
         (5, "5 is not an output type"),
-        (function, "the function function is not an output type"),
+        (divmod, "by its position only"),
         (re.compile("a"), "is not an output type"),
     ],
     ids=str,

@@ -94,7 +94,7 @@ impl CompiledGrammar {
         if count > limits.grammar_expressions {
             return Err(EngineError::GrammarTooLarge { count, limit: limits.grammar_expressions });
         }
-        let grammar = token_edges::with_special_tokens(grammar, &vocabulary)?;
+        let grammar = token_edges::without_missing_tokens(grammar, &vocabulary)?;
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
         let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits)?;
         if grammar.all_items().iter().any(|items| items.unique) {

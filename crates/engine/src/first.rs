@@ -142,7 +142,7 @@ impl Machine {
             return Ok(vec![fork]);
         }
         let mut search = Search::default();
-        let mut nullable = false;
+        let nullable;
         match (self.frames[frame.0 as usize], phase) {
             (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
                 nullable = may_end;
@@ -159,9 +159,10 @@ impl Machine {
                 let keys = self.keys(id, (next, known, tight, reach));
                 return self.key_forks(lexicon, whole, blanks, id, keys, (owed, tight));
             }
-            (Frame::Item(id), Phase::Item { place, allowed }) => {
-                let after = self.frame_id(Frame::AfterItem(id));
+            (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
                 let grammar = self.grammar.clone();
+                nullable = may_end;
+                let after = if grammar.items(id).is_bare() { frame } else { self.frame_id(Frame::AfterItem(id)) };
                 let alternatives = grammar.items(id).at(place as usize).iter().enumerate();
                 for (_, element) in alternatives.filter(|(index, _)| allowed & (1 << index) != 0) {
                     let register = Register::Element { counts: element.counts };
@@ -391,6 +392,18 @@ impl Machine {
                     Node::Items(id) => {
                         let items = grammar.items(*id);
                         let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
+                        if items.is_bare() {
+                            let allowed = self.allowed(*id, items, 0, &counts);
+                            let after = self.frame_id(Frame::Item(*id));
+                            for (index, element) in items.at(0).iter().enumerate() {
+                                if allowed & (1 << index) != 0 {
+                                    let register = Register::OnlyElement { items: *id, counts: element.counts };
+                                    let behind = search.links.push(continuation, (after, register));
+                                    search.add(Frame::Node(element.value), behind);
+                                }
+                            }
+                            return;
+                        }
                         if items.min == 0 && items.is_satisfied(&counts) {
                             search.cases.push((surface.empty, continuation));
                         }

@@ -109,10 +109,15 @@ impl LeftGraph {
     pub fn begins_with_token(&self, node: NodeId) -> bool {
         let is_token = |node: NodeId| {
             let node = self.grammar.node(node);
-            matches!(node, Node::Token(_)) || is_opened(node)
+            matches!(node, Node::Token(_)) || is_opened(node) || self.is_bare_array(node)
         };
         let node = self.resolve(node);
         is_token(node) || self.reachable(node).iter().any(|&node| self.children(node).any(|(child, _)| is_token(child)))
+    }
+
+    /// Whether elements come at once, which may begin with anything.
+    fn is_bare_array(&self, node: &Node) -> bool {
+        matches!(node, Node::Items(id) if self.grammar.items(*id).is_bare())
     }
 
     /// Bytes of memory held, about.

@@ -487,12 +487,8 @@ impl Machine {
             Frame::Left { nullable, .. } => nullable,
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
             Frame::End(_) => true,
-            Frame::Key(_)
-            | Frame::Member { .. }
-            | Frame::AfterValue(_)
-            | Frame::Item(_)
-            | Frame::AfterItem(_)
-            | Frame::Text => false,
+            Frame::Item(id) => self.grammar.items(id).is_bare(),
+            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::AfterItem(_) | Frame::Text => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }

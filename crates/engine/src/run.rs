@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::MembersId;
+use stencilm_grammar::{ItemsId, MembersId};
 use stencilm_regex::{ExprId, StateId, Tag, check_time};
 
 use crate::arrays::counts_of;
@@ -563,7 +563,14 @@ impl Run<'_> {
                 }
                 Register::FirstElement => self.begin_element(ItemsState::default()),
                 Register::NextElement => self.begin_element(self.stacks.items(thread.register)),
-                Register::Element { counts } => self.one_more_element(fork, thread.register, counts),
+                Register::OnlyElement { items, counts } => self.one_more_element(items, ItemsState::default(), counts),
+                Register::Element { counts } => match self.machine.frame(fork.frame) {
+                    Frame::Item(id) => {
+                        let old = self.stacks.items(thread.register);
+                        self.one_more_element(id, old, counts)
+                    }
+                    _ => thread.register,
+                },
             };
             if let Some(absorbed) = self.machine.absorbed(frame) {
                 stack = self.stacks.without(absorbed.0, stack)?;
@@ -584,12 +591,10 @@ impl Run<'_> {
         self.stacks.pair(count, before | met)
     }
 
-    /// The register of an array after one more element, from that before it.
-    fn one_more_element(&mut self, fork: &Fork, register: u32, mask: u32) -> u32 {
-        let Frame::Item(id) = self.machine.frame(fork.frame) else { return register };
+    /// The register of an array after one more element, from the state before it.
+    fn one_more_element(&mut self, id: ItemsId, old: ItemsState, mask: u32) -> u32 {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
-        let old = self.stacks.items(register);
         let mut counts = old.counts;
         if mask != 0 {
             let before = counts_of(items, old, self.stacks);

@@ -242,7 +242,8 @@ impl Members {
     }
 }
 
-/// How an array is written: the text between its elements, white space included.
+/// How an array is written: the text between its elements, white space included. Where all of it is empty, the array is
+/// [bare](Items::is_bare).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ArraySurface {
     /// The whole array when it has no element, `[` to `]`.
@@ -285,6 +286,16 @@ pub struct Items {
 }
 
 impl Items {
+    /// Whether nothing is written but the elements, one after the other: then the array may be the empty text.
+    pub fn is_bare(&self) -> bool {
+        self.surface.item == ExprId::EMPTY
+    }
+
+    /// Whether it may have no element at all.
+    pub fn may_be_empty(&self) -> bool {
+        self.min == 0 && self.contains.iter().all(|&(min, _)| min == 0)
+    }
+
     /// The alternatives at a place.
     pub fn at(&self, place: usize) -> &[Element] {
         self.prefix.get(place).unwrap_or(&self.rest)
@@ -364,16 +375,13 @@ impl Grammar {
         self.report.read()
     }
 
-    /// The grammar for a vocabulary of which `has_special` says which special tokens it has: where it lacks one,
-    /// [`TokenPattern::IfSpecial`] and what depends on it are gone. `None` where nothing is gone.
+    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and what
+    /// depends on it, is gone. `None` where nothing is gone.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
-    pub fn with_special_tokens(&self, has_special: impl Fn(&str) -> bool) -> Result<Option<Grammar>, GrammarError> {
-        let lacks = |node: &Node| match node {
-            Node::Token(pattern) => matches!(&**pattern, TokenPattern::IfSpecial(name) if !has_special(name)),
-            _ => false,
-        };
+    pub fn without_tokens(&self, is_missing: impl Fn(&TokenPattern) -> bool) -> Result<Option<Grammar>, GrammarError> {
+        let lacks = |node: &Node| matches!(node, Node::Token(pattern) if is_missing(pattern));
         if !self.nodes.iter().any(lacks) {
             return Ok(None);
         }

@@ -19,7 +19,12 @@ def convert(
     file: GrammarFile = None,
     source: Notation = None,
     target: Annotated[
-        str, typer.Option("--to", metavar="NOTATION", help="ebnf or structural-tag.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="NOTATION",
+            help="ebnf, gbnf, regex, lark, json-schema or structural-tag.",
+        ),
     ] = "ebnf",
     type_name: TypeName = None,
     regex: Pattern = None,
@@ -28,17 +33,23 @@ def convert(
         bool, typer.Option("--json", help="Print a JSON object with the text.")
     ] = False,
 ) -> int:
-    """Print a grammar in another notation: as EBNF, or as a structural tag.
+    """Print a grammar in another notation; plain GBNF is what llama.cpp reads.
 
     Exits with 1 when the grammar is refused, or cannot be said in that notation.
     """
-    if target not in ("ebnf", "structural-tag"):
-        raise Failure(f"--to is {target!r}: give ebnf or structural-tag", USAGE)
+    from stencilm.conversion import NOTATIONS
+
+    known = (*NOTATIONS, "structural-tag")
+    if target not in known:
+        raise Failure(f"--to is {target!r}: give one of {', '.join(known)}", USAGE)
     bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)
     try:
         grammar = grammar_of(notation, given, bounds)  # refuses what is wrong, whatever it becomes
-        text = str(grammar) if target == "ebnf" else _structural_tag(notation, given, grammar)
+        if target == "structural-tag":
+            text = _structural_tag(notation, given, grammar)
+        else:
+            text = grammar.converted(target)
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)

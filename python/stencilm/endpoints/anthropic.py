@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from stencilm.endpoints.api_model import ApiModel, Piece
+from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
 from stencilm.endpoints.clients import check_model_name, library, made, within
+from stencilm.endpoints.messages import in_form, text_of
 from stencilm.endpoints.requests import Request
 
 
@@ -16,6 +18,8 @@ def from_anthropic(
     *,
     capabilities: Capabilities | str = "anthropic",
     prices: Prices | None = None,
+    schema_in_prompt: bool | None = None,
+    concurrency: int = DEFAULT_CONCURRENCY,
 ) -> ApiModel:
     """A model behind Anthropic's API.
 
@@ -26,18 +30,23 @@ def from_anthropic(
         capabilities: "anthropic" for models with structured outputs, "anthropic-prefill" for older
             ones that go on with a last message of the assistant; or a `Capabilities`.
         prices: What a million tokens cost.
+        schema_in_prompt: Whether the grammar is described in the prompt; None: where nothing else
+            tells it.
+        concurrency: How many texts of a batch are asked for at once.
 
     Raises:
         ModelError: The `anthropic` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
     """
     check_model_name(model, "from_anthropic")
-    known = capabilities_of(capabilities)
+    known = replace(capabilities_of(capabilities), needs_max_tokens=True)  # its API asks for it
     anthropic = library("anthropic", "Anthropic's API")
     if client is None:
         client = made(anthropic.Anthropic, anthropic.AnthropicError)
+    if schema_in_prompt is not None:
+        known = replace(known, schema_in_prompt=schema_in_prompt)
     provider = _Anthropic(client, is_async=isinstance(client, anthropic.AsyncAnthropic))
-    return ApiModel(provider, model, capabilities=known, prices=prices)
+    return ApiModel(provider, model, capabilities=known, prices=prices, concurrency=concurrency)
 
 
 class _Anthropic:
@@ -84,15 +93,16 @@ def _arguments(request: Request) -> dict[str, Any]:
     # Newer models draw as they like, so the library knows these names no more.
     drawing = {name: arguments.pop(name) for name in ("temperature", "top_p") if name in arguments}
     if drawing:
-        arguments["extra_body"] = drawing
+        arguments["extra_body"] = arguments.get("extra_body", {}) | drawing
     stops = arguments.pop("stop", None)
     if stops:
         arguments["stop_sequences"] = stops
     messages = request.arguments["messages"]
-    system = [message["content"] for message in messages if message["role"] == "system"]
+    system = [text_of(message) for message in messages if message["role"] == "system"]
     if system:
         arguments["system"] = "\n\n".join(system)
-    arguments["messages"] = [message for message in messages if message["role"] != "system"]
+    others = [message for message in messages if message["role"] != "system"]
+    arguments["messages"] = in_form(others, "anthropic")
     return arguments
 
 

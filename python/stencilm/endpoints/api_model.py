@@ -7,24 +7,47 @@ backoff; what is left here is to send a request, read what comes while it is wor
 from __future__ import annotations
 
 import inspect
+from asyncio import Semaphore, gather, to_thread
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
 from stencilm.endpoints.capabilities import Capabilities, Prices
-from stencilm.endpoints.requests import Request, native_form, request_for, schema_of, subset_of
-from stencilm.endpoints.schema_subset import unwrapped
+from stencilm.endpoints.messages import checked_messages
+from stencilm.endpoints.requests import (
+    Request,
+    check_options,
+    native_form,
+    request_for,
+    schema_of,
+    subset_of,
+)
+from stencilm.endpoints.schema_subset import Unwrapping, unwrapped
 from stencilm.errors import EndpointError, ModelRefused, StencilError
+from stencilm.generation.result import Generation
 from stencilm.grammar import Grammar
+from stencilm.guiding.api import aguide, guide, text_guide
 from stencilm.guiding.choosers import picked
 from stencilm.guiding.drafts import Answer, Ask, AskKind
 from stencilm.guiding.parsers import as_grammar
+from stencilm.guiding.pieces import GuidedPiece, aguided_pieces, guided_pieces
 from stencilm.guiding.task import Budget, Guided
+from stencilm.guiding.task import Options as GuideOptions
+from stencilm.guiding.text import TextGuide
 from stencilm.guiding.texts import byte_matcher
-from stencilm.guiding.values import Finish, check_finish, value_of
+from stencilm.guiding.values import generation_of
+from stencilm.output_types import Output, resolve
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.typed_model import Drawing, Job, OnEvent, Options, TypedModel
+from stencilm.typed_model import Piece as TextPiece
+
+DEFAULT_CONCURRENCY = 8
+_LOOKAHEAD = 256
+"""Tokens for which a typed text that is gone on with is asked at once; each call costs the prompt
+again, and a dead stream is cut short anyway."""
 
 _UNSUPPORTED = frozenset({400, 422, 501})
 """What endpoints answer to a form of question that they do not know; it may mean other faults."""
@@ -75,9 +98,13 @@ class _Reading:
     text: str = ""
     piece: Piece = field(default_factory=Piece)
     is_cut: bool = False
+    unwrapping: Unwrapping = field(default_factory=Unwrapping)
 
-    def take(self, piece: Piece) -> bool:
-        """Take one more part; False where it is no use to read on."""
+    def take(self, piece: Piece) -> tuple[bool, str]:
+        """Take one more part: whether it is of use to read on, and what is new of the text.
+
+        What is new is empty while blanks may come again that were held back.
+        """
         self.text += piece.text
         kept = self.piece
         self.piece = Piece(
@@ -89,9 +116,13 @@ class _Reading:
             output_tokens=piece.output_tokens or kept.output_tokens,
             cached_tokens=piece.cached_tokens or kept.cached_tokens,
         )
-        if piece.text and not self.request.options and not self.ask.fits(self._rest()):
+        if not piece.text or self.request.options:
+            return True, ""
+        if self.request.is_wrapped:
+            return True, self.unwrapping.feed(piece.text)
+        if not self.ask.fits(self._rest()):
             self.is_cut = True
-        return not self.is_cut
+        return not self.is_cut, "" if self.request.held_back else piece.text
 
     def answer(self, prices: Prices | None, error: Exception | None = None) -> Answer:
         """The answer, with what it cost. A stream that broke off is one that is not finished."""
@@ -142,8 +173,26 @@ class _Reading:
         return self.text[len(held) :] if held and self.text.startswith(held) else self.text
 
 
-class ApiModel:
+@dataclass(slots=True)
+class _TypedText:
+    """A text of a type, ready to be guided."""
+
+    loop: TextGuide
+    output: Output
+    completed: bool
+
+    def piece(self, piece: GuidedPiece) -> TextPiece:
+        """A piece of it, with the value where it is the last."""
+        if isinstance(piece, Guided):
+            return generation_of(piece, self.output, completed=self.completed)
+        return piece
+
+
+class ApiModel(TypedModel):
     """A model behind an API; made by `stencilm.from_openai` and `stencilm.from_anthropic`.
+
+    It gives what every model gives; with an asynchronous client the awaited calls. What it writes
+    is drafted, checked and corrected as `stencilm.guide` does it; `Generation.guided` tells how.
 
     Args:
         provider: How its library is called.
@@ -151,6 +200,7 @@ class ApiModel:
         capabilities: What the endpoint can do.
         tokenizer_info: The model's vocabulary, which a logit bias needs.
         prices: What its tokens cost; None where that is not to be counted.
+        concurrency: How many texts of a batch are asked for at once.
     """
 
     def __init__(
@@ -161,7 +211,12 @@ class ApiModel:
         capabilities: Capabilities,
         tokenizer_info: TokenizerInfo | None = None,
         prices: Prices | None = None,
+        concurrency: int = DEFAULT_CONCURRENCY,
     ) -> None:
+        super().__init__()
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency!r}, but must be at least 1")
+        self._concurrency = concurrency
         self._provider = provider
         self.model = model
         self.capabilities = capabilities
@@ -204,51 +259,78 @@ class ApiModel:
 
         Its error is an EndpointError of it, or a ModelRefused.
         """
-        if self.is_async:
-            raise TypeError("the client is asynchronous: await stencilm.aguide")
-        reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
-        try:
-            response = self._call(reading)
-            if not self._streams(reading):
-                reading.take(self._provider.read(response))
-                return reading.answer(self.prices)
-            with _closing(response):
-                parts: Iterator[Any] = iter(response)
-                for part in parts:
-                    if not reading.take(self._provider.read_part(part)):
-                        break
-        except StencilError:
-            raise
-        except Exception as error:
-            return reading.answer(self.prices, error)
-        self._remember(ask)
-        return reading.answer(self.prices)
+        for part in self.parts(ask):
+            if isinstance(part, Answer):
+                return part
+        raise AssertionError("invariant: the last part is the answer")
 
     async def answer_async(self, ask: Ask) -> Answer:
         """The same, awaited; a synchronous client is called in a thread."""
-        from asyncio import to_thread
-
         if not self.is_async:
             return await to_thread(self.answer, ask)
+        async for part in self.parts_async(ask):
+            if isinstance(part, Answer):
+                return part
+        raise AssertionError("invariant: the last part is the answer")
+
+    def parts(self, ask: Ask) -> Iterator[str | Answer]:
+        """The text of an answer as it comes, and the answer last."""
+        self._check_client(is_async=False)
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
-            response = await self._call(reading)
-            if not self._streams(reading):
+            response = self._call(reading)
+            if self._streams(reading):
+                with _closing(response):
+                    for part in response:
+                        goes_on, text = reading.take(self._provider.read_part(part))
+                        if not goes_on:
+                            break
+                        if text:
+                            yield text
+            else:
                 reading.take(self._provider.read(response))
-                return reading.answer(self.prices)
-            try:
-                parts: AsyncIterator[Any] = aiter(response)
-                async for part in parts:
-                    if not reading.take(self._provider.read_part(part)):
-                        break
-            finally:
-                await response.close()
         except StencilError:
             raise
         except Exception as error:
-            return reading.answer(self.prices, error)
+            yield reading.answer(self.prices, error)
+            return
         self._remember(ask)
-        return reading.answer(self.prices)
+        yield reading.answer(self.prices)
+
+    async def parts_async(self, ask: Ask) -> AsyncIterator[str | Answer]:
+        """The same, awaited."""
+        if not self.is_async:
+            yield await to_thread(self.answer, ask)
+            return
+        reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
+        try:
+            response = await self._call(reading)
+            if self._streams(reading):
+                try:
+                    async for part in response:
+                        goes_on, text = reading.take(self._provider.read_part(part))
+                        if not goes_on:
+                            break
+                        if text:
+                            yield text
+                finally:
+                    await response.close()
+            else:
+                reading.take(self._provider.read(response))
+        except StencilError:
+            raise
+        except Exception as error:
+            yield reading.answer(self.prices, error)
+            return
+        self._remember(ask)
+        yield reading.answer(self.prices)
+
+    def _check_client(self, *, is_async: bool) -> None:
+        if self.is_async and not is_async:
+            raise TypeError(
+                "the client is asynchronous: await model.acall, model.agenerate, model.abatch, "
+                "model.astream or stencilm.aguide"
+            )
 
     def _remember(self, ask: Ask) -> None:
         """Do not ask again in a form that was refused, now that another form was answered.
@@ -272,42 +354,81 @@ class ApiModel:
             request = replace(request, arguments=arguments)
         return self._provider.call(request, reading.ask.timeout, stream=stream)
 
-    # Values
+    # Typed texts
 
-    def __call__(
-        self, prompt: Any, output_type: Any = str, *, finish: Finish = "cut", **options: Any
-    ) -> Any:
-        """A value of `output_type` that the model wrote; options as those of `stencilm.guide`.
+    def _compile(self, output_type: Any, limits: Any) -> tuple[Output, Grammar]:
+        output = resolve(output_type)
+        return output, output.grammar(limits)
 
-        Args:
-            prompt: Text, or chat messages.
-            output_type: As for `stencilm.Model`.
-            finish: What to do where the model's text came to no end of its own. "cut": raise
-                IncompleteOutput. "valid": give the value of the text as the grammar completes it,
-                where the model wrote some of it.
-            options: Those of `stencilm.guide`.
+    def _pieces(
+        self, job: Job, output_type: Any, options: Drawing, on_event: OnEvent | None
+    ) -> Iterator[TextPiece]:
+        self._check_client(is_async=False)
+        text = self._text(job, output_type, options)
+        listeners = [] if on_event is None else [on_event]
+        for piece in guided_pieces(text.loop, self, listeners, is_json=text.output.is_json):
+            yield text.piece(piece)
 
-        Raises:
-            EndpointError: The endpoint cannot be reached, or answered with an error.
-            ModelRefused: The model refused, was filtered, or wrote nothing that fits.
-            IncompleteOutput: The text was cut, or a part of it is none that the model wrote;
-                `.text` is the text.
-            InvalidOutput: The type's own validators refuse the text.
-        """
-        check_finish(finish)
-        return value_of(self.generate(prompt, output_type, **options), output_type, finish)
+    async def _apieces(
+        self, job: Job, output_type: Any, options: Drawing
+    ) -> AsyncIterator[TextPiece]:
+        if not self.is_async:
+            async for stepped in super()._apieces(job, output_type, options):
+                yield stepped
+            return
+        text = self._text(job, output_type, options)
+        async for piece in aguided_pieces(text.loop, self, is_json=text.output.is_json):
+            yield text.piece(piece)
 
-    def generate(self, prompt: Any, output_type: Any = str, **options: Any) -> Guided:
-        """The guided text of an output type; options as those of `stencilm.guide`."""
-        from stencilm.guiding.api import guide
+    def _write_all(
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+    ) -> list[Generation[Any]]:
+        self._check_client(is_async=False)
+        self._prepare(output_type, options.get("limits"))  # once, and before anything is asked
+        if not jobs:
+            return []
+        with ThreadPoolExecutor(min(self._concurrency, len(jobs))) as pool:
+            return list(pool.map(lambda job: self._write(job, output_type, options, None), jobs))
 
-        return guide(self, output_type, prompt, **options)
+    async def _awrite_all(
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+    ) -> list[Generation[Any]]:
+        if not self.is_async:
+            return await to_thread(self._write_all, jobs, output_type, options)
+        self._prepare(output_type, options.get("limits"))
+        room = Semaphore(self._concurrency)
 
-    async def agenerate(self, prompt: Any, output_type: Any = str, **options: Any) -> Guided:
-        """`generate`, awaited."""
-        from stencilm.guiding.api import aguide
+        async def write(job: Job) -> Generation[Any]:
+            async with room:
+                return await self._awrite(job, output_type, options)
 
-        return await aguide(self, output_type, prompt, **options)
+        return list(await gather(*map(write, jobs)))
+
+    def _sampled(self, n: int, options: Drawing) -> Drawing:
+        return options  # what is usual at the endpoint is no greedy choice
+
+    def _text(self, job: Job, output_type: Any, options: Drawing) -> _TypedText:
+        given = Options(**{name: options[name] for name in options if name != "max_retries"})  # type: ignore[literal-required]
+        sampling = given.sampling(job.number)
+        check_options(sampling, given.temperature, given.stops, self.capabilities)
+        output, grammar = self._prepare(output_type, given.limits)
+        budget = given.budget or Budget()
+        if given.max_tokens is not None:
+            budget = replace(budget, tokens=given.max_tokens)
+        loop = text_guide(
+            self,
+            grammar,
+            checked_messages(job.prompt),
+            options=GuideOptions(
+                stop_at=given.stops,
+                sampling=sampling,
+                temperature=given.temperature,
+                token_lookahead=_LOOKAHEAD,
+                budget=budget,
+                has_budget=given.budget is not None or given.max_tokens is not None,
+            ),
+        )
+        return _TypedText(loop, output, completed=given.finish == "valid")
 
     def left_to_checking(self, output_type: Any) -> tuple[str, ...]:
         """What a strict mode of the endpoint cannot be told about an output type.
@@ -327,8 +448,8 @@ class ApiModel:
 
     def short(self, prompt: str, grammar: Grammar, *, max_tokens: int) -> Any:
         """A short guided text, for choosers; to be awaited where the client is asynchronous."""
-        generate = self.agenerate if self.is_async else self.generate
-        return generate(prompt, grammar, budget=Budget(tokens=max_tokens, calls=4))
+        run = aguide if self.is_async else guide
+        return run(self, grammar, prompt, budget=Budget(tokens=max_tokens, calls=4))
 
     def probe(self) -> dict[str, str]:
         """Try each declared capability with a small call: "works", or what was wrong instead."""

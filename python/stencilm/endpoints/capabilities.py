@@ -6,22 +6,31 @@ first, then ways to continue a given text, then ways to choose among few, then a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from stencilm.endpoints.schema_subset import SchemaSubset
 
 Native: TypeAlias = Literal[
-    "json_schema", "custom_tool", "structured_outputs", "guided_grammar", "ebnf", "output_config"
-]
-"""How an endpoint takes a grammar: `response_format` with a schema; OpenAI's custom tools with a
-Lark grammar or a regular expression; vLLM's `structured_outputs`; llama.cpp's `grammar`; SGLang's
-`ebnf`; Anthropic's `output_config`."""
+    "json_schema", "bare_json_schema", "json_object", "regex_format", "custom_tool",
+    "structured_outputs", "guided_grammar", "ebnf", "output_config",
+]  # fmt: skip
+"""How an endpoint takes a grammar: `response_format` with a schema, as OpenAI has it, or with the
+schema beside its type, as Together has it; `response_format` that asks for any JSON object, or for
+a regular expression; OpenAI's custom tools with a Lark grammar or a regular expression; vLLM's
+`structured_outputs`; llama.cpp's `grammar`; SGLang's `regex` and `ebnf`; Anthropic's
+`output_config`."""
 
 Continuation: TypeAlias = Literal["completion", "continue_final_message", "prefix", "prefill"]
 """How an endpoint goes on with a given text: raw completions; `continue_final_message` of vLLM and
 SGLang; `prefix: true` of DeepSeek and Mistral; a last message of the assistant, as older models of
 Anthropic read it."""
+
+Option: TypeAlias = Literal[
+    "top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +40,25 @@ class Capabilities:
     Attributes:
         native: How it takes a grammar, in the order to try; none where it takes none.
         continuation: How it goes on with a given text; None where an assistant's turn is history.
-        logit_bias: It takes a bias on up to 300 tokens; needs the vocabulary (`tokenizer_info`).
+        logit_bias: It takes a bias on up to 300 tokens; to choose among few it needs the vocabulary
+            (`tokenizer_info`).
         bias: What is sent for a token that is allowed; some endpoints want an int, some a float.
         choice: It may be asked to choose by number.
         stream: Answers may be read while they come, so that a dead one is cut short.
         stream_usage: A stream tells its numbers of tokens when asked to.
         max_tokens: What the bound of an answer is called.
+        needs_max_tokens: It answers nothing without such a bound.
         seed: It takes a seed.
+        seed_name: What a seed is called.
         temperature: It takes a temperature and `top_p`.
+        stop: It takes stop texts.
+        options: What else it takes of how to draw.
         schema_subset: Which part of JSON Schema its native form takes: that of OpenAI's strict mode
             or that of Anthropic's structured outputs; None for all of it.
+        schema_in_prompt: The grammar is described in the prompt: True always, False never, None
+            where nothing native carries it and the prompt is a chat.
+        responses: It is asked by OpenAI's Responses API, and not by chat completions.
+        extra_body: What is sent beside a native form, such as routing options.
     """
 
     native: tuple[Native, ...] = ()
@@ -50,20 +68,103 @@ class Capabilities:
     choice: bool = True
     stream: bool = True
     stream_usage: bool = False
-    max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    max_tokens: Literal["max_tokens", "max_completion_tokens", "max_output_tokens"] = "max_tokens"
+    needs_max_tokens: bool = False
     seed: bool = False
+    seed_name: Literal["seed", "random_seed"] = "seed"
     temperature: bool = True
+    stop: bool = True
+    options: tuple[Option, ...] = ()
     schema_subset: SchemaSubset | None = None
+    schema_in_prompt: bool | None = None
+    responses: bool = False
+    extra_body: tuple[tuple[str, Any], ...] = ()
 
+
+_PENALTIES: tuple[Option, ...] = ("frequency_penalty", "presence_penalty")
+_ALL_OPTIONS: tuple[Option, ...] = ("top_k", "min_p", "repetition_penalty", *_PENALTIES)
+
+_OPENAI = Capabilities(
+    native=("json_schema", "custom_tool"),
+    logit_bias=True,
+    stream_usage=True,
+    max_tokens="max_completion_tokens",
+    seed=True,
+    options=_PENALTIES,
+    schema_subset="openai",
+)
+_ANTHROPIC = Capabilities(
+    native=("output_config",),
+    temperature=False,
+    schema_subset="anthropic",
+    needs_max_tokens=True,
+)
 
 PRESETS: dict[str, Capabilities] = {
-    "openai": Capabilities(
-        native=("json_schema", "custom_tool"),
-        logit_bias=True,
+    "openai": _OPENAI,
+    # Models that reason draw as they like: all that says otherwise is an error there.
+    "openai-reasoning": replace(
+        _OPENAI, logit_bias=False, seed=False, temperature=False, stop=False, options=()
+    ),
+    "openai-responses": replace(
+        _OPENAI,
+        responses=True,
+        max_tokens="max_output_tokens",
+        logit_bias=False,
+        seed=False,
+        stop=False,
+        stream_usage=False,
+        options=(),
+    ),
+    "azure": _OPENAI,
+    "anthropic": _ANTHROPIC,
+    "anthropic-prefill": Capabilities(
+        continuation="prefill", options=("top_k",), needs_max_tokens=True
+    ),
+    "gemini": Capabilities(native=("json_schema",), stream_usage=True),
+    "mistral": Capabilities(
+        native=("json_schema",),
+        continuation="prefix",
+        seed=True,
+        seed_name="random_seed",
+        options=_PENALTIES,
+    ),
+    "deepseek": Capabilities(native=("json_object",), stream_usage=True, options=_PENALTIES),
+    "deepseek-beta": Capabilities(
+        native=("json_object",), continuation="prefix", stream_usage=True, options=_PENALTIES
+    ),
+    "groq": Capabilities(
+        native=("json_schema",),
         stream_usage=True,
         max_tokens="max_completion_tokens",
         seed=True,
         schema_subset="openai",
+    ),
+    "openrouter": Capabilities(
+        native=("json_schema",),
+        stream_usage=True,
+        seed=True,
+        options=_ALL_OPTIONS,
+        schema_subset="openai",
+        # Else a request may go to a provider that leaves the schema out.
+        extra_body=(("provider", {"require_parameters": True}),),
+    ),
+    "together": Capabilities(
+        native=("bare_json_schema", "regex_format"),
+        stream_usage=True,
+        seed=True,
+        options=_ALL_OPTIONS,
+        schema_in_prompt=True,  # its documentation asks for that
+    ),
+    "ollama": Capabilities(
+        native=("json_schema",), stream_usage=True, seed=True, options=_PENALTIES
+    ),
+    "lmstudio": Capabilities(
+        native=("json_schema",),
+        stream_usage=True,
+        seed=True,
+        logit_bias=True,
+        options=("top_k", *_PENALTIES),
     ),
     "vllm": Capabilities(
         native=("structured_outputs",),
@@ -71,6 +172,7 @@ PRESETS: dict[str, Capabilities] = {
         logit_bias=True,
         stream_usage=True,
         seed=True,
+        options=_ALL_OPTIONS,
     ),
     "sglang": Capabilities(
         native=("json_schema", "ebnf"),
@@ -78,20 +180,39 @@ PRESETS: dict[str, Capabilities] = {
         logit_bias=True,
         stream_usage=True,
         seed=True,
+        options=_ALL_OPTIONS,
     ),
     "llama.cpp": Capabilities(
-        native=("guided_grammar",), continuation="completion", logit_bias=True, seed=True
+        native=("guided_grammar",),
+        continuation="completion",
+        logit_bias=True,
+        stream_usage=True,
+        seed=True,
+        options=("top_k", "min_p", *_PENALTIES),
     ),
-    "transformers": Capabilities(continuation="completion", logit_bias=True, bias=100.0, seed=True),
-    "deepseek": Capabilities(continuation="prefix", stream_usage=True),
-    "mistral": Capabilities(native=("json_schema",), continuation="prefix"),
+    "transformers": Capabilities(
+        continuation="completion",
+        logit_bias=True,
+        bias=100.0,
+        seed=True,
+        options=("frequency_penalty",),
+    ),
     "compatible": Capabilities(),
-    "anthropic": Capabilities(
-        native=("output_config",), temperature=False, schema_subset="anthropic"
-    ),
-    "anthropic-prefill": Capabilities(continuation="prefill"),
 }
 """Endpoints by name; `compatible` is the least that an OpenAI-compatible one can do."""
+
+_HOSTS = {
+    "api.openai.com": "openai",
+    "generativelanguage.googleapis.com": "gemini",
+    "api.mistral.ai": "mistral",
+    "api.deepseek.com": "deepseek",
+    "api.groq.com": "groq",
+    "openrouter.ai": "openrouter",
+    "api.together.xyz": "together",
+    "api.together.ai": "together",
+}
+_PORTS = {11434: "ollama", 1234: "lmstudio"}
+_REASONING = re.compile(r"(openai/)?(o[1-9]|gpt-[5-9](?!.*chat))")
 
 
 def capabilities_of(given: Capabilities | str) -> Capabilities:
@@ -103,6 +224,25 @@ def capabilities_of(given: Capabilities | str) -> Capabilities:
             f"capabilities is {given!r}, but must be a Capabilities or one of {', '.join(PRESETS)}"
         )
     return PRESETS[given]
+
+
+def preset_at(address: str, model: str) -> str:
+    """The preset of an OpenAI-compatible endpoint, by its address and the name of its model.
+
+    "openai" for an address that tells nothing.
+    """
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    preset = _HOSTS.get(host, "openai")
+    if host.endswith((".openai.azure.com", ".cognitiveservices.azure.com")):
+        preset = "azure"
+    if host in ("localhost", "127.0.0.1", "::1"):
+        preset = _PORTS.get(parts.port or 0, "openai")
+    if preset == "deepseek" and parts.path.startswith("/beta"):
+        preset = "deepseek-beta"
+    if preset in ("openai", "azure") and _REASONING.match(model):
+        preset = "openai-reasoning"
+    return preset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

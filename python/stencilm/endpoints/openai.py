@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from stencilm.endpoints.api_model import ApiModel, Piece
-from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
+from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece, Provider
+from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of, preset_at
 from stencilm.endpoints.clients import check_model_name, library, made, within
+from stencilm.endpoints.messages import in_form, text_of
 from stencilm.endpoints.requests import Request
 from stencilm.tokenizers import TokenizerInfo
 
@@ -15,33 +17,52 @@ def from_openai(
     client: Any = None,
     model: str = "",
     *,
-    capabilities: Capabilities | str = "openai",
+    capabilities: Capabilities | str | None = None,
     tokenizer_info: TokenizerInfo | None = None,
     prices: Prices | None = None,
+    schema_in_prompt: bool | None = None,
+    concurrency: int = DEFAULT_CONCURRENCY,
 ) -> ApiModel:
     """A model behind OpenAI's API or a compatible one.
 
     Args:
-        client: An `openai.OpenAI` or `openai.AsyncOpenAI`, which holds address, key, timeout and
-            retries; None for one made from the environment.
-        model: The name of the model.
+        client: An `openai.OpenAI`, `openai.AsyncOpenAI`, or one of their Azure kinds, which holds
+            address, key, timeout and retries; None for one made from the environment.
+        model: The name of the model, or of the deployment.
         capabilities: What the endpoint can do: a `Capabilities`, or the name of a preset: "openai",
-            "vllm", "sglang", "llama.cpp", "transformers", "deepseek", "mistral", "compatible".
+            "openai-reasoning", "openai-responses", "azure", "gemini", "mistral", "deepseek",
+            "deepseek-beta", "groq", "openrouter", "together", "ollama", "lmstudio", "vllm",
+            "sglang", "llama.cpp", "transformers", "compatible". Where None, by the client's address
+            and the model's name; "openai" where they tell nothing.
         tokenizer_info: The model's vocabulary, for `logit_bias`.
         prices: What a million tokens cost.
+        schema_in_prompt: Whether the grammar is described in the prompt; None for the preset's own
+            way, which is: where nothing else tells it.
+        concurrency: How many texts of a batch are asked for at once.
 
     Raises:
         ModelError: The `openai` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
     """
     check_model_name(model, "from_openai")
-    known = capabilities_of(capabilities)
+    known = None if capabilities is None else capabilities_of(capabilities)
     openai = library("openai", "OpenAI's API")
     if client is None:
         client = made(openai.OpenAI, openai.OpenAIError)
-    provider = _OpenAI(client, is_async=isinstance(client, openai.AsyncOpenAI))
+    if known is None:
+        known = capabilities_of(preset_at(str(getattr(client, "base_url", "")), model))
+    if schema_in_prompt is not None:
+        known = replace(known, schema_in_prompt=schema_in_prompt)
+    is_async = isinstance(client, openai.AsyncOpenAI)
+    kind = _Responses if known.responses else _OpenAI
+    provider: Provider = kind(client, is_async=is_async)
     return ApiModel(
-        provider, model, capabilities=known, tokenizer_info=tokenizer_info, prices=prices
+        provider,
+        model,
+        capabilities=known,
+        tokenizer_info=tokenizer_info,
+        prices=prices,
+        concurrency=concurrency,
     )
 
 
@@ -54,8 +75,11 @@ class _OpenAI:
 
     def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
         client = within(self._client, timeout)
-        resource = client.completions if request.route == "completions" else client.chat.completions
-        return resource.create(**request.arguments, stream=stream)
+        if request.route == "completions":
+            return client.completions.create(**request.arguments, stream=stream)
+        messages = in_form(request.arguments["messages"], "chat")
+        arguments = {**request.arguments, "messages": messages}
+        return client.chat.completions.create(**arguments, stream=stream)
 
     def read(self, response: Any) -> Piece:
         choices = response.choices or []
@@ -73,6 +97,59 @@ class _OpenAI:
         reason = choices[0].finish_reason
         piece.is_finished = None if reason is None else reason != "length"
         return _counted(piece, part)
+
+
+class _Responses:
+    """Calls of the responses resource."""
+
+    def __init__(self, client: Any, *, is_async: bool) -> None:
+        self._client = client
+        self.is_async = is_async
+
+    def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
+        arguments = dict(request.arguments)
+        messages = arguments.pop("messages")
+        system = [text_of(message) for message in messages if message["role"] == "system"]
+        if system:
+            arguments["instructions"] = "\n\n".join(system)
+        others = [message for message in messages if message["role"] != "system"]
+        arguments["input"] = in_form(others, "responses")
+        return within(self._client, timeout).responses.create(**arguments, stream=stream)
+
+    def read(self, response: Any) -> Piece:
+        text, refusal = "", ""
+        for item in response.output or ():
+            if item.type == "custom_tool_call":
+                text += item.input or ""
+            for part in getattr(item, "content", None) or ():
+                if part.type == "output_text":
+                    text += part.text
+                elif part.type == "refusal":
+                    refusal += part.refusal
+        return replace(self._ended(response), text=text, refusal=refusal)
+
+    def read_part(self, part: Any) -> Piece:
+        kind = part.type
+        if kind in ("response.output_text.delta", "response.custom_tool_call_input.delta"):
+            return Piece(text=part.delta)
+        if kind == "response.refusal.delta":
+            return Piece(refusal=part.delta)
+        if kind in ("response.completed", "response.incomplete", "response.failed"):
+            return self._ended(part.response)
+        return Piece()
+
+    def _ended(self, response: Any) -> Piece:
+        reason = getattr(response.incomplete_details, "reason", None)
+        piece = Piece(
+            is_finished=response.status == "completed", is_filtered=reason == "content_filter"
+        )
+        usage = response.usage
+        if usage is not None:
+            piece.prompt_tokens = usage.input_tokens
+            piece.output_tokens = usage.output_tokens
+            details = getattr(usage, "input_tokens_details", None)
+            piece.cached_tokens = getattr(details, "cached_tokens", None) or 0
+        return piece
 
 
 def _piece(choice: Any, part: str) -> Piece:

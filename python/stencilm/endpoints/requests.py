@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from stencilm.endpoints.capabilities import Capabilities
+from stencilm.conversion import choices_of, described, gbnf, is_free_text, regex
+from stencilm.endpoints.capabilities import Capabilities, Native
+from stencilm.endpoints.messages import Messages, messages_of, text_of, with_text
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
+from stencilm.errors import UnsupportedFeature
+from stencilm.generation.sampling import Sampling
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import JsonSchemaSource, LarkSource, RegexSource
 from stencilm.guiding.choosers import numbered
 from stencilm.guiding.drafts import Ask
 
-Messages: TypeAlias = list[dict[str, Any]]
-Route: TypeAlias = Literal["chat", "completions", "messages"]
+Route: TypeAlias = Literal["chat", "completions"]
 
 MAX_OPTIONS = 9  # so that one digit, and so one token, is an answer
 
@@ -46,42 +49,114 @@ class Request:
 
 
 def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] | None:
-    """The grammar as an argument that the endpoint understands; None where there is none.
+    """The grammar as arguments that the endpoint understands; None where there are none.
 
     A schema that the endpoint's strict mode does not take is sent as it is where there is a mode
-    that is not strict, and not at all where there is none.
+    that is not strict, and not at all where there is none. Free text needs no arguments.
     """
+    if is_free_text(grammar):
+        return {}
     schema = schema_of(grammar)
     subset = subset_of(grammar, capabilities)
     for native in capabilities.native:
-        if native == "structured_outputs":
-            body = {"grammar": str(grammar)} if schema is None else {"json": schema}
-            return {"extra_body": {"structured_outputs": body}}
-        if native == "guided_grammar":
-            body = {"grammar": str(grammar)} if schema is None else {"json_schema": schema}
-            return {"extra_body": body}
-        if native == "ebnf" and schema is None:
-            return {"extra_body": {"ebnf": str(grammar)}}
-        if native == "custom_tool" and (definition := tool_grammar(grammar)) is not None:
-            return _custom_tool(definition)
-        if schema is None:
-            continue
-        if native == "json_schema":
-            is_strict = capabilities.schema_subset is None or subset is not None
-            if not is_strict and schema.get("type") != "object":
-                continue
-            described = {
-                "name": "output",
-                "schema": schema if subset is None else subset.schema,
-                "strict": is_strict,
-            }
-            return {"response_format": {"type": "json_schema", "json_schema": described}}
-        if native == "output_config":
-            if capabilities.schema_subset is not None and subset is None:
-                continue
-            taken = schema if subset is None else subset.schema
-            return {"output_config": {"format": {"type": "json_schema", "schema": taken}}}
+        form = _native(native, grammar, schema, subset, capabilities)
+        if form is not None:
+            extra = dict(capabilities.extra_body)
+            if extra:
+                form = form | {"extra_body": form.get("extra_body", {}) | extra}
+            return form
     return None
+
+
+def _native(
+    native: Native,
+    grammar: Grammar,
+    schema: Any,
+    subset: SubsetSchema | None,
+    capabilities: Capabilities,
+) -> dict[str, Any] | None:
+    if native == "structured_outputs":
+        body = {"json": schema} if schema is not None else _constraint(grammar, "grammar")
+        return None if body is None else {"extra_body": {"structured_outputs": body}}
+    if native == "guided_grammar":
+        if schema is not None:
+            return {"extra_body": {"json_schema": schema}}
+        text = _plain_gbnf(grammar)
+        return None if text is None else {"extra_body": {"grammar": text}}
+    if native == "custom_tool":
+        definition = tool_grammar(grammar)
+        return None if definition is None else _custom_tool(definition, capabilities)
+    if native == "ebnf":
+        body = None if schema is not None else _constraint(grammar, "ebnf")
+        return None if body is None else {"extra_body": body}
+    if native == "regex_format":
+        pattern = _plain_regex(grammar) if schema is None else None
+        if pattern is None:
+            return None
+        return {"response_format": {"type": "regex", "pattern": pattern}}
+    if schema is None:
+        return None
+    if native == "json_object":
+        return {"response_format": {"type": "json_object"}} if _is_object(schema) else None
+    if native == "bare_json_schema":
+        return {"response_format": {"type": "json_schema", "schema": schema}}
+    if native == "output_config":
+        if capabilities.schema_subset is not None and subset is None:
+            return None
+        taken = schema if subset is None else subset.schema
+        return {"output_config": {"format": {"type": "json_schema", "schema": taken}}}
+    is_strict = capabilities.schema_subset is None or subset is not None
+    if not is_strict and schema.get("type") != "object":
+        return None
+    named = {
+        "name": "output",
+        "schema": schema if subset is None else subset.schema,
+        "strict": is_strict,
+    }
+    if capabilities.responses:
+        return {"text": {"format": {"type": "json_schema", **named}}}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _is_object(schema: dict[str, Any]) -> bool:
+    """Whether every valid value is an object, as far as the root of the schema tells."""
+    here: Any = schema
+    for _ in range(8):
+        reference = here.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        here = schema
+        for part in reference[2:].split("/"):
+            here = here.get(part, {}) if isinstance(here, dict) else {}
+        if not isinstance(here, dict):
+            return False
+    return bool(here.get("type") == "object")
+
+
+def _constraint(grammar: Grammar, grammar_name: str) -> dict[str, Any] | None:
+    """What is no schema, as vLLM and SGLang take it: options, a pattern, or a grammar."""
+    options = choices_of(grammar)
+    if options is not None and grammar_name == "grammar":
+        return {"choice": options}
+    pattern = _plain_regex(grammar)
+    if pattern is not None:
+        return {"regex": pattern}
+    text = _plain_gbnf(grammar)
+    return None if text is None else {grammar_name: text}
+
+
+def _plain_regex(grammar: Grammar) -> str | None:
+    """A grammar that is a pattern without what other engines read otherwise, as one."""
+    if not isinstance(grammar.source, RegexSource):
+        return None
+    return None if _NOT_PLAIN.search(grammar.source.pattern) else regex(grammar)
+
+
+def _plain_gbnf(grammar: Grammar) -> str | None:
+    try:
+        return gbnf(grammar)
+    except UnsupportedFeature:
+        return None
 
 
 def subset_of(grammar: Grammar, capabilities: Capabilities) -> SubsetSchema | None:
@@ -92,15 +167,21 @@ def subset_of(grammar: Grammar, capabilities: Capabilities) -> SubsetSchema | No
     return subset_schema(source.text, capabilities.schema_subset)
 
 
-def _custom_tool(grammar: dict[str, str]) -> dict[str, Any]:
+def _custom_tool(grammar: dict[str, str], capabilities: Capabilities) -> dict[str, Any]:
     """A tool whose input is the text, and the order to call it."""
     tool = {
         "name": "output",
         "description": "Takes the whole answer, and nothing else. The answer fits its grammar.",
-        "format": {"type": "grammar", "grammar": grammar},
     }
+    if capabilities.responses:
+        format_of = {"format": {"type": "grammar", **grammar}}
+        return {
+            "tools": [{"type": "custom", **tool, **format_of}],
+            "tool_choice": {"type": "custom", "name": "output"},
+        }
+    nested = {"format": {"type": "grammar", "grammar": grammar}}
     return {
-        "tools": [{"type": "custom", "custom": tool}],
+        "tools": [{"type": "custom", "custom": {**tool, **nested}}],
         "tool_choice": {"type": "custom", "custom": {"name": "output"}},
     }
 
@@ -125,6 +206,10 @@ def tool_grammar(grammar: Grammar) -> dict[str, str] | None:
 _NOT_IN_TOOLS = re.compile(r"\(\?<?[=!]|[*+?}]\?")
 """Look-around and lazy repetition."""
 
+_NOT_PLAIN = re.compile(r"\(\?(?!:)|[*+?}]\?|\\[bBAzZGpP1-9]|[\^$]|[*+?}]\+|&|~|\\[uUx]\{?")
+"""What regular expressions of engines differ in: flags, groups with names, look-around, anchors,
+lazy repetition, properties, references, and set operations; and what only looks like it."""
+
 _NOT_IN_LARK_TOOLS = re.compile(
     r"^\s*%(?!ignore\b|import\s+common\b)"  # directives, and imports of other files
     r"|^\s*[?!]*\w+(\.-?\d+|\[[^\]]*\]|\{[^}]*\})\s*:"  # priorities, attributes, templates
@@ -141,13 +226,18 @@ def schema_of(grammar: Grammar) -> Any:
 
 
 def request_for(ask: Ask, model: str, capabilities: Capabilities) -> Request:
-    """The call that answers a question with the best means that the endpoint has."""
+    """The call that answers a question with the best means that the endpoint has.
+
+    Raises ValueError for an option of drawing that the endpoint does not take.
+    """
+    check_options(ask.sampling, ask.temperature, ask.stop, capabilities)
     if ask.kind == "whole":
         form = native_form(ask.grammar, capabilities) or {}
         subset = subset_of(ask.grammar, capabilities)
-        is_schema = "response_format" in form or "output_config" in form
-        request = _chat(ask, model, capabilities, messages_of(ask.prompt), "native", is_rest=False,
-                        more=form)  # fmt: skip
+        is_schema = any(name in form for name in ("response_format", "text", "output_config"))
+        carries_schema = form.get("response_format", {}).get("type") != "json_object"
+        messages = _described(ask, capabilities, is_native=carries_schema)
+        request = _chat(ask, model, capabilities, messages, "native", is_rest=False, more=form)
         is_wrapped = is_schema and subset is not None and subset.is_wrapped
         return replace(request, is_wrapped=is_wrapped)
     if ask.kind == "choose":
@@ -159,11 +249,48 @@ def request_for(ask: Ask, model: str, capabilities: Capabilities) -> Request:
     return _going_on(ask, model, capabilities, means, {}, limit=ask.max_tokens)
 
 
-def messages_of(prompt: Any) -> Messages:
-    """A prompt as chat messages."""
-    if isinstance(prompt, str):
-        return [{"role": "user", "content": prompt}]
-    return [dict(message) for message in prompt]
+def check_options(
+    sampling: Sampling,
+    temperature: float | None,
+    stop: Sequence[str],
+    capabilities: Capabilities,
+) -> None:
+    """Raise ValueError for an option that was asked for and that the endpoint does not take."""
+    asked = {
+        "temperature": temperature is not None and not capabilities.temperature,
+        "top_p": sampling.top_p < 1 and not capabilities.temperature,
+        "seed": sampling.seed is not None and not capabilities.seed,
+        "stop": bool(stop) and not capabilities.stop,
+        "logit_bias": bool(sampling.logit_bias) and not capabilities.logit_bias,
+    }
+    asked |= {name: name not in capabilities.options for name in _asked_options(sampling)}
+    for name, is_refused in asked.items():
+        if is_refused:
+            raise ValueError(
+                f"this endpoint takes no {name}: leave it out, or say by Capabilities(...) that it "
+                "does"
+            )
+
+
+def _asked_options(sampling: Sampling) -> dict[str, Any]:
+    """The further options that are not as usual, as they are sent."""
+    usual = Sampling()
+    names = ("top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty")
+    return {
+        name: getattr(sampling, name)
+        for name in names
+        if getattr(sampling, name) != getattr(usual, name)
+    }
+
+
+def _described(ask: Ask, capabilities: Capabilities, *, is_native: bool) -> Messages:
+    """The prompt as messages, with the grammar in words where nothing else tells it."""
+    messages = messages_of(ask.prompt)
+    wanted = capabilities.schema_in_prompt
+    if wanted is False or (wanted is None and is_native):
+        return messages
+    text = described(ask.grammar)
+    return messages if text is None else with_text(messages, text)
 
 
 def _going_on(
@@ -171,13 +298,15 @@ def _going_on(
 ) -> Request:
     """Go on with the prefix; in the way of the endpoint, or by asking for it in words."""
     how = capabilities.continuation
-    messages = messages_of(ask.prompt)
     if how == "completion" and isinstance(ask.prompt, str) and "logit_bias" not in more:
-        arguments = _arguments(ask, model, capabilities, limit) | {
-            "prompt": f"{ask.prompt}{ask.prefix}"
-        }
-        arguments["max_tokens"] = arguments.pop(capabilities.max_tokens)
+        arguments = _arguments(ask, model, capabilities, limit)
+        arguments.pop(capabilities.max_tokens, None)
+        text = described(ask.grammar) if capabilities.schema_in_prompt else None
+        prompt = ask.prompt if text is None else f"{ask.prompt}\n\n{text}\n"
+        arguments |= {"prompt": f"{prompt}{ask.prefix}", "max_tokens": limit}
         return Request(route="completions", means=means, arguments=arguments | more)
+    is_told = how == "completion" and isinstance(ask.prompt, str)
+    messages = _described(ask, capabilities, is_native=is_told)
     if not ask.prefix:
         if ask.complaint and how is None:
             messages = [*messages, {"role": "user", "content": _complaint(ask)}]
@@ -210,13 +339,13 @@ def _choosing(ask: Ask, model: str, capabilities: Capabilities) -> Request:
         f"{numbered(options)}\nAnswer with the number only."
     )
     if capabilities.continuation == "completion" and isinstance(ask.prompt, str):
-        arguments = _arguments(ask, model, capabilities, 1) | {
-            "prompt": f"{ask.prompt}\n\n{question}\nThe number is "
-        }
-        arguments["max_tokens"] = arguments.pop(capabilities.max_tokens)
+        arguments = _arguments(ask, model, capabilities, 1)
+        arguments.pop(capabilities.max_tokens, None)
+        arguments |= {"prompt": f"{ask.prompt}\n\n{question}\nThe number is ", "max_tokens": 1}
         return Request(route="completions", means="choice", arguments=arguments, options=options)
     messages = [*messages_of(ask.prompt), {"role": "user", "content": question}]
-    limit = None if capabilities.max_tokens == "max_completion_tokens" else 1
+    # One token is too few for a model that thinks before it answers.
+    limit = 1 if capabilities.max_tokens == "max_tokens" else None
     return _chat(ask, model, capabilities, messages, "choice", limit=limit, options=options)
 
 
@@ -234,10 +363,15 @@ def _chat(
     is_rest: bool = True,
 ) -> Request:
     arguments = _arguments(ask, model, capabilities, limit or ask.max_tokens)
+    more = more or {}
+    extra = arguments.get("extra_body", {}) | more.get("extra_body", {})
+    arguments |= {"messages": messages} | more
+    if extra:
+        arguments["extra_body"] = extra
     return Request(
         route="chat",
         means=means,
-        arguments=arguments | {"messages": messages} | (more or {}),
+        arguments=arguments,
         held_back=held_back,
         options=tuple(options),
         is_rest=is_rest,
@@ -247,18 +381,30 @@ def _chat(
 def _arguments(ask: Ask, model: str, capabilities: Capabilities, limit: int) -> dict[str, Any]:
     """What nobody asked for is not sent: some models take no temperature but their own."""
     arguments: dict[str, Any] = {"model": model}
-    # This bound counts what a model thinks to itself, too: ours would cut it short.
-    if ask.is_bounded or limit == 1 or capabilities.max_tokens != "max_completion_tokens":
+    # A bound of ours could cut short what a model thinks to itself.
+    if ask.is_bounded or limit == 1 or capabilities.needs_max_tokens:
         arguments[capabilities.max_tokens] = limit
-    if capabilities.temperature:
-        if ask.temperature is not None:
-            arguments["temperature"] = ask.temperature
-        if ask.top_p < 1:
-            arguments["top_p"] = ask.top_p
-    if capabilities.seed and ask.seed is not None:
-        arguments["seed"] = ask.seed
+    if ask.temperature is not None:
+        arguments["temperature"] = ask.temperature
+    if ask.top_p < 1:
+        arguments["top_p"] = ask.top_p
+    extra: dict[str, Any] = {}
+    if ask.seed is not None:
+        # The library knows one name for it.
+        (arguments if capabilities.seed_name == "seed" else extra)[capabilities.seed_name] = (
+            ask.seed
+        )
+    for name, value in _asked_options(ask.sampling).items():
+        is_known = name in ("frequency_penalty", "presence_penalty")
+        (arguments if is_known else extra)[name] = value
+    if ask.sampling.logit_bias:
+        arguments["logit_bias"] = {
+            str(key): value for key, value in ask.sampling.logit_bias.items()
+        }
     if ask.stop and ask.kind != "choose":
         arguments["stop"] = list(ask.stop)[:4]
+    if extra:
+        arguments["extra_body"] = extra
     return arguments
 
 
@@ -272,3 +418,17 @@ def _wish(ask: Ask) -> str:
 
 def _complaint(ask: Ask) -> str:
     return f"{ask.complaint} Write only the text itself, with nothing before or behind it."
+
+
+__all__ = [
+    "Messages",
+    "Request",
+    "check_options",
+    "messages_of",
+    "native_form",
+    "request_for",
+    "schema_of",
+    "subset_of",
+    "text_of",
+    "tool_grammar",
+]

@@ -145,6 +145,46 @@ def unwrapped(text: str) -> str:
     return inner[:end]
 
 
+class Unwrapping:
+    """`unwrapped`, for an answer that comes in pieces: each part is looked at once."""
+
+    def __init__(self) -> None:
+        self._waiting: str | None = ""  # None once the member has begun
+        self._depth = 0
+        self._is_string = False
+        self._is_escaped = False
+        self._has_ended = False
+
+    def feed(self, piece: str) -> str:
+        """What the member holds of one more piece."""
+        if self._waiting is not None:
+            self._waiting += piece
+            opening = _WRAPPING.match(self._waiting)
+            if opening is None or opening.end() == len(self._waiting):
+                return ""
+            piece, self._waiting = self._waiting[opening.end() :], None
+        if self._has_ended:
+            return ""
+        for at, character in enumerate(piece):
+            if self._is_string:
+                if self._is_escaped:
+                    self._is_escaped = False
+                elif character == "\\":
+                    self._is_escaped = True
+                elif character == '"':
+                    self._is_string = False
+            elif character == '"':
+                self._is_string = True
+            elif character in "{[":
+                self._depth += 1
+            elif character in "}]":
+                self._depth -= 1
+                if self._depth < 0:  # the end of the object around it
+                    self._has_ended = True
+                    return piece[:at]
+        return piece
+
+
 _WRAPPING = re.compile(rf'\s*\{{\s*"{WRAPPED}"\s*:\s*')
 
 

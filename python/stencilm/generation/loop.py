@@ -77,9 +77,10 @@ class Decoding:
     """One sequence being written: an iterator of trace events, one or more for each step.
 
     Streaming and views sit on top of this; `generate` runs it to its end. `matcher` is a fresh
-    matcher, or None for free text. With `fast_forward` forced tokens are not drawn. Iterating
-    raises MatcherError when the grammar has no way on, and ModelError when the model's logits
-    cannot be used; both concern this sequence alone.
+    matcher, or None for free text. With `fast_forward` forced tokens are not drawn. The first of
+    the texts in `stop` that comes ends the text, and is no part of it. Iterating raises
+    MatcherError when the grammar has no way on, and ModelError when the model's logits cannot be
+    used; both concern this sequence alone.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Decoding:
         sampling: Sampling | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         fast_forward: bool = True,
+        stop: Sequence[str] = (),
     ) -> None:
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
@@ -98,6 +100,10 @@ class Decoding:
         self.token_ids: list[int] = []
         self.text = b""
         self.finish_reason: FinishReason | None = None
+        self.stop_text: str | None = None
+        self._stops = [text.encode() for text in stop]
+        # What is cut off at a stop text was read by the matcher, so another one reads what is left.
+        self._start: Any = matcher.fork() if self._stops and matcher is not None else None  # type: ignore[attr-defined]
         self._model = model
         self._matcher = matcher
         self._prompt_ids = list(prompt_ids)
@@ -168,6 +174,18 @@ class Decoding:
             seed=self._seed,
         )
 
+    @property
+    def safe_length(self) -> int:
+        """How many bytes of the text no stop text can take back any more."""
+        if self.finish_reason is not None or not self._stops:
+            return len(self.text)
+        longest = max(map(len, self._stops)) - 1
+        for length in range(min(longest, len(self.text)), 0, -1):
+            tail = self.text[-length:]
+            if any(stop.startswith(tail) for stop in self._stops):
+                return len(self.text) - length
+        return len(self.text)
+
     def result(self) -> Generation[Any]:
         """The text with its trace, without a typed value. The iterator must be at its end."""
         if self.finish_reason is None:
@@ -179,10 +197,31 @@ class Decoding:
             text=decoder.decode(self.text, final=ended),
             token_ids=tuple(self.token_ids),
             finish_reason=self.finish_reason,
-            is_complete=ended or self._matcher is None or self._matcher.is_completed(),
+            is_complete=self._is_complete(),
             trace=self.trace,
             stats=self.stats,
+            stop_text=self.stop_text,
         )
+
+    def _is_complete(self) -> bool:
+        if self._matcher is None:
+            return True
+        if self.stop_text is None:
+            return self.finish_reason == "stop" or self._matcher.is_completed()
+        start = self._start.fork()
+        return bool(start.accept_string(self.text) and start.is_completed())
+
+    def _reaches_stop(self, new: int) -> bool:
+        """Whether a stop text ends within the last `new` bytes; the text is cut before it."""
+        if not self._stops or not new:
+            return False
+        begin = max(0, len(self.text) - new - max(map(len, self._stops)) + 1)
+        found = [(self.text.find(stop, begin), stop) for stop in self._stops]
+        places = sorted(place for place in found if place[0] >= 0)
+        if not places:
+            return False
+        self.text, self.stop_text = self.text[: places[0][0]], places[0][1].decode()
+        return True
 
     def _run(self) -> Generator[Event | Pass, NDArray[np.float32] | None, None]:
         tokenizer_info = self._model.tokenizer_info
@@ -196,7 +235,11 @@ class Decoding:
                 text = tokenizer_info.decode_bytes(forced)
                 self.token_ids += forced
                 self.text += text
+                is_stopped = self._reaches_stop(len(text))
                 yield Forced(token_ids=tuple(forced), text=text)
+                if is_stopped:
+                    yield self._stop("stop")
+                    return
             with self._clock.stage("mask"):
                 allowed, is_masked = self._fill_mask()
             if allowed == 0:
@@ -219,7 +262,11 @@ class Decoding:
             self.token_ids.append(token_id)
             self.text += text
             unseen = [token_id]
+            is_stopped = self._reaches_stop(len(text))
             yield Sampled(token_id=token_id, text=text, logprob=logprob, allowed=allowed)
+            if is_stopped:
+                yield self._stop("stop")
+                return
 
     def _stop(
         self,
@@ -306,7 +353,13 @@ class Decoding:
         with self._clock.stage("sampling"):
             sampling = self._sampling_here()
             try:
-                token_id = draw(logits, sampling, self._random)
+                token_id = draw(
+                    logits,
+                    sampling,
+                    self._random,
+                    prompt_ids=self._prompt_ids,
+                    written=self.token_ids,
+                )
             except ValueError as error:
                 raise ModelError(f"after {_tail(self.text)}, {error}") from error
             if token_id is None:

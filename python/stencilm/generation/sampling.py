@@ -1,14 +1,16 @@
 """How the next token is drawn from a row of logits; numpy only, the same bytes for the same seed.
 
 One idea: a masked row has few finite entries, so everything after the first look works on the
-tokens that are left and never on the whole vocabulary.
+tokens that are left and never on the whole vocabulary. Penalties and biases included: they change
+the scores of tokens, and never which of them the grammar allows.
 Nucleus (top-p) sampling: Holtzman et al. (2020), "The Curious Case of Neural Text Degeneration".
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +20,32 @@ from numpy.typing import NDArray
 class Sampling:
     """How to draw a token.
 
-    The grammar's mask comes first, so top-k and top-p count allowed tokens only; then
-    temperature, then top-k, then top-p. Raises ValueError for a value out of range.
+    The grammar's mask comes first, so all of these count allowed tokens only; then the penalties
+    and the bias, temperature, top-k, top-p, and min-p. Raises ValueError for a value out of range.
 
     Attributes:
         temperature: 0 takes the most probable token (the lowest id among equals); above 0 the
             logits are divided by it before the draw.
         top_p: Keep the fewest tokens whose probabilities add up to at least this; 1 keeps all.
         top_k: Keep this many of the most probable tokens; None keeps all.
+        min_p: Keep the tokens that are at least this probable, as a part of the probability of the
+            most probable one, after the temperature; 0 keeps all.
+        repetition_penalty: The logits of tokens that the prompt or the text holds are divided by
+            this where they are positive, and multiplied where they are negative; 1 changes nothing.
+        frequency_penalty: Taken from a logit as often as the text holds the token.
+        presence_penalty: Taken once from the logits of tokens that the text holds.
+        logit_bias: Added to the logits of these tokens, by their ids.
         seed: The same seed gives the same tokens; None takes a new one for every sequence.
     """
 
     temperature: float = 0.0
     top_p: float = 1.0
     top_k: int | None = None
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict, hash=False)
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -43,6 +57,26 @@ class Sampling:
             raise ValueError(f"top_p is {self.top_p!r}, but must be above 0 and at most 1")
         if self.top_k is not None and (not _is_integer(self.top_k) or self.top_k < 1):
             raise ValueError(f"top_k is {self.top_k!r}, but must be at least 1, or None")
+        if not _is_real(self.min_p) or not 0 <= self.min_p <= 1:
+            raise ValueError(f"min_p is {self.min_p!r}, but must be from 0 to 1")
+        if not _is_real(self.repetition_penalty) or not 0 < self.repetition_penalty < math.inf:
+            raise ValueError(
+                f"repetition_penalty is {self.repetition_penalty!r}, but must be above 0"
+            )
+        for name in ("frequency_penalty", "presence_penalty"):
+            value = getattr(self, name)
+            if not _is_real(value) or not math.isfinite(value):
+                raise ValueError(f"{name} is {value!r}, but must be a finite number")
+        if not isinstance(self.logit_bias, Mapping):
+            raise ValueError(
+                f"logit_bias is {self.logit_bias!r:.60}, but must give numbers by token ids"
+            )
+        for token_id, bias in self.logit_bias.items():
+            if not _is_integer(token_id) or not _is_real(bias) or not math.isfinite(bias):
+                raise ValueError(
+                    f"logit_bias has {bias!r} for {token_id!r}, "
+                    "but must give finite numbers by token ids"
+                )
         if self.seed is not None and (not _is_integer(self.seed) or self.seed < 0):
             raise ValueError(f"seed is {self.seed!r}, but must be an integer from 0 up")
 
@@ -51,13 +85,36 @@ class Sampling:
         """True when the draw needs no randomness."""
         return self.temperature == 0 or self.top_k == 1
 
+    @property
+    def changes_scores(self) -> bool:
+        """True when scores are penalised or biased."""
+        return bool(
+            self.repetition_penalty != 1
+            or self.frequency_penalty
+            or self.presence_penalty
+            or self.logit_bias
+        )
+
 
 def draw(
-    logits: NDArray[np.float32], sampling: Sampling, random: np.random.Generator
+    logits: NDArray[np.float32],
+    sampling: Sampling,
+    random: np.random.Generator,
+    *,
+    prompt_ids: Sequence[int] = (),
+    written: Sequence[int] = (),
 ) -> int | None:
     """Draw one token id from a row of logits, or None when every entry is -inf.
 
-    logits: float, shape [vocab]; -inf means refused. Raises ValueError when an entry is NaN.
+    Args:
+        logits: float, shape [vocab]; -inf means refused.
+        sampling: How to draw.
+        random: Where randomness comes from.
+        prompt_ids: The tokens of the prompt, for the penalties.
+        written: The tokens of the text so far, for the penalties.
+
+    Raises:
+        ValueError: An entry is NaN.
     """
     if np.isnan(logits).any():
         raise ValueError("the logits hold NaN, so no token can be drawn from them")
@@ -65,6 +122,8 @@ def draw(
     if token_ids.size == 0:
         return None
     scores = logits[token_ids].astype(np.float64)
+    if sampling.changes_scores:
+        _change(scores, token_ids, sampling, prompt_ids, written)
     if sampling.is_greedy:
         return int(token_ids[np.argmax(scores)])  # argmax takes the first, that is the lowest id
     scores = _tempered(scores, sampling.temperature)
@@ -75,11 +134,46 @@ def draw(
     if sampling.top_p < 1:
         kept = _nucleus(weights, sampling.top_p)
         token_ids, weights = token_ids[kept], weights[kept]
+    if sampling.min_p > 0:
+        likely = weights >= sampling.min_p * weights.max()
+        token_ids, weights = token_ids[likely], weights[likely]
     cumulative = np.cumsum(weights)
     # The point lies below the last sum, except where rounding lifts it there.
     point = random.random() * cumulative[-1]
     chosen = min(int(np.searchsorted(cumulative, point, side="right")), token_ids.size - 1)
     return int(token_ids[chosen])
+
+
+def _change(
+    scores: NDArray[np.float64],
+    token_ids: NDArray[np.intp],
+    sampling: Sampling,
+    prompt_ids: Sequence[int],
+    written: Sequence[int],
+) -> None:
+    """Penalise and bias the scores of these tokens, in place; `token_ids` ascend."""
+
+    def places(of: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        found = np.minimum(np.searchsorted(token_ids, of), token_ids.size - 1)
+        return found, token_ids[found] == of
+
+    if sampling.repetition_penalty != 1:
+        seen = np.unique(np.array([*prompt_ids, *written], dtype=np.int64))
+        at, is_here = places(seen)
+        at = at[is_here]
+        penalty = sampling.repetition_penalty
+        scores[at] = np.where(scores[at] > 0, scores[at] / penalty, scores[at] * penalty)
+    if sampling.frequency_penalty or sampling.presence_penalty:
+        seen, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
+        at, is_here = places(seen)
+        scores[at[is_here]] -= (
+            sampling.frequency_penalty * counts[is_here] + sampling.presence_penalty
+        )
+    if sampling.logit_bias:
+        biased = np.array(list(sampling.logit_bias), dtype=np.int64)
+        biases = np.array(list(sampling.logit_bias.values()), dtype=np.float64)
+        at, is_here = places(biased)
+        scores[at[is_here]] += biases[is_here]
 
 
 def log_normaliser(logits: NDArray[np.float32]) -> float:

@@ -20,12 +20,18 @@ class Stats:
         tokens: Written tokens, without the stop token.
         forced_tokens: Those of them that the grammar left no choice about. Each saved a forward
             pass: it was read together with what followed it, or not at all.
-        forward_passes: Calls of the model, the one over the prompt included.
-        mask_seconds: Finding forced tokens, filling and applying masks, and accepting tokens.
-        model_seconds: Waiting for logits.
+        forward_passes: Calls of the model, the one over the prompt included; requests to an
+            endpoint.
+        mask_seconds: Finding forced tokens, filling and applying masks, and accepting tokens; for
+            an endpoint, checking its answers.
+        model_seconds: Waiting for logits, or for answers.
         sampling_seconds: Drawing tokens, and working out their probabilities.
         seconds: Everything from the first step to the last; compiling the grammar is not in it.
-        seed: The seed of the draws, chosen for you where you gave none; None for a greedy text.
+        seed: The seed of the draws, chosen for you where you gave none; None for a greedy text, and
+            for an endpoint that was given none.
+        cached_tokens: Tokens of the prompt that an endpoint did not compute again.
+        cost: Money, where the prices of an endpoint are known, else 0.
+        is_estimate: Numbers of tokens were counted from lengths, because an endpoint told none.
     """
 
     prompt_tokens: int
@@ -37,6 +43,9 @@ class Stats:
     sampling_seconds: float
     seconds: float
     seed: int | None
+    cached_tokens: int = 0
+    cost: float = 0.0
+    is_estimate: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The statistics as JSON-ready values."""

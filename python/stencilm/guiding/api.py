@@ -245,21 +245,9 @@ class _Task:
             listener(event)
 
     def _text_guide(self, drafter: Drafter) -> TextGuide:
-        info = getattr(drafter, "tokenizer_info", None) or byte_vocabulary()
-        matcher = GrammarMatcher(compiler_of(info).compile_grammar(self._grammar))
-        _check_seed(matcher, self._options.seed_str)
-        means = Means(
-            whole=drafter.can("whole", self._grammar),
-            choose=drafter.can("choose", self._grammar),
-            biases_tokens=getattr(drafter, "biases_tokens", False),
-            reads_complaints=drafter.reads_complaints,
-            drafts_in_parts=getattr(drafter, "drafts_in_parts", True),
-            may_refuse=getattr(drafter, "may_refuse", False),
-        )
-        return TextGuide(
-            matcher, self._grammar, self._prompt,
-            options=self._options, means=means, vocab_size=info.vocab_size,
-            has_chooser=self._chooser is not None,
+        return text_guide(
+            drafter, self._grammar, self._prompt,
+            options=self._options, has_chooser=self._chooser is not None,
         )  # fmt: skip
 
     def _run_local(self, model: LanguageModel) -> Guided:
@@ -271,6 +259,32 @@ class _Task:
             for listener in self._listeners:
                 listener(event)
         return loop.result()
+
+
+def text_guide(
+    drafter: Drafter,
+    grammar: Grammar,
+    prompt: Any,
+    *,
+    options: Options,
+    has_chooser: bool = False,
+) -> TextGuide:
+    """A text of a function or an endpoint, ready to be guided."""
+    info = getattr(drafter, "tokenizer_info", None) or byte_vocabulary()
+    matcher = GrammarMatcher(compiler_of(info).compile_grammar(grammar))
+    _check_seed(matcher, options.seed_str)
+    means = Means(
+        whole=drafter.can("whole", grammar),
+        choose=drafter.can("choose", grammar),
+        biases_tokens=getattr(drafter, "biases_tokens", False),
+        reads_complaints=drafter.reads_complaints,
+        drafts_in_parts=getattr(drafter, "drafts_in_parts", True),
+        may_refuse=getattr(drafter, "may_refuse", False),
+    )
+    return TextGuide(
+        matcher, grammar, prompt,
+        options=options, means=means, vocab_size=info.vocab_size, has_chooser=has_chooser,
+    )  # fmt: skip
 
 
 def local_guide(

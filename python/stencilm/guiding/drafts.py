@@ -7,12 +7,13 @@ loop runs with functions and coroutines, and a test can answer by hand.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from stencilm.candidates import Candidate
+from stencilm.generation.sampling import Sampling
 from stencilm.grammar import Grammar
 
 AskKind: TypeAlias = Literal["whole", "draft", "choose"]
@@ -38,6 +39,7 @@ class Ask:
         temperature: How to draw; None where nobody asked for a temperature.
         top_p: How to draw.
         seed: How to draw, where the endpoint takes a seed.
+        sampling: How else to draw: penalties, biases and the like.
         is_bounded: Somebody asked for `max_tokens`; else it is our own bound.
         refused: Kinds of questions that the endpoint refused for this text as unsupported.
     """
@@ -56,6 +58,7 @@ class Ask:
     temperature: float | None = None
     top_p: float = 1.0
     seed: int | None = None
+    sampling: Sampling = field(default_factory=Sampling)
     is_bounded: bool = True
     refused: frozenset[AskKind] = frozenset()
 
@@ -117,6 +120,17 @@ class Drafter(Protocol):
         """The answer; a call of an endpoint that fails is an answer with an error."""
 
     async def answer_async(self, ask: Ask) -> Answer:
+        """The same, awaited."""
+
+
+@runtime_checkable
+class StreamingDrafter(Drafter, Protocol):
+    """A drafter whose answers may be seen while they come."""
+
+    def parts(self, ask: Ask) -> Iterator[str | Answer]:
+        """The text of an answer as it comes, and the answer last."""
+
+    def parts_async(self, ask: Ask) -> AsyncIterator[str | Answer]:
         """The same, awaited."""
 
 

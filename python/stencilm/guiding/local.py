@@ -95,6 +95,8 @@ class LocalGuide:
         self._corrections = 0
         self._filled: list[tuple[int, int, str]] = []
         self._error: Exception | None = None
+        self._stopped: str | None = None
+        self._was_cut = False
         self._guesser = Guesser(model.tokenizer_info, prompt_ids, options.token_lookahead)
         self._sequence = model.start(self._prompt_ids)
         self._unread: list[int] = []
@@ -124,6 +126,8 @@ class LocalGuide:
             seed=self._draws.seed,
             filled=filled_of(bytes(self._text[self._before :]), self._filled),
             is_written=self._account.usage.output_tokens > self._account.usage.discarded_tokens,
+            stop_text=self._stopped,
+            was_cut=self._was_cut,
         )
 
     @property
@@ -393,6 +397,7 @@ class LocalGuide:
             at = self._text.find(wanted, start)
             if at < 0:
                 continue
+            self._stopped = stop
             yield from self._cut(at)
             yield from self._close(f"the stop text {stop!r} came")
             return True
@@ -417,6 +422,7 @@ class LocalGuide:
 
     def _close(self, reason: str) -> Iterator[Event]:
         """Complete the text in as few bytes as the grammar can."""
+        self._was_cut = True
         if self._to_heal:  # the text has these bytes, the matcher not
             self._matcher.accept_string(self._to_heal)
             self._to_heal = b""

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from stencilm.generation.result import Filled
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Event, Rejected, Trace
 
@@ -101,30 +102,6 @@ class Correction(NamedTuple):
     """Who chose; see `stencilm.generation.trace.Corrected`."""
 
 
-class Filled(NamedTuple):
-    """A stretch of the response that no model wrote."""
-
-    start: int
-    """Where it begins, in characters of the response."""
-    end: int
-    """Where it ends."""
-    text: str
-    """The stretch itself."""
-    means: str
-    """"respelled": what was drafted, in the grammar's own case of letters. "forced": the grammar
-    left no choice where the draft had something else. "nearest": the candidate that shares the
-    longest beginning with what was drafted. "shortest": the beginning of the shortest completion,
-    in the place of what was drafted. "closed": a shortest completion at the end."""
-
-    @property
-    def is_made_up(self) -> bool:
-        """The grammar left a choice here, and what a model wrote did not decide it."""
-        return self.means in MADE_UP
-
-
-MADE_UP = frozenset({"nearest", "shortest", "closed"})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to draft and when to stop; `stencilm.guide` says what each means.
@@ -181,6 +158,9 @@ class Guided:
         filled: The stretches of the response that no model wrote, in order. Text that the grammar
             forces where nothing else was drafted is not among them: every text has it there.
         is_written: A model wrote some of the response, or chose it.
+        stop_text: The stop text that ended the draft; None where none did.
+        was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
+            number of corrections did. It may be a whole text nevertheless: "12" of "1234".
     """
 
     response: str
@@ -193,6 +173,8 @@ class Guided:
     seed: int | None = None
     filled: tuple[Filled, ...] = ()
     is_written: bool = True
+    stop_text: str | None = None
+    was_cut: bool = False
 
     @property
     def is_valid(self) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from stencilm.candidates import Candidate, Literal
 from stencilm.errors import EndpointError, MatcherError, ModelRefused
 from stencilm.generation.ends import is_over
+from stencilm.generation.result import MADE_UP
 from stencilm.generation.trace import (
     Called,
     Closed,
@@ -48,7 +49,7 @@ from stencilm.guiding.reading import (
     without_repetition,
 )
 from stencilm.guiding.rereading import Reread, begins_again, content, reread
-from stencilm.guiding.task import MADE_UP, Account, Guided, Options, Status, filled_of
+from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matcher import GrammarMatcher
 
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
@@ -125,6 +126,8 @@ class TextGuide:
         self._was_blank = False
         self._corrections = 0
         self._has_draft = False
+        self._stopped: str | None = None
+        self._was_cut = False
         self._ended: Ended | None = None
         self._status: Status = "truncated"
 
@@ -132,6 +135,11 @@ class TextGuide:
     def response(self) -> str:
         """The text so far."""
         return self._text.decode("utf-8", "ignore")
+
+    @property
+    def start(self) -> GrammarMatcher:
+        """A matcher that has read nothing, of its own."""
+        return self._start.fork()
 
     def result(self) -> Guided:
         """The text with its trace; only after `run` has ended."""
@@ -148,6 +156,8 @@ class TextGuide:
             seed=self._options.sampling.seed,
             filled=filled_of(bytes(self._text), self._filled),
             is_written=self._kept > 0,
+            stop_text=self._stopped,
+            was_cut=self._was_cut,
         )
 
     def run(self) -> Asking:
@@ -236,7 +246,9 @@ class TextGuide:
             temperature=self._options.temperature,
             top_p=sampling.top_p,
             seed=sampling.seed,
-            is_bounded=self._options.has_budget or self._means.drafts_in_parts,
+            sampling=sampling,
+            is_bounded=self._options.has_budget
+            or (kind == "draft" and self._means.drafts_in_parts),
             refused=frozenset(self._refused),
             **more,
         )
@@ -285,6 +297,7 @@ class TextGuide:
         longest = 64 + 16 * self._options.budget.tokens
         draft = answer.text[:longest].encode("utf-8", "replace")
         draft, stopped = until_stop(draft, self._options.stop_at)
+        self._stopped = self._stopped or stopped
         is_empty = not draft
         whole = draft
         draft = without_repetition(self._matcher, bytes(self._text), draft)
@@ -549,6 +562,7 @@ class TextGuide:
 
     def _close(self, reason: str) -> Generator[Event, None, None]:
         """Complete the text in as few bytes as the grammar can."""
+        self._was_cut = True
         try:
             text = self._matcher.shortest_completion()
         except MatcherError as error:

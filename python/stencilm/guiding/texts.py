@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
+
 from stencilm.compiler import GrammarCompiler
 from stencilm.grammar import Grammar
 from stencilm.matcher import GrammarMatcher
@@ -25,3 +27,32 @@ def byte_vocabulary() -> TokenizerInfo:
 def compiler_of(info: TokenizerInfo) -> GrammarCompiler:
     """The compiler of a vocabulary; the latest few are kept with what they compiled."""
     return GrammarCompiler(info)
+
+
+def all_texts(grammar: Grammar, *, most: int) -> list[bytes] | None:
+    """The texts of a grammar, in the order of their bytes; None for more than `most` of them."""
+    found: list[bytes] = []
+    todo = [(b"", byte_matcher(grammar))]
+    mask = np.zeros((1, -(-byte_vocabulary().vocab_size // 32)), dtype=np.int32)
+    steps = 0
+    while todo:
+        text, matcher = todo.pop()
+        if matcher.is_completed():
+            found.append(text)
+        steps += 1
+        if len(found) > most or steps > most * _BYTES_OF_A_TEXT:
+            return None
+        allowed = list(range(256))
+        if matcher.fill_next_token_bitmask(mask, 0):
+            bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:256]
+            allowed = np.flatnonzero(bits).tolist()
+        for byte in reversed(allowed):
+            longer = matcher.fork()
+            longer.accept_token(byte)
+            todo.append((text + bytes([byte]), longer))
+        if len(todo) > most * 256:
+            return None
+    return found
+
+
+_BYTES_OF_A_TEXT = 64

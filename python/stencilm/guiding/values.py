@@ -6,51 +6,69 @@ otherwise, the text is valid and the value is made up, so it is given to nobody 
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 from stencilm.errors import ModelRefused
-from stencilm.generation.result import IncompleteOutput, InvalidOutput
+from stencilm.generation.result import Generation, IncompleteOutput
+from stencilm.generation.stats import Stats
+from stencilm.generation.trace import Called
+from stencilm.generation.typed import parsed
 from stencilm.guiding.task import Guided
-from stencilm.output_types import resolve
-
-Finish: TypeAlias = Literal["cut", "valid"]
+from stencilm.output_types import Output
 
 
-def check_finish(finish: Finish) -> None:
-    """Raise ValueError where `finish` is neither "cut" nor "valid"."""
-    if finish not in ("cut", "valid"):
-        raise ValueError(f"finish is {finish!r}, but must be 'cut' or 'valid'")
-
-
-def value_of(guided: Guided, output_type: Any, finish: Finish = "cut") -> Any:
-    """The value of a guided text.
+def generation_of(guided: Guided, output: Output, *, completed: bool) -> Generation[Any]:
+    """A guided text as a generation, with its value, or with the reason why there is none.
 
     Args:
         guided: The text.
-        output_type: What it was asked for as.
-        finish: "valid" for the value also where the grammar completed what the model began.
+        output: What it was asked for as.
+        completed: Give the value also where the grammar completed what the model began.
 
     Raises:
-        IncompleteOutput: The text was cut, or a part of it is none that a model wrote.
-        InvalidOutput: The type's own validators refuse the text.
         ModelRefused: Free text was asked for, and there is none.
     """
-    output = resolve(output_type)
-    if output.accepts_cut_text and not guided.response and not guided.is_written:
-        raise ModelRefused.of("empty", "") from guided.error
-    if not output.accepts_cut_text:
-        reason = unwritten(guided, completed=finish == "valid")
-        if reason is not None:
-            raise IncompleteOutput(
-                f"the text of {output.name} is not what the model wrote: {reason}",
-                text=guided.response,
-            ) from guided.error
-    try:
-        return output.parse(guided.response)
-    except (ValueError, RecursionError) as error:
-        raise InvalidOutput(
-            f"{output.name} refuses the text: {error}", text=guided.response
-        ) from error
+    usage = guided.usage
+    waited = sum(event.seconds for event in guided.trace if isinstance(event, Called))
+    has_ended = guided.stop_text is not None or not (guided.was_cut or guided.status != "valid")
+    generation: Generation[Any] = Generation(
+        text=guided.response,
+        token_ids=(),
+        finish_reason="stop" if has_ended else "length",
+        is_complete=guided.is_valid,
+        trace=guided.trace,
+        stats=Stats(
+            prompt_tokens=usage.prompt_tokens,
+            tokens=usage.output_tokens,
+            forced_tokens=usage.forced_tokens,
+            forward_passes=usage.calls,
+            mask_seconds=max(0.0, guided.process_time_seconds - waited),
+            model_seconds=waited,
+            sampling_seconds=0.0,
+            seconds=guided.process_time_seconds,
+            seed=guided.seed,
+            cached_tokens=usage.cached_tokens,
+            cost=usage.cost,
+            is_estimate=usage.is_estimate,
+        ),
+        stop_text=guided.stop_text,
+        closed=guided.status == "closed",
+        filled=guided.filled,
+        guided=guided,
+    )
+    if output.accepts_cut_text:
+        if not guided.response and not guided.is_written:
+            raise ModelRefused.of("empty", "") from guided.error
+        return parsed(generation, output)
+    reason = unwritten(guided, completed=completed)
+    if reason is None:
+        return parsed(generation, output)
+    error = IncompleteOutput(
+        f"the text of {output.name} is not what the model wrote: {reason}", text=guided.response
+    )
+    error.__cause__ = guided.error
+    return replace(generation, error=error)
 
 
 def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
@@ -68,4 +86,4 @@ def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
         return (
             f"{guided.reason}, and the grammar filled in {first.text!r} at character {first.start}"
         )
-    return guided.reason if guided.status == "closed" else None
+    return guided.reason if guided.status == "closed" or guided.was_cut else None

@@ -6,8 +6,8 @@
 //! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`marks`], [`implied`], [`alike`] and
 //! [`texts`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and
 //! nodes, with [`values`], [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
-//! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas
-//! share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
+//! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`], or between markers through
+//! [`marked`]; what all schemas share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
 
 mod alike;
 mod applicators;
@@ -29,6 +29,7 @@ mod keywords;
 mod lengths;
 mod literal;
 mod lower;
+mod marked;
 mod marks;
 mod members;
 mod merge;
@@ -58,6 +59,7 @@ mod witnesses;
 
 pub use canonical::canonical_json;
 pub use common::{common_exprs, common_string};
+pub(crate) use marked::{Marked, Words};
 pub(crate) use parse::{MAX_BYTES, parse};
 pub(crate) use validate::spelled;
 
@@ -190,6 +192,18 @@ pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Gram
     read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(None))
 }
 
+/// The grammar of the members of the objects that are valid under a schema, between markers.
+///
+/// # Errors
+/// As [`from_json_schema`], and [`ErrorKind::Unsupported`] where what the schema asks cannot be written so.
+pub(crate) fn marked_arguments(
+    schema: &str,
+    marked: &'static Marked,
+    options: &JsonSchemaOptions,
+) -> Result<Grammar, GrammarError> {
+    read(schema, options, |schemas, options| lowering(schemas, options)?.with_marking(Some(marked)).grammar(None))
+}
+
 /// What it takes to read a schema again, for its report.
 #[derive(Debug)]
 struct Again {
@@ -209,7 +223,7 @@ impl Later for Again {
 }
 
 /// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
-/// to anything, for `#` would mean the whole document.
+/// to anything, for `#` would mean the whole document. With markers, these are around the members of each.
 ///
 /// # Errors
 /// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say
@@ -218,9 +232,10 @@ pub(crate) fn from_values(
     document: &document::Document<'_>,
     values: &[document::JsonId],
     options: &JsonSchemaOptions,
+    marked: Option<&'static Marked>,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
     let (schemas, roots) = keywords::read_values(document, values, options)?;
-    lowering(&schemas, options)?.together(&roots)
+    lowering(&schemas, options)?.with_marking(marked).together(&roots)
 }
 
 /// The grammar of every JSON value, in the chosen form.

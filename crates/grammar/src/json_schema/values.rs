@@ -93,13 +93,13 @@ impl<'a> Lowering<'a> {
         if let Some(atom) = self.normal.alone(all) {
             self.count(1 + usize::from(atom.is_some()), at)?;
             self.admit()?;
-            self.alternative(atom.as_slice(), at, &mut parts)?;
+            self.alternative(atom.as_slice(), Types::ALL, at, &mut parts)?;
         } else {
             let alternatives = self.alternatives_or_more(all)?;
             self.count(alternatives.iter().map(|alternative| 1 + alternative.len()).sum(), at)?;
             self.admit()?;
             for alternative in alternatives.iter() {
-                self.alternative(alternative, at, &mut parts)?;
+                self.alternative(alternative, Types::ALL, at, &mut parts)?;
             }
         }
         let Parts { scalars, texts, containers, branches } = &mut parts;
@@ -136,19 +136,53 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
+    /// What is neither array nor object among the values of these types for which all these terms hold, those that are,
+    /// and what may stand in their way.
+    pub(super) fn parts_of_types(
+        &mut self,
+        all: &[Term],
+        types: Types,
+        at: SchemaId,
+    ) -> Result<(ExprId, Vec<Container<'a>>, Vec<Branch>), GrammarError> {
+        self.normal.check_time(at)?;
+        let alternatives = self.alternatives_or_more(all)?;
+        self.count(alternatives.iter().map(|alternative| 1 + alternative.len()).sum(), at)?;
+        self.admit()?;
+        let mut parts = Parts::default();
+        for alternative in alternatives.iter() {
+            self.alternative(alternative, types, at, &mut parts)?;
+        }
+        let Parts { mut scalars, texts, containers, branches } = parts;
+        if !texts.is_empty() {
+            let literals = self.strings.literals_in_time(&mut self.builder.exprs, &texts);
+            scalars.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
+        }
+        Ok((self.builder.exprs.or(&scalars), containers, branches))
+    }
+
     /// Counts terms that are lowered.
     fn count(&mut self, terms: usize, at: SchemaId) -> Result<(), GrammarError> {
         self.values.lowered += terms;
         if self.values.lowered > MAX_LOWERED { Err(self.normal.too_many(at)) } else { Ok(()) }
     }
 
-    /// Adds what one conjunction comes to.
-    fn alternative(&mut self, all: &[Atom], at: SchemaId, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
+    /// Adds what one conjunction comes to, of values of these types.
+    fn alternative(
+        &mut self,
+        all: &[Atom],
+        types: Types,
+        at: SchemaId,
+        parts: &mut Parts<'a>,
+    ) -> Result<(), GrammarError> {
         let mut merged = merge(&self.normal, all);
         if !merged.clashes.is_empty() {
             parts.branches.push(Branch::Impossible(std::mem::take(&mut merged.clashes)));
         }
         if merged.is_impossible() {
+            return Ok(());
+        }
+        merged.types = merged.types.and(types);
+        if merged.types.is_empty() {
             return Ok(());
         }
         if merged.values.is_some() {

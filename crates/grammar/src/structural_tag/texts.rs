@@ -8,11 +8,11 @@ use stencilm_regex::HashMap;
 
 use super::fields::error;
 use super::lower::Lowering;
-use super::markers;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, Tree};
 use crate::error::{ErrorKind, GrammarError};
 use crate::free_text::{FEW_STRINGS, FreeText, Within};
 use crate::grammar::{Mark, NodeId};
+use crate::markers;
 
 /// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
 /// once, which takes the square of its length.
@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
             let Format::Tag { begin, .. } = &tree.slot(tag).format else { continue };
             let at = tree.slot(tag).at;
             let Marker::Text(begin) = begin else {
-                let message = "the tag begins with a token, but text triggers need text; use token_triggered_tags";
+                let message = "the tag begins with a token or a pattern, but text triggers need text; use token_triggered_tags, or `or` and `star`";
                 return Err(error(self.document, at, message));
             };
             let beginnings = lengths.iter().filter_map(|&length| indices.get(begin.get(..length)?));
@@ -99,9 +99,9 @@ impl<'a> Lowering<'a> {
             match end {
                 Marker::Text("") => tails.push(unended),
                 Marker::Text(end) => tails.extend(until(self, end)),
-                Marker::Token(token) => {
-                    let token = self.token(token);
-                    tails.push(self.builder.sequence(&[unended, token]));
+                Marker::Token(_) | Marker::Pattern(..) => {
+                    let end = self.marker(end);
+                    tails.push(self.builder.sequence(&[unended, end]));
                 }
             }
         }

@@ -1,0 +1,114 @@
+"""Messages in the form of each provider: a picture is written in three ways.
+
+One idea: a message is read in any of the common forms, and written in the one that its provider
+documents; what is no picture passes through as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+Messages: TypeAlias = list[dict[str, Any]]
+Form: TypeAlias = Literal["chat", "responses", "anthropic"]
+
+_DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
+
+
+def checked_messages(prompt: Any) -> Any:
+    """The prompt, if it is text or a list of chat messages. Raises TypeError."""
+    if isinstance(prompt, str):
+        return prompt
+    is_list = isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray))
+    if not is_list or not all(isinstance(message, Mapping) for message in prompt):
+        raise TypeError(
+            f"the prompt is {prompt!r:.60}, but must be a str, or chat messages such as "
+            "[{'role': 'user', 'content': 'Hello'}]"
+        )
+    return prompt
+
+
+def messages_of(prompt: Any) -> Messages:
+    """A prompt as chat messages."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return [dict(message) for message in prompt]
+
+
+def with_text(messages: Messages, text: str) -> Messages:
+    """The messages with a text behind what the user said last."""
+    place = next(
+        (at for at in reversed(range(len(messages))) if messages[at].get("role") == "user"), None
+    )
+    if place is None:
+        return [*messages, {"role": "user", "content": text}]
+    content = messages[place].get("content") or ""
+    if isinstance(content, str):
+        longer: Any = f"{content}\n\n{text}" if content else text
+    else:
+        longer = [*content, {"type": "text", "text": text}]
+    return [*messages[:place], {**messages[place], "content": longer}, *messages[place + 1 :]]
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """What a message says, without its pictures."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content if isinstance(part, Mapping))
+
+
+def in_form(messages: Messages, form: Form) -> Messages:
+    """The messages with their parts as a provider takes them."""
+    made = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, list):
+            is_said = message.get("role") == "assistant"
+            content = [_part(part, form, is_said=is_said) for part in content]
+            message = {**message, "content": content}
+        made.append(message)
+    return made
+
+
+def _part(part: Any, form: Form, *, is_said: bool) -> Any:
+    if not isinstance(part, Mapping):
+        return part
+    kind = part.get("type")
+    if kind == "text" and form == "responses":
+        return {"type": "output_text" if is_said else "input_text", "text": part["text"]}
+    url = _picture(part)
+    if url is None:
+        return part
+    if form == "responses":
+        return {"type": "input_image", "image_url": url}
+    if form == "anthropic":
+        data = _DATA.fullmatch(url)
+        source: dict[str, str] = {"type": "url", "url": url}
+        if data is not None:
+            source = {"type": "base64", "media_type": data["type"], "data": data["data"]}
+        return {"type": "image", "source": source}
+    details = part.get("image_url")
+    return {
+        "type": "image_url",
+        "image_url": details if isinstance(details, dict) else {"url": url},
+    }
+
+
+def _picture(part: Mapping[str, Any]) -> str | None:
+    """The address of a picture, which may hold its data; None for a part that is none."""
+    kind = part.get("type")
+    if kind == "image_url":
+        given = part["image_url"]
+        return str(given["url"] if isinstance(given, Mapping) else given)
+    if kind == "input_image" and "image_url" in part:
+        return str(part["image_url"])
+    if kind != "image":
+        return None
+    source = part.get("source")
+    if isinstance(source, Mapping):
+        if source.get("type") == "base64":
+            return f"data:{source['media_type']};base64,{source['data']}"
+        return str(source["url"]) if "url" in source else None
+    return str(part["url"]) if "url" in part else None

@@ -1,0 +1,149 @@
+"""Grammars in other notations: the same texts, or a refusal that names what is in the way."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from pydantic import BaseModel, Field
+
+from endpoints.provider_rules import check_gbnf
+from stencilm import Grammar, UnsupportedFeature
+from stencilm.conversion import NOTATIONS, choices_of, converted
+from stencilm.guiding.texts import byte_matcher
+
+
+class Pet(BaseModel):
+    name: str = Field(max_length=4)
+    legs: int | None = None
+
+
+class Owner(BaseModel):
+    home: Literal["flat", 'a "house"'] = "flat"
+    pets: list[Pet] = []
+    names: dict[str, int] | None = None
+
+
+class Closed(BaseModel):
+    a: bool | None = None
+    b: Pet
+    c: Pet | None = None
+
+
+READERS: dict[str, Callable[[str], Grammar]] = {
+    "ebnf": Grammar.from_ebnf,
+    "gbnf": Grammar.from_ebnf,
+    "regex": Grammar.from_regex,
+    "lark": Grammar.from_lark,
+    "json-schema": Grammar.from_json_schema,
+}
+GRAMMARS: dict[str, tuple[Grammar, str]] = {  # and the notations that say them
+    "regex": (Grammar.from_regex(r'[0-9]{2}-(a|bc)+?x*[^a-z\n/]\"\\'), "gbnf regex lark"),
+    "controls": (
+        Grammar.from_regex("[\\x00-\\x1f\\x7f-\\x9f]\\u2028?[\\]^-]é😀"), "gbnf regex lark",
+    ),
+    "classes": (Grammar.from_regex(r"\w\D\s?[^\W\d]"), "gbnf regex lark"),
+    "any": (Grammar.from_regex("(?s).*"), "gbnf regex lark"),
+    "empty": (Grammar.from_regex("a?|"), "gbnf regex lark"),
+    "recursive": (Grammar.from_ebnf('root ::= "(" root ")" | [a-z]{2,} x\nx ::= "" | "é/"'),
+                  "gbnf lark"),
+    "left": (Grammar.from_ebnf('root ::= root "a" | "b"'), "lark"),
+    "hidden left": (Grammar.from_ebnf('root ::= x root "a" | "b"\nx ::= "c"*'), "lark"),
+    "names": (Grammar.from_ebnf('root ::= A.b a_b A-b\nA.b ::= "(" root? ")"\na_b ::= "[" root? "]"'
+                                '\nA-b ::= "x" | "y" root'), "gbnf lark"),
+    "capture": (Grammar.from_ebnf('root ::= x@("a" | "b") "c"'), "gbnf regex lark"),
+    "and": (Grammar.from_regex("(?=a)[ab]+"), "regex"),
+    "number": (Grammar.from_json_schema({"type": "number", "minimum": 0.5}), "json-schema lark"),
+    "choice": (Grammar.from_type(Literal["a|b", "c\\", "(é)", "d\ne"]), "gbnf regex lark"),
+    "list": (Grammar.from_type(list[int]), "gbnf regex lark json-schema"),
+    "closed": (Grammar.from_type(Closed), "gbnf regex lark json-schema"),
+    "open": (Grammar.from_type(Owner), "json-schema"),
+    "keys": (
+        Grammar.from_json_schema(
+            {"type": "object", "properties": {"é": {"type": "null"}, 'q"\n': {"type": "null"}},
+             "required": ["é"], "additionalProperties": False}
+        ),
+        "gbnf regex lark json-schema",
+    ),
+    "tokens": (Grammar.from_ebnf('root ::= "a" <[7]>'), ""),
+    "budget": (Grammar.from_ebnf("root ::= %max_tokens(3: [a-z]*)"), ""),
+}  # fmt: skip
+
+
+def walk(grammar: Grammar, rng: random.Random, most: int = 60) -> bytes:
+    """A text of a grammar: random bytes, and then the shortest completion."""
+    matcher = byte_matcher(grammar)
+    mask = np.zeros((1, 9), dtype=np.int32)
+    text = b""
+    for _ in range(rng.randint(0, most)):
+        matcher.fill_next_token_bitmask(mask, 0)
+        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[:256])
+        if not allowed.size:
+            break
+        printable = allowed[(allowed >= 32) & (allowed < 127)]
+        some = printable if printable.size and rng.random() < 0.8 else allowed
+        byte = int(some[rng.randrange(some.size)])
+        matcher.accept_token(byte)
+        text += bytes([byte])
+    return text + matcher.shortest_completion()
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_the_texts_are_the_same(name: str, notation: Any) -> None:
+    grammar, expressible = GRAMMARS[name]
+    if notation != "ebnf" and notation not in expressible.split():
+        with pytest.raises(UnsupportedFeature):
+            converted(grammar, notation)
+        return
+    text = converted(grammar, notation)
+    if notation == "gbnf":
+        check_gbnf(text)
+    back = READERS[notation](text)
+    if str(back) == str(grammar):
+        return
+    rng = random.Random(name)
+    for one, other in ((grammar, back), (back, grammar)):
+        if one is back and notation == "json-schema":
+            continue  # `1.0` is an integer there
+        for _ in range(150):
+            written = walk(one, rng)
+            verdict = byte_matcher(other).longest_valid_prefix(written)
+            assert verdict.status == "complete", (written, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "notation", "words"),
+    [
+        ("and", "gbnf", "an intersection"),
+        ("number", "gbnf", "numbers between bounds"),
+        ("open", "gbnf", "an object with members in any order"),
+        ("tokens", "lark", "single tokens"),
+        ("budget", "regex", "a budget of tokens"),
+        ("left", "gbnf", "'root' may begin with itself"),
+        ("hidden left", "gbnf", "'root' may begin with itself"),
+        ("recursive", "regex", "recursive"),
+        ("regex", "json-schema", "not made from a JSON Schema"),
+    ],
+)
+def test_what_is_in_the_way_is_named(name: str, notation: Any, words: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=words):
+        GRAMMARS[name][0].converted(notation)
+    with pytest.raises(ValueError, match="must be one of ebnf, gbnf"):
+        GRAMMARS[name][0].converted("bnf")  # type: ignore[arg-type]
+
+
+def test_choices_are_known() -> None:
+    assert choices_of(GRAMMARS["choice"][0]) == ["a|b", "c\\", "(é)", "d\ne"]
+    assert choices_of(Grammar.from_type(Literal["", "a"])) == ["", "a"]
+    for other in ("regex", "any", "empty", "list"):
+        assert choices_of(GRAMMARS[other][0]) is None
+
+
+def test_json_schemas_keep_their_text() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}
+    assert json.loads(Grammar.from_json_schema(schema).converted("json-schema")) == schema
