@@ -48,7 +48,9 @@ impl Lexemes {
     /// Takes note of what they hold at the end of an operation.
     #[inline]
     pub fn note(&self, lexicon: &mut Lexicon) {
-        self.held.store(lexicon.memory_bytes(), Ordering::Relaxed);
+        if let Some(held) = lexicon.memory_bytes_if_grown() {
+            self.held.store(held, Ordering::Relaxed);
+        }
     }
 
     /// Bytes of memory that they held when the last operation ended.

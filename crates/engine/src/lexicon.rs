@@ -66,6 +66,8 @@ pub struct Lexicon {
     pub(crate) in_keys: usize,
     /// How many bytes there were of what is told at once when the rest was measured, and how many it was.
     measured: (usize, usize),
+    /// See [`Lexicon::memory_bytes_if_grown`].
+    progress: ([usize; 3], usize),
     longest_token: usize,
     limits: Limits,
     /// What operations under the lock make on their way.
@@ -95,6 +97,7 @@ impl Lexicon {
             kinds: None,
             in_keys: 0,
             measured: (0, 0),
+            progress: ([0; 3], 0),
             longest_token,
             limits,
             walk_room: WalkRoom::default(),
@@ -154,6 +157,17 @@ impl Lexicon {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of memory held, where that may have changed since this was asked last.
+    #[inline]
+    pub fn memory_bytes_if_grown(&mut self) -> Option<usize> {
+        let progress = (self.deriver.progress(), self.rows_bytes);
+        if progress == self.progress {
+            return None;
+        }
+        self.progress = progress;
+        Some(self.memory_bytes())
     }
 
     /// Bytes of memory held. What grows with the work is told at once; the rest is looked through where there is an eighth

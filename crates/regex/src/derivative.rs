@@ -50,6 +50,7 @@ pub struct Deriver {
     /// How many expressions there were when the operation began, and how many bytes all held.
     before: usize,
     bytes_before: usize,
+    measured_at: [usize; 3],
     limits: Limits,
 }
 
@@ -67,7 +68,17 @@ impl Deriver {
     /// Begins an operation: what was derived before does not count against its limit, since others may have derived it.
     pub fn begin(&mut self) {
         self.before = self.exprs.len();
-        self.bytes_before = self.memory_bytes();
+        // Mostly nothing was added since the last time.
+        let progress = self.progress();
+        if progress != self.measured_at {
+            (self.measured_at, self.bytes_before) = (progress, self.memory_bytes());
+        }
+    }
+
+    /// Tells whether anything was worked out between two moments.
+    #[inline]
+    pub fn progress(&self) -> [usize; 3] {
+        [self.exprs.len(), self.pairs, self.in_automata]
     }
 
     /// Bytes of memory held, with the automata over these expressions: told at once, nothing is looked through.
