@@ -50,9 +50,9 @@ class Reader:
         return matcher
 
 
-def letters(count: int) -> str:
-    draw = random.Random(11)
-    return "".join(draw.choice("abc") for _ in range(count))
+def letters(count: int, seed: int, of: str = "abc") -> str:
+    draw = random.Random(seed)
+    return "".join(draw.choice(of) for _ in range(count))
 
 
 def nothing(reader: Reader) -> None:
@@ -62,18 +62,18 @@ def nothing(reader: Reader) -> None:
 def requests(reader: Reader) -> None:
     """Different patterns, each with many states, one after the other; all stay in the cache."""
     for at in range(12):
-        reader.read(reader.compiler.compile_regex(f"(?:.*[ab].{{24}}|x{at})"), letters(150))
+        reader.read(reader.compiler.compile_regex(f"(?:.*[ab].{{24}}|x{at})"), letters(150, at))
     assert not reader.refused
 
 
 def waiting(reader: Reader) -> None:
     """The same as sequences that take turns, and none of which ends."""
     made = [reader.compiler.compile_regex(f"(?:.*[ab].{{24}}|x{at})") for at in range(12)]
-    matchers = [GrammarMatcher(compiled) for compiled in made]
-    for letter in letters(150):
-        for matcher in matchers:
+    sequences = [(GrammarMatcher(each), letters(150, at)) for at, each in enumerate(made)]
+    for at in range(150):
+        for matcher, text in sequences:
             matcher.fill_next_token_bitmask(reader.mask)
-            assert matcher.accept_string(letter)
+            assert matcher.accept_string(text[at])
 
 
 def ordinary(reader: Reader) -> None:
@@ -101,7 +101,7 @@ def forty(reader: Reader) -> None:
     names = [f"T{at}" for at in range(40)]
     rules = [f'{name}: /.*[abc].{{24}}/ "{name}"' for name in names]
     text = "\n".join([f"start: ({' | '.join(names)})+", *rules])
-    reader.read(reader.compiler.compile_lark(text), letters(150))
+    reader.read(reader.compiler.compile_lark(text), letters(150, 0))
 
 
 def pairs(reader: Reader) -> None:
@@ -113,7 +113,7 @@ def pairs(reader: Reader) -> None:
 
 def literal(reader: Reader) -> None:
     """A text of a megabyte that must come as it is."""
-    text = "".join(chr(97 + at * at % 26) for at in range((1 << 20) - 2_000))
+    text = letters((1 << 20) - 2_000, 0, "abcdefghijklmnopqrstuvwxyz ")
     compiled = reader.compiler.compile_grammar(f'root ::= "{text}"')
     matcher = reader.read(compiled, [text[:400], text[400:2_000]])
     # The rest at once: nothing of it needs a mask.
