@@ -1,4 +1,4 @@
-"""What processes hold that get requests for much memory, seen from outside, beside what is reported.
+"""What processes hold that get requests for much memory, beside what is reported.
 
 Each case of `tests/memory_cases.py` runs in a process of its own. What it held at most is what the
 system says when it has ended, less what a process holds that only has the tokenizer.
@@ -48,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     every = ["requests", "waiting", "ordinary", "forty", "pairs", "literal"]
     base, seconds, _ = measured("nothing", options.tokenizer, options.limits)
-    print(f"{options.tokenizer}: {base / MIB:.0f} MiB and {seconds:.1f} s before the first request\n")
+    print(f"{options.tokenizer}: {base / MIB:.0f} MiB and {seconds:.1f} s before the requests\n")
     print("| case | MiB held beside that | cache | shared | CPU s | limits reached |")
     print("|---|--:|--:|--:|--:|--:|")
     for case in options.case or every:

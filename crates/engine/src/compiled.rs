@@ -201,7 +201,10 @@ impl CompiledGrammar {
         }
         let own = || {
             let captured = memory::of_list(&self.capturing);
-            memory::of_shared::<CompiledGrammar>(1) + captured + self.tokens.memory_bytes() + self.grammar.memory_bytes()
+            memory::of_shared::<CompiledGrammar>(1)
+                + captured
+                + self.tokens.memory_bytes()
+                + self.grammar.memory_bytes()
         };
         self.grammar_bytes.get_or_init(own) + self.measured.load(Ordering::Relaxed)
     }

@@ -49,7 +49,8 @@ impl GrammarMatcher {
             return Ok(Vec::new());
         }
         let compiled = self.compiled().clone();
-        let completion = self.probe(|run, start| run.complete(Costs::new(compiled.grammar()), start, max_bytes as u64))?;
+        let completion =
+            self.probe(|run, start| run.complete(Costs::new(compiled.grammar()), start, max_bytes as u64))?;
         match completion {
             Completion::Text(text) => Ok(text),
             Completion::TooLong(bytes) => Err(MatcherError::CompletionTooLong { bytes, max_bytes }),

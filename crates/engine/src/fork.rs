@@ -119,9 +119,8 @@ impl Fork {
             Ways::Known(_) => 0,
         };
         let beside = self.tokens.iter().map(|(_, way)| way).chain(self.opens.iter().map(|(_, way)| way));
-        let beside = beside.map(in_continuation).sum::<usize>()
-            + memory::of_list(&self.tokens)
-            + memory::of_list(&self.opens);
+        let beside =
+            beside.map(in_continuation).sum::<usize>() + memory::of_list(&self.tokens) + memory::of_list(&self.opens);
         // The names of an object are counted with it.
         let texts = match &self.automaton {
             Automaton::Names(names, _) if self.members.is_none() => names.memory_bytes(),

@@ -196,7 +196,12 @@ impl Lexicon {
         let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
         let met: usize = self.met.iter().map(|(residuals, _)| memory::of_slice::<ExprId>(residuals.len())).sum();
-        self.room.bases.memory_bytes() + self.within_values.memory_bytes() + self.shapes.memory_bytes() + runs + kinds + met
+        self.room.bases.memory_bytes()
+            + self.within_values.memory_bytes()
+            + self.shapes.memory_bytes()
+            + runs
+            + kinds
+            + met
     }
 
     /// Begins an operation, which has limits of its own.

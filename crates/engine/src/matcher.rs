@@ -72,12 +72,7 @@ impl Input<'_> {
 }
 
 /// The step behind another one, and what it adds to the stacks; `None`, and nothing added, where it accepts nothing.
-fn next_step(
-    layout: &Layout,
-    stacks: &mut Stacks,
-    now: Step,
-    input: Input<'_>,
-) -> Result<Option<Step>, EngineError> {
+fn next_step(layout: &Layout, stacks: &mut Stacks, now: Step, input: Input<'_>) -> Result<Option<Step>, EngineError> {
     let has_budgets = layout.marks.budgets;
     let tokens = if has_budgets { now.tokens.saturating_add(input.count()) } else { 0 };
     let result = layout.with(stacks, |run| {
@@ -448,8 +443,7 @@ impl GrammarMatcher {
             filled.map(|counted| (counted, false))
         };
         stacks.rewind(now.mark);
-        let (mut counted, canonical) =
-            filled.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
+        let (mut counted, canonical) = filled.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
         if self.trail.is_some() {
             self.add_token_edges(mask)?;
         }

@@ -92,7 +92,8 @@ impl Vocabulary {
     /// The lexemes that all grammars of this vocabulary and of these limits share.
     pub(crate) fn lexicon(&self, limits: LexiconLimits) -> Arc<SharedLexicon> {
         let mut lexicons = lock(&self.lexicons);
-        let known = lexicons.iter().position(|known| known.limits() == limits).map(|position| lexicons.remove(position));
+        let known =
+            lexicons.iter().position(|known| known.limits() == limits).map(|position| lexicons.remove(position));
         let lexicon = known.unwrap_or_else(|| Arc::new(SharedLexicon::new(limits, self.tokens.trie().max_depth())));
         // Those of grammars that are still there are bounded where they are, and must not be begun a second time.
         let mut unused = 0;

@@ -396,8 +396,7 @@ impl Dfa {
         let exprs = &deriver.exprs;
         let accepts: Box<[Tag]> =
             residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
-        self.in_states +=
-            memory::of_slice::<(Tag, ExprId)>(residuals.len()) + memory::of_slice::<Tag>(accepts.len());
+        self.in_states += memory::of_slice::<(Tag, ExprId)>(residuals.len()) + memory::of_slice::<Tag>(accepts.len());
         let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
         let filled = residuals.is_empty();

@@ -75,8 +75,7 @@ impl Needs {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        memory::of_table::<(ExprId, Bytes)>(self.known.capacity())
-            + self.in_known
+        memory::of_table::<(ExprId, Bytes)>(self.known.capacity()) + self.in_known
     }
 
     /// From what is known of the children.
