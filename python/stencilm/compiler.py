@@ -282,8 +282,20 @@ class GrammarCompiler:
             self._cache.clear()
 
     def get_cache_size_bytes(self) -> int:
-        """What the kept grammars take at present: never more than `cache_limit_bytes`."""
+        """What the kept grammars take at present: never more than `cache_limit_bytes`.
+
+        What they share with others is told by `get_shared_size_bytes`.
+        """
         return 0 if self._cache is None else self._cache.measure()
+
+    def get_shared_size_bytes(self) -> int:
+        """What the lexemes take at present that the grammars of the vocabulary share.
+
+        They are no grammar's own, so `get_cache_size_bytes` does not count them. For each `Limits`
+        in use they take no more than its `lexicon_bytes`, and while a call works, what it works
+        with.
+        """
+        return self._vocabulary.lexicon_size_bytes
 
     def _compile_source(self, source: Source) -> CompiledGrammar:
         if self._cache is None:

@@ -31,6 +31,9 @@ const FEW_WAYS: usize = 300;
 const MAX_TEXTS: usize = 256;
 const MAX_TEXT_BYTES: usize = 8_192;
 
+/// A part of a sequence that takes so many bytes is a piece of a long text.
+const LONG_PIECE: usize = 512;
+
 /// So many lexemes are compared one by one.
 const FEW_LEXEMES: usize = 16;
 
@@ -265,9 +268,14 @@ impl Machine {
     }
 
     /// The fork of a lexeme that is one of a few texts, as a constant is.
-    fn fork_of_texts(&self, whole: FrameId, blanks: Option<Blanks>, frame: FrameId) -> Option<Fork> {
+    fn fork_of_texts(&mut self, whole: FrameId, blanks: Option<Blanks>, frame: FrameId) -> Option<Fork> {
+        let (expr, behind) = match self.frames[frame.0 as usize] {
+            Frame::Lexeme(expr) => (expr, None),
+            Frame::Rest { node, from } => self.piece(node, from)?,
+            Frame::Node(node) => self.piece(node, 0)?,
+            _ => return None,
+        };
         // What is known of unique elements is told by their expressions.
-        let Frame::Lexeme(expr) = self.frames[frame.0 as usize] else { return None };
         let exprs = self.grammar.exprs();
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
@@ -278,8 +286,19 @@ impl Machine {
             return None;
         }
         let automaton = Automaton::Names(Arc::new(names), Filter::Range { from: 0, to: 0 });
-        let ways = Ways::Listed(vec![vec![Continuation::default()]]);
+        let behind = behind.map(|rest| (self.frame_id(rest), Register::Value(0)));
+        let ways = Ways::Listed(vec![vec![behind.into_iter().collect()]]);
         Some(Fork { blanks, ..Fork::new(whole, automaton, ways) })
+    }
+
+    /// The part of a sequence at a place, where it is a piece of a long text, and what follows it. No other grammar has it, and
+    /// a text comes by it once, so an automaton that all share would only be in the way.
+    fn piece(&self, sequence: NodeId, from: u32) -> Option<(ExprId, Option<Frame>)> {
+        let Node::Sequence(parts) = self.grammar.node(sequence) else { return None };
+        let Node::Lexeme(expr) = *self.grammar.node(*parts.get(from as usize)?) else { return None };
+        let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= LONG_PIECE;
+        let has_more = from as usize + 1 < parts.len();
+        is_long.then_some((expr, has_more.then_some(Frame::Rest { node: sequence, from: from + 1 })))
     }
 
     /// The fork of these lexemes, each with the frames that follow it.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
+use stencilm_regex::memory;
 
 /// What comes behind a left child.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -123,7 +124,7 @@ impl LeftGraph {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let regions: usize = self.regions.values().map(|region| region.nodes.len() * 80).sum();
-        self.nullable.len() * 5 + self.cycles.len() * 8 + regions
+        memory::of_list(&self.nullable) + memory::of_list(&self.resolved) + memory::of_list(&self.cycles) + regions
     }
 
     /// Whether the rest of a node may be empty.

@@ -34,6 +34,7 @@ mod lasting;
 mod left;
 mod length_bounds;
 mod lengths;
+mod lexemes;
 mod lexicon;
 mod limits;
 mod locks;

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, KnownMember, Members};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts, memory};
 
 use crate::trie::Nodes;
 
@@ -173,7 +173,12 @@ impl Names {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8 + self.not_taken.len() * 16
+        memory::of_shared::<Names>(1)
+            + self.trie.memory_bytes()
+            + memory::of_list(&self.tags)
+            + memory::of_list(&self.bounds)
+            + memory::of_list(&self.others)
+            + memory::of_table::<(u32, u32)>(self.not_taken.capacity())
     }
 
     /// The nodes below a state, from one to before another.

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId};
-use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId, memory};
 
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
@@ -37,6 +37,14 @@ pub(crate) struct Richness {
     /// By node, and whether it is known to be a whole value.
     nodes: FxHashMap<(NodeId, bool), bool>,
     pub strings: StringCounts,
+}
+
+impl Richness {
+    /// Bytes of memory held, nearly all of them.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_table::<((ExprId, Stands), bool)>(self.lexemes.capacity())
+            + memory::of_table::<((NodeId, bool), bool)>(self.nodes.capacity())
+    }
 }
 
 impl Run<'_> {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, Table, check_time, hash_of};
+use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
 
 use crate::error::EngineError;
 use crate::interner::Interner;
@@ -514,10 +514,14 @@ impl Stacks {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.holds.len() * size_of::<Holds>()
-            + (self.entries.len() + self.started.len() * 4) * size_of::<Entry>()
-            + self.spans.len() * 16
-            + (self.members.values.len() * 2 + self.items.values.len() + self.cells.values.len()) * 16
+        memory::of_list(&self.holds)
+            + memory::of_list(&self.entries)
+            + self.started.len() * 4 * size_of::<Entry>()
+            + memory::of_list(&self.spans)
+            + self.index.memory_bytes()
+            + self.members.memory_bytes()
+            + self.items.memory_bytes()
+            + self.cells.memory_bytes()
     }
 
     /// How many sets there are: the next new one gets this number.

@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 use std::sync::Arc;
-use stencilm_regex::{HashMap, HashSet};
+use stencilm_regex::{HashMap, HashSet, memory};
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};
@@ -51,6 +51,12 @@ impl IdSet {
 }
 
 impl TokenEdges {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        let ranges: usize = self.sets.values().map(|set| memory::of_slice::<(u32, u32)>(set.ranges.len())).sum();
+        memory::of_shared::<TokenEdges>(1) + memory::of_table::<(NodeId, IdSet)>(self.sets.capacity()) + ranges
+    }
+
     /// The ids of every token node.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Expr, ExprId, ExprSet};
+use stencilm_regex::{Expr, ExprId, ExprSet, memory};
 
 use crate::error::GrammarError;
 use crate::productive;
@@ -454,27 +454,33 @@ impl Grammar {
             .nodes
             .iter()
             .map(|node| match node {
-                Node::Sequence(parts) | Node::Choice(parts) => parts.len() * size_of::<NodeId>(),
-                Node::Marked { mark: Mark::Capture(name), .. } => name.len(),
+                Node::Sequence(parts) | Node::Choice(parts) => memory::of_slice::<NodeId>(parts.len()),
+                Node::Marked { mark: Mark::Capture(name), .. } => memory::allocated(name.len()),
                 Node::Token(pattern) => pattern.memory_bytes(),
                 _ => 0,
             })
             .sum();
         let members = self.members.iter().map(|members| {
-            let known = members.known.iter().map(|known| size_of::<KnownMember>() + known.name.len());
-            let taken = members.free.iter().flat_map(|free| &free.taken).map(|name| size_of::<Box<str>>() + name.len());
-            size_of::<Members>() + known.sum::<usize>() + taken.sum::<usize>()
+            let known = members.known.iter().map(|known| memory::of_shared::<u8>(known.name.len()));
+            let taken = members.free.iter().flat_map(|free| &free.taken);
+            let taken = taken.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
+            let lists = memory::of_list(&members.known) + memory::of_list(&members.free);
+            lists + known.sum::<usize>() + taken.sum::<usize>()
         });
         let items = self.items.iter().map(|items| {
             let places = items.prefix.len() * size_of::<Box<[Element]>>() + items.contains.len() * 12;
-            size_of::<Items>() + places + items.elements().count() * size_of::<Element>()
+            places + items.elements().count() * size_of::<Element>()
         });
         let members: usize = members.sum::<usize>() + items.sum::<usize>();
-        let rules: usize = self.rules.iter().map(|rule| size_of::<Rule>() + rule.name.len()).sum();
+        let rules: usize = self.rules.iter().map(|rule| memory::allocated(rule.name.capacity())).sum();
         self.exprs.memory_bytes()
             + self.report.memory_bytes()
             + rules
-            + self.nodes.len() * size_of::<Node>()
+            + memory::of_list(&self.nodes)
+            + memory::of_list(&self.rules)
+            + memory::of_list(&self.members)
+            + memory::of_list(&self.items)
+            + memory::of_shared::<Grammar>(1)
             + children
             + members
     }

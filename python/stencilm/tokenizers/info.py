@@ -216,7 +216,8 @@ class TokenizerInfo:
             index: Which row of the bitmask.
 
         Raises:
-            LookupError: No grammar that had this row is alive; ask a matcher for its patch again.
+            LookupError: No grammar is alive that has given out this row as one of its last 64; ask
+                a matcher for its patch again.
         """
         if row < 0 or not self.core.fill_mask_row(row, bitmask, index):
             raise LookupError(

@@ -65,7 +65,7 @@ pub(crate) use validate::spelled;
 
 use std::borrow::Cow;
 
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, memory};
 
 use crate::builder::MAX_EXPRS;
 use crate::error::GrammarError;
@@ -218,7 +218,7 @@ impl Later for Again {
     }
 
     fn memory_bytes(&self) -> usize {
-        size_of::<Again>() + self.schema.len()
+        memory::of_shared::<Again>(1) + memory::allocated(self.schema.len())
     }
 }
 
