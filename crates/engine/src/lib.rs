@@ -57,6 +57,7 @@ mod row_ways;
 mod rows;
 mod run;
 mod saturation;
+mod seen_lists;
 mod seen_strings;
 mod serialize;
 mod shape_walk;

@@ -139,8 +139,7 @@ impl Run<'_> {
                 self.pending(thread, &mut pending);
             }
             if let Some(open) = self.open_string(level.text, &pending) {
-                let seen = self.seen_strings(&pending);
-                known = seen.rests(&open).filter_map(|rest| rest.first().copied()).collect();
+                known = self.seen_strings(&pending).next_bytes(&open);
             }
         }
         let is_number = level.string == Quoting::Outside && is_complete;

@@ -2,60 +2,115 @@
 
 use std::sync::Arc;
 
+use stencilm_regex::ByteSet;
+
+use crate::seen_lists::SeenMark;
+
 /// So many lists of elements are kept: that of each array under way, and those that the tokens of a mask make of them.
 const KEPT_LISTS: usize = 4;
 
 /// The canonical texts of some elements, and the places of their quotes, sorted by the text from there on. A string begins at a
 /// quote, so that looking for the beginning of one is a search in a sorted list.
-#[derive(Clone, Default)]
-pub(crate) struct Strings {
+#[derive(Default)]
+struct Block {
     values: Vec<Arc<[u8]>>,
     /// A value and a place in it.
     quotes: Vec<(u32, u32)>,
 }
 
-impl Strings {
-    /// The strings of these elements beside those that are here.
-    pub fn with(&self, values: impl IntoIterator<Item = Vec<u8>>) -> Strings {
-        let mut strings = self.clone();
-        for value in values {
-            let number = strings.values.len() as u32;
-            let places = (0..).zip(&value).filter(|&(_, byte)| *byte == b'"').map(|(place, _)| (number, place));
-            strings.quotes.extend(places);
-            strings.values.push(value.into());
-        }
-        // What was here is sorted, which such a sort makes use of.
-        let from = |&(value, place): &(u32, u32)| &strings.values[value as usize][place as usize..];
-        strings.quotes.sort_by(|one, other| from(one).cmp(from(other)));
-        strings
+impl Block {
+    /// The strings of these values.
+    fn of(values: Vec<Arc<[u8]>>) -> Block {
+        let places = |value: &Arc<[u8]>| {
+            (0..).zip(&**value).filter(|(_, byte)| **byte == b'"').map(|(place, _)| place).collect::<Vec<u32>>()
+        };
+        let mut quotes: Vec<(u32, u32)> = (0..)
+            .zip(&values)
+            .flat_map(|(number, value)| places(value).into_iter().map(move |place| (number, place)))
+            .collect();
+        quotes.sort_unstable_by(|&one, &other| from(&values, one).cmp(from(&values, other)));
+        Block { values, quotes }
+    }
+
+    /// The strings of both.
+    fn join(&self, other: &Block) -> Block {
+        Block::of(self.values.iter().chain(&other.values).cloned().collect())
+    }
+
+    fn from(&self, quote: (u32, u32)) -> &[u8] {
+        from(&self.values, quote)
     }
 
     /// Where the quotes are from which texts go on like a part, in the order of these texts.
-    fn places(&self, part: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
-        let from = |&(value, place): &(u32, u32)| &self.values[value as usize][place as usize..];
-        let first = self.quotes.partition_point(|quote| from(quote) < part);
-        self.quotes[first..].iter().map_while(move |quote| Some((quote.1, from(quote).strip_prefix(part)?)))
+    fn places<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (u32, &'s [u8])> {
+        let first = self.quotes.partition_point(|&quote| self.from(quote) < part);
+        self.quotes[first..].iter().map_while(move |&quote| Some((quote.1, self.from(quote).strip_prefix(part)?)))
+    }
+
+    /// The bytes with which texts go on behind a part.
+    fn next_bytes(&self, part: &[u8]) -> ByteSet {
+        let mut bytes = ByteSet::EMPTY;
+        let mut first = self.quotes.partition_point(|&quote| self.from(quote) <= part);
+        while let Some(&quote) = self.quotes.get(first)
+            && let Some(&byte) = self.from(quote).strip_prefix(part).and_then(|rest| rest.first())
+        {
+            bytes.insert(byte);
+            let others = &self.quotes[first..];
+            first += others.partition_point(|&quote| self.from(quote)[part.len()..].first() <= Some(&byte));
+        }
+        bytes
+    }
+}
+
+fn from(values: &[Arc<[u8]>], (value, place): (u32, u32)) -> &[u8] {
+    &values[value as usize][place as usize..]
+}
+
+/// The strings of some elements, in blocks of which each is at least twice as large as the next, so that one more element costs as
+/// much as a few others.
+#[derive(Clone, Default)]
+pub(crate) struct Strings(Vec<Arc<Block>>);
+
+impl Strings {
+    /// The strings of these elements beside those that are here.
+    pub fn with(&self, values: impl IntoIterator<Item = Vec<u8>>) -> Strings {
+        let mut blocks = self.0.clone();
+        let values: Vec<Arc<[u8]>> = values.into_iter().filter(|value| value.contains(&b'"')).map(Arc::from).collect();
+        if values.is_empty() {
+            return Strings(blocks);
+        }
+        let mut last = Block::of(values);
+        while let Some(before) = blocks.pop_if(|before| before.quotes.len() < 2 * last.quotes.len()) {
+            last = before.join(&last);
+        }
+        blocks.push(Arc::new(last));
+        Strings(blocks)
     }
 }
 
 /// The strings of the elements of some arrays.
-pub(crate) struct SeenStrings(Vec<Arc<Strings>>);
+pub(crate) struct SeenStrings(Vec<Arc<Block>>);
 
 impl SeenStrings {
     /// The strings of these lists.
-    pub fn new(lists: Vec<Arc<Strings>>) -> SeenStrings {
-        SeenStrings(lists)
+    pub fn new(lists: Vec<Strings>) -> SeenStrings {
+        SeenStrings(lists.into_iter().flat_map(|strings| strings.0).collect())
     }
 
     /// What follows a part that begins with a quote, wherever it stands.
     pub fn rests<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
-        self.0.iter().flat_map(move |strings| strings.places(part)).map(|(_, rest)| rest)
+        self.0.iter().flat_map(move |block| block.places(part)).map(|(_, rest)| rest)
     }
 
     /// What follows such a part in the elements that begin with it.
     pub fn whole_rests<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
-        let places = self.0.iter().flat_map(move |strings| strings.places(part));
+        let places = self.0.iter().flat_map(move |block| block.places(part));
         places.filter(|&(place, _)| place == 0).map(|(_, rest)| rest)
+    }
+
+    /// The bytes that may follow such a part.
+    pub fn next_bytes(&self, part: &[u8]) -> ByteSet {
+        self.0.iter().fold(ByteSet::EMPTY, |bytes, block| bytes.union(&block.next_bytes(part)))
     }
 
     /// Whether a part that begins with a quote stands anywhere.
@@ -66,25 +121,25 @@ impl SeenStrings {
 
 /// The strings of the lists that were looked at last.
 #[derive(Clone, Default)]
-pub(crate) struct KeptStrings(Vec<(u32, Arc<Strings>)>);
+pub(crate) struct KeptStrings(Vec<(u32, Strings)>);
 
 impl KeptStrings {
     /// The strings of a list.
-    pub fn of(&self, list: u32) -> Option<&Arc<Strings>> {
+    pub fn of(&self, list: u32) -> Option<&Strings> {
         self.0.iter().find(|&&(known, _)| known == list).map(|(_, strings)| strings)
     }
 
     /// Keeps the strings of a list, in the place of those kept longest where there are many.
-    pub fn keep(&mut self, list: u32, strings: Arc<Strings>) {
+    pub fn keep(&mut self, list: u32, strings: Strings) {
         if self.0.len() >= KEPT_LISTS {
             self.0.remove(0);
         }
         self.0.push((list, strings));
     }
 
-    /// Forgets the lists from this one on.
-    pub fn truncate(&mut self, lists: usize) {
-        self.0.retain(|&(list, _)| (list as usize) < lists);
+    /// Forgets the lists that came after a mark.
+    pub fn truncate(&mut self, mark: SeenMark) {
+        self.0.retain(|&(list, _)| mark.had(list));
     }
 }
 
@@ -98,11 +153,15 @@ mod tests {
         let all = Strings::default().with(values.clone());
         let one_by_one = values.into_iter().fold(Strings::default(), |strings, value| strings.with([value]));
         for strings in [all, one_by_one] {
-            let seen = SeenStrings::new(vec![Arc::new(strings)]);
+            let seen = SeenStrings::new(vec![strings]);
             let mut rests: Vec<&[u8]> = seen.rests(b"\"a").collect();
             rests.sort_unstable();
             assert_eq!(rests, [&b"b\""[..], b"b\",1]"]);
             assert_eq!(seen.whole_rests(b"\"a").collect::<Vec<_>>(), [b"b\""]);
+            for part in [&b"\""[..], b"\"a", b"\"ab\"", b"\"x"] {
+                let next: ByteSet = seen.rests(part).filter_map(|rest| rest.first()).copied().collect();
+                assert_eq!(seen.next_bytes(part), next);
+            }
             assert!(
                 seen.have(b"\"b")
                     && seen.have(b"\"\"")

@@ -66,12 +66,13 @@ impl Run<'_> {
         let Some(CountedString { dfa, state, open, seen, .. }) = self.counted_string(thread, text)? else {
             return Ok(false);
         };
-        let rests: Vec<&[u8]> = seen.whole_rests(&open).collect();
+        let mut rests: Vec<&[u8]> = seen.whole_rests(&open).collect();
+        rests.sort_unstable();
         let trie = vocabulary.trie();
         // Behind each byte of a rest: the node of the vocabulary, and the state.
         let mut path: Vec<(usize, StateId)> = Vec::new();
         for (first, rest) in rests.iter().enumerate() {
-            // The rests are sorted: what this one shares with the one before it is done.
+            // What this one shares with the one before it is done.
             let shared = first.checked_sub(1).map_or(0, |before| common(rests[before], rest));
             if path.len() < shared {
                 continue;
