@@ -44,6 +44,7 @@ mod matcher;
 pub mod naive;
 mod names;
 mod new_values;
+mod number_counts;
 mod objects;
 mod open_runs;
 mod patch;

@@ -74,7 +74,7 @@ impl Run<'_> {
             }
             let mut go_on = false;
             for &thread in &threads {
-                let left = if goal == Goal::Safe { self.has_string_left(thread, text)? } else { None };
+                let left = if goal == Goal::Safe { self.has_counted_left(thread, text)? } else { None };
                 let is_there = match (goal, left) {
                     (Goal::End, _) => thread == Entry::BOTTOM,
                     (Goal::Safe, Some(is_left)) => is_left,

@@ -1,9 +1,10 @@
-//! The strings of the elements that an array has, to be found by how they begin.
+//! The strings and numbers of the elements that an array has, to be found by how they begin.
 
 use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
 
+use crate::number_counts::plain_number;
 use crate::seen_lists::SeenMark;
 
 /// So many lists of elements are kept: that of each array under way, and those that the tokens of a mask make of them.
@@ -16,6 +17,10 @@ struct Block {
     values: Vec<Arc<[u8]>>,
     /// A value and a place in it.
     quotes: Vec<(u32, u32)>,
+    /// Those that are numbers, as [`plain_number`] writes them, sorted.
+    numbers: Vec<Box<[u8]>>,
+    /// Whether a number has too many digits for that.
+    has_long_numbers: bool,
 }
 
 impl Block {
@@ -29,12 +34,44 @@ impl Block {
             .flat_map(|(number, value)| places(value).into_iter().map(move |place| (number, place)))
             .collect();
         quotes.sort_unstable_by(|&one, &other| from(&values, one).cmp(from(&values, other)));
-        Block { values, quotes }
+        Block { values, quotes, ..Block::default() }
     }
 
-    /// The strings of both.
+    /// The strings and numbers of these values.
+    fn of_all(values: Vec<Vec<u8>>) -> Block {
+        let (mut quoted, mut numbers, mut has_long_numbers) = (Vec::new(), Vec::new(), false);
+        for value in values {
+            if value.first().is_some_and(|first| first.is_ascii_digit() || *first == b'-') {
+                match plain_number(&value) {
+                    Some(number) => numbers.push(number.into()),
+                    None => has_long_numbers = true,
+                }
+            } else if value.contains(&b'"') {
+                quoted.push(value.into());
+            }
+        }
+        numbers.sort_unstable();
+        Block { numbers, has_long_numbers, ..Block::of(quoted) }
+    }
+
+    /// What is in both.
     fn join(&self, other: &Block) -> Block {
-        Block::of(self.values.iter().chain(&other.values).cloned().collect())
+        let mut numbers = [&self.numbers[..], &other.numbers].concat();
+        numbers.sort();
+        let has_long_numbers = self.has_long_numbers || other.has_long_numbers;
+        let strings = Block::of(self.values.iter().chain(&other.values).cloned().collect());
+        Block { numbers, has_long_numbers, ..strings }
+    }
+
+    fn len(&self) -> usize {
+        self.quotes.len() + self.numbers.len() + usize::from(self.has_long_numbers)
+    }
+
+    /// The numbers that begin like this.
+    fn numbers(&self, beginning: &[u8]) -> &[Box<[u8]>] {
+        let first = self.numbers.partition_point(|number| &**number < beginning);
+        let rest = &self.numbers[first..];
+        &rest[..rest.partition_point(|number| number.starts_with(beginning))]
     }
 
     fn from(&self, quote: (u32, u32)) -> &[u8] {
@@ -55,8 +92,8 @@ impl Block {
             && let Some(&byte) = self.from(quote).strip_prefix(part).and_then(|rest| rest.first())
         {
             bytes.insert(byte);
-            let others = &self.quotes[first..];
-            first += others.partition_point(|&quote| self.from(quote)[part.len()..].first() <= Some(&byte));
+            let goes_on = |quote| self.from(quote).strip_prefix(part).is_some_and(|rest| rest.first() <= Some(&byte));
+            first += self.quotes[first..].partition_point(|&quote| goes_on(quote));
         }
         bytes
     }
@@ -75,12 +112,11 @@ impl Strings {
     /// The strings of these elements beside those that are here.
     pub fn with(&self, values: impl IntoIterator<Item = Vec<u8>>) -> Strings {
         let mut blocks = self.0.clone();
-        let values: Vec<Arc<[u8]>> = values.into_iter().filter(|value| value.contains(&b'"')).map(Arc::from).collect();
-        if values.is_empty() {
+        let mut last = Block::of_all(values.into_iter().collect());
+        if last.len() == 0 {
             return Strings(blocks);
         }
-        let mut last = Block::of(values);
-        while let Some(before) = blocks.pop_if(|before| before.quotes.len() < 2 * last.quotes.len()) {
+        while let Some(before) = blocks.pop_if(|before| before.len() < 2 * last.len()) {
             last = before.join(&last);
         }
         blocks.push(Arc::new(last));
@@ -111,6 +147,26 @@ impl SeenStrings {
     /// The bytes that may follow such a part.
     pub fn next_bytes(&self, part: &[u8]) -> ByteSet {
         self.0.iter().fold(ByteSet::EMPTY, |bytes, block| bytes.union(&block.next_bytes(part)))
+    }
+
+    /// The elements that are numbers and begin like this, as [`plain_number`] writes them.
+    pub fn numbers(&self, beginning: &[u8]) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().flat_map(move |block| block.numbers(beginning)).map(|number| &**number)
+    }
+
+    /// How many there are.
+    pub fn count_numbers(&self, beginning: &[u8]) -> usize {
+        self.0.iter().map(|block| block.numbers(beginning).len()).sum()
+    }
+
+    /// Whether a number is an element.
+    pub fn has_number(&self, number: &[u8]) -> bool {
+        self.0.iter().any(|block| block.numbers.binary_search_by(|known| (**known).cmp(number)).is_ok())
+    }
+
+    /// Whether all numbers are among [`SeenStrings::numbers`].
+    pub fn has_plain_numbers(&self) -> bool {
+        !self.0.iter().any(|block| block.has_long_numbers)
     }
 
     /// Whether a part that begins with a quote stands anywhere.

@@ -36,9 +36,17 @@ struct CountedString {
 }
 
 impl Run<'_> {
-    /// Whether an element that is a string and has begun can become one that its array does not have; `None` where that is not
-    /// told by counting.
-    pub(crate) fn has_string_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+    /// Whether an element that is a string or a number and has begun can become one that its array does not have; `None` where
+    /// that is not told by counting.
+    pub(crate) fn has_counted_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+        match self.has_string_left(thread, text)? {
+            None => self.has_number_left(thread, text),
+            known => Ok(known),
+        }
+    }
+
+    /// The same of strings.
+    fn has_string_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         let Some(CountedString { dfa, state, open, seen, count }) = self.counted_string(thread, text)? else {
             return Ok(None);
         };

@@ -166,7 +166,7 @@ impl Run<'_> {
         let string = self.quoting(text, &pending);
         let mut kept = Vec::with_capacity(threads.len());
         for &thread in threads.iter() {
-            let is_left = match self.has_string_left(thread, text)? {
+            let is_left = match self.has_counted_left(thread, text)? {
                 Some(is_left) => is_left,
                 None => self.is_safe(thread, string)? || self.search(&[thread], text, Goal::Safe)?,
             };
@@ -336,8 +336,14 @@ impl Run<'_> {
                     && !seen.have(bare);
                 !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
             };
-            tokens.extend(tokenset::iter(mask).filter(readable).filter(matters).map(Doubtful::element));
-            return Ok(());
+            let matter: Vec<u32> = tokenset::iter(mask).filter(readable).filter(matters).collect();
+            let of_digits = |token: &u32| {
+                let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
+                !decide && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
+            };
+            let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
+            tokens.extend(others.into_iter().map(Doubtful::element));
+            return self.sort_out_digits(vocabulary, &threads, text, digits.into_iter(), tokens, refused);
         };
         // Within a string: what ends it or has an escape, and what a value seen goes on with.
         let allowed = vocabulary.quoting().iter().filter(|&&token| tokenset::get(mask, token));
