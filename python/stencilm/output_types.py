@@ -23,6 +23,7 @@ from stencilm.grammar_sources import (
     PropertyOrder,
     Spelling,
 )
+from stencilm.json_values import json_ready, read_json
 from stencilm.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Lark:
 class JsonSchema:
     """JSON that is valid under a schema, given as JSON text, a dict or a bool.
 
-    The value is what `json.loads` makes of the text. The options are those of
+    The value is what `json.loads` makes of the text, with integers of any length, and with a
+    `decimal.Decimal` for a number beyond the range of a float. The options are those of
     `Grammar.from_json_schema`. `limits`, here and in the types below, bound what the grammar and
     its masks may cost; where None those of the call or of the model do.
     """
@@ -197,7 +199,8 @@ def resolve(output_type: Any) -> Output:
         return Output(
             name="JsonSchema",
             make=lambda limits: _schema_grammar(output_type, limits),
-            parse=json.loads,
+            parse=read_json,
+            dump=json_ready,
             is_json=True,
             limits=output_type.limits,
         )
