@@ -262,8 +262,11 @@ impl Machine {
             let fork = self.fork_of_cases(lexicon, frame, blanks, others)?;
             forks.push(Fork { members: Some(id), ..fork });
         }
-        let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
-        forks.push(Fork { blanks, members: Some(id), ..Fork::new(frame, automaton, ways) });
+        // Blanks before a key that cannot come would lead nowhere.
+        if forks.is_empty() || facts.names.goes_on(&filter, StateId::START) {
+            let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
+            forks.push(Fork { blanks, members: Some(id), ..Fork::new(frame, automaton, ways) });
+        }
         Ok(forks)
     }
 

@@ -514,6 +514,6 @@ impl Machine {
 fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
     let (count, met) = stacks.unpair(state.tally);
-    let free = if has_few(members) { stacks.list(state.seen).count() as u32 } else { 0 };
+    let free = if has_few(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
     Had { next: state.next, known: state.known, count, met, free }
 }

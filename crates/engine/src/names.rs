@@ -274,9 +274,9 @@ impl Names {
         self.any_goes_on
     }
 
-    /// Whether a name that may come goes on behind this one.
+    /// Whether a name that may come goes on from a state, as behind a name.
     pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
-        let (mut child, end) = self.trie.children(state.0 as usize - 2);
+        let (mut child, end) = self.children(state);
         while child < end {
             if self.is_alive(filter, StateId(child as u32 + 2)) {
                 return true;

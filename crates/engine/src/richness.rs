@@ -8,6 +8,7 @@ use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
 use crate::fresh_keys::most_free;
 use crate::machine::{ForkId, Frame, FrameId};
+use crate::number_counts::NumberCounts;
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, MembersState, NIL};
 use crate::string_counts::StringCounts;
@@ -37,6 +38,7 @@ pub(crate) struct Richness {
     /// By node, and whether it is known to be a whole value.
     nodes: FxHashMap<(NodeId, bool), bool>,
     pub strings: StringCounts,
+    pub numbers: NumberCounts,
 }
 
 impl Richness {

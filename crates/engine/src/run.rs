@@ -547,7 +547,7 @@ impl Run<'_> {
                             return Ok(None);
                         }
                         let key = self.stacks.intern_key(&value);
-                        if self.stacks.list(old.seen).any(|seen| seen == key) {
+                        if self.stacks.seen.has(old.seen, key) {
                             return Ok(None);
                         }
                         key
@@ -556,7 +556,7 @@ impl Run<'_> {
                         self.doubt.taken |= fork.has_taken;
                         UNKNOWN_TEXT
                     };
-                    let seen = self.stacks.append(old.seen, key);
+                    let seen = self.stacks.seen.append(old.seen, key);
                     let next = self.machine.grammar().members(object).ordered as u32;
                     let tally = self.counted(object, old.tally, met);
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })

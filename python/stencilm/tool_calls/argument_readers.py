@@ -77,17 +77,13 @@ MARKERS: dict[str, Markers] = {
         close="</｜GCML｜parameter>",
         string="true",
     ),
-    "glm_xml": Markers(
-        open="<arg_key>", middle="</arg_key>\n<arg_value>", close="</arg_value>"
-    ),
+    "glm_xml": Markers(open="<arg_key>", middle="</arg_key>\n<arg_value>", close="</arg_value>"),
     "hunyuan_xml": Markers(
         open="<arg_key:opensource>",
         middle="</arg_key:opensource>\n<arg_value:opensource>",
         close="</arg_value:opensource>",
     ),
-    "atem_xml": Markers(
-        open='<atem:parameter name="', middle='">', close="</atem:parameter>"
-    ),
+    "atem_xml": Markers(open='<atem:parameter name="', middle='">', close="</atem:parameter>"),
     "ifm_xml": Markers(
         open="<ifm|arg_key>", middle="</ifm|arg_key>\n<ifm|arg_value>", close="</ifm|arg_value>"
     ),
@@ -171,7 +167,9 @@ class _Marked:
         written = 0
         while (yield from self._begins(self.markers.open)):
             match = yield from self.text.match(self.begin)
-            name = self.read_names(match["name"].strip() if not self.markers.escaped else match["name"])
+            name = self.read_names(
+                match["name"].strip() if not self.markers.escaped else match["name"]
+            )
             word = match.groupdict().get("word")
             self.emit(("{" if written == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": ")
             schema = property_schema(self.root, name, self.root)
@@ -242,7 +240,7 @@ class _Marked:
         """A dict or a list whose parts are between markers."""
         value: Any = {} if word == "dict" else []
         opening = self.markers.open if word == "dict" else '<cofl:value type="'
-        pattern = self.begin if word == "dict" else _pattern('<cofl:value type', '="{}">')
+        pattern = self.begin if word == "dict" else _pattern("<cofl:value type", '="{}">')
         while (yield from self._begins(opening)):
             match = yield from self.text.match(pattern)
             if isinstance(value, dict):
@@ -271,8 +269,10 @@ class _Marked:
             while not (yield from self._begins(close)):
                 match = yield from self.text.match(self.begin)
                 inner = match["name"]
-                is_item = inner == self.markers.nested and "array" in types and (
-                    "object" not in types or property_schema(schema, inner, self.root) is None
+                is_item = (
+                    inner == self.markers.nested
+                    and "array" in types
+                    and ("object" not in types or property_schema(schema, inner, self.root) is None)
                 )
                 of_part = (
                     item_schema(schema, len(parts), self.root)

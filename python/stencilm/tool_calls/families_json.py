@@ -114,7 +114,9 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         call='<function_call> {"name": $json_name, "arguments": $arguments}',
         trigger="<function_call>",
         separator=" ",
-        variants=(CallVariant(call='<function_call>{"name": $json_name, "arguments": $arguments}'),),
+        variants=(
+            CallVariant(call='<function_call>{"name": $json_name, "arguments": $arguments}'),
+        ),
         models=("*granite-20b-functioncalling*", "granite-20b-fc"),
     ),
     "phi_4_mini": ToolTemplate(
@@ -169,7 +171,12 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         separator=", ",
         think=_THINK,
         think_prefilled=True,
-        models=("*nemotron-nano-*v2*", "*nemotron-super-49b*", "*nemotron-nano-4b*", "*nemotron-ultra-253b*"),
+        models=(
+            "*nemotron-nano-*v2*",
+            "*nemotron-super-49b*",
+            "*nemotron-nano-4b*",
+            "*nemotron-ultra-253b*",
+        ),
     ),
     "apertus": ToolTemplate(
         call="{$json_name: $arguments}",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
 
 
-
 @dataclass(frozen=True)
 class ToolFormat:
     """How one model writes calls of some tools: a grammar of it, and parsers.

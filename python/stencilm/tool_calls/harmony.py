@@ -27,7 +27,15 @@ from stencilm.tool_calls.request import Tool, ToolRequest
 if TYPE_CHECKING:
     from stencilm.tool_calls.parser import Output
 
-MARKERS = ("<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>")
+MARKERS = (
+    "<|start|>",
+    "<|channel|>",
+    "<|constrain|>",
+    "<|message|>",
+    "<|end|>",
+    "<|call|>",
+    "<|return|>",
+)
 _TURN = "<|end|><|start|>assistant"
 # The words for the type of a call's text; the first is what the model's guide has, the second its chat template.
 _TYPES = (" <|constrain|>json<|message|>", " json<|message|>", "<|message|>")

@@ -78,7 +78,11 @@ class _Shape:
             elif kind == "json_name":
                 pieces.append(f"(?P<json_name>{_JSON_STRING})")
             else:
-                pieces.append(r"\s*(?P<name>[^\s<>\[\](){}]+?)" if "(?P<name>" not in "".join(pieces) else "(?P=name)")
+                pieces.append(
+                    r"\s*(?P<name>[^\s<>\[\](){}]+?)"
+                    if "(?P<name>" not in "".join(pieces)
+                    else "(?P=name)"
+                )
         tail = header[done:]
         pieces.append(_loose(tail))
         if not tail.strip():

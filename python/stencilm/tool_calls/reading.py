@@ -121,7 +121,11 @@ class Text:
         depth = 0
         in_string = False
         while True:
-            if depth == 0 and not in_string and self.buffer[self.at : self.at + 1] not in tuple('"{['):
+            if (
+                depth == 0
+                and not in_string
+                and self.buffer[self.at : self.at + 1] not in tuple('"{[')
+            ):
                 yield from self._scalar()
                 break
             match = (_TO_QUOTE if in_string else _TO_BRACKET).search(self.buffer, self.at)

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::{ExprId, Map};
+use stencilm_regex::{Decimal, ExprId, Map};
 
 use super::alike::Key;
 use super::atoms::{Atom, Term};
@@ -13,6 +13,7 @@ use super::document::Json;
 use super::explain::Branch;
 use super::lower::{Container, Lowering, Task};
 use super::merge::{Clash, Merged, merge};
+use super::numbers::{any_text, plain_texts};
 use super::schema::{SchemaId, Types};
 use super::surface::MAX_INDENT_DEPTH;
 use crate::error::{ErrorKind, GrammarError};
@@ -45,6 +46,8 @@ struct Parts<'a> {
     scalars: Vec<ExprId>,
     /// Strings of an `enum`.
     texts: Vec<&'a str>,
+    /// Numbers of an `enum` that are written plainly: the texts, and what may follow each.
+    numbers: Vec<(String, ExprId)>,
     containers: Vec<Container<'a>>,
     branches: Vec<Branch>,
 }
@@ -53,6 +56,7 @@ impl Parts<'_> {
     fn clear(&mut self) {
         self.scalars.clear();
         self.texts.clear();
+        self.numbers.clear();
         self.containers.clear();
         self.branches.clear();
     }
@@ -102,10 +106,14 @@ impl<'a> Lowering<'a> {
                 self.alternative(alternative, Types::ALL, at, &mut parts)?;
             }
         }
-        let Parts { scalars, texts, containers, branches } = &mut parts;
+        let Parts { scalars, texts, numbers, containers, branches } = &mut parts;
         if !texts.is_empty() {
             let literals = self.strings.literals_in_time(&mut self.builder.exprs, texts);
             scalars.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
+        }
+        if !numbers.is_empty() {
+            let numbers = any_text(&mut self.builder.exprs, numbers);
+            scalars.push(numbers.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
         }
         if depth >= MAX_INDENT_DEPTH && !containers.is_empty() {
             self.cut_at_depth(all, at, scalars)?;
@@ -253,7 +261,8 @@ impl<'a> Lowering<'a> {
 
     /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
     fn listed_values(&mut self, merged: &Merged<'a>, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
-        let Parts { scalars, texts, containers, branches } = parts;
+        let Parts { scalars, texts, numbers, containers, branches } = parts;
+        let written = (self.number_kind(merged), self.options.spelling);
         let Some(values) = &merged.values else { return Ok(()) };
         let mut misfit = None;
         let mut fits = false;
@@ -267,7 +276,10 @@ impl<'a> Lowering<'a> {
             match self.schemas.document.get(value) {
                 Json::String(text) => texts.push(text),
                 Json::Array(_) | Json::Object(_) => containers.push(Container::Value(value)),
-                _ => scalars.push(self.literal_scalar(value, self.number_kind(merged))?),
+                Json::Number(text)
+                    if Decimal::parse(text)
+                        .is_some_and(|number| plain_texts(&mut self.builder.exprs, &number, written, numbers)) => {}
+                _ => scalars.push(self.literal_scalar(value, written.0)?),
             }
         }
         branches.push(match misfit {
