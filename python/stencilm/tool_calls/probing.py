@@ -294,7 +294,15 @@ def _think(
 
 
 def _after(prompt: str, text: str) -> str:
-    """What a text has after a prompt, of which it may lack the beginning of the reasoning."""
+    """What a text has after a prompt, without reasoning that is empty or of which the prompt has the beginning."""
+    rest = rest_after(prompt, text)
+    for begin, end in _THINKS:
+        rest = re.sub(rf"^\s*(?:{re.escape(begin.strip())})?\s*{re.escape(end)}\s*", "", rest)
+    return rest
+
+
+def rest_after(prompt: str, text: str) -> str:
+    """What a text has after what it has in common with a prompt."""
     common = 0
     for one, other in zip(prompt, text, strict=False):
         if one != other:
@@ -302,11 +310,7 @@ def _after(prompt: str, text: str) -> str:
         common += 1
     # Where the prompt goes on otherwise, with the beginning of reasoning, both may begin with a marker alike.
     begun = re.search(r"[<\[\]{][^<>\[\]{}\s]*$", text[:common]) if common < len(prompt) else None
-    rest = text[common if begun is None else begun.start() :]
-    for begin, end in _THINKS:
-        # Reasoning that is empty, or of which the prompt has the beginning.
-        rest = re.sub(rf"^\s*(?:{re.escape(begin.strip())})?\s*{re.escape(end)}\s*", "", rest)
-    return rest
+    return text[common if begun is None else begun.start() :]
 
 
 def _known(seen: Seen) -> tuple[str, ToolTemplate] | None:

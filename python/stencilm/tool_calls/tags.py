@@ -48,6 +48,11 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
     sections = _sections(template, request)
     calls = _either(sections)
     if request.choice in ("named", "required"):
+        if template.response_first:
+            # The family writes a text before its calls, be it empty.
+            calls = SequenceFormat(
+                elements=(OptionalFormat(content=_response(template, text)), calls)
+            )
         return SequenceFormat(elements=(BLANK_LINES, calls)) if template.blank_lines else calls
     if request.answer is not None:
         return OrFormat(elements=(calls, _response(template, request.answer)))
