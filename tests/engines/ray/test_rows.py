@@ -176,6 +176,14 @@ def test_finished_rows_are_not_done_again(tmp_path: Path) -> None:
         assert not any(row["output_stats"]["resumed"] for row in other)
 
 
+def test_a_folder_may_be_named_by_its_uri(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    options: dict[str, Any] = {"output_type": int, "key": "id"}
+    answered(rows, **options, resume=tmp_path)
+    (row,) = answered(rows, **options, resume=tmp_path.as_uri())
+    assert row["output_stats"]["resumed"]
+
+
 def test_failed_rows_are_tried_again(tmp_path: Path) -> None:
     rows = [{"id": 1, "text": "x"}]
     options: dict[str, Any] = {
