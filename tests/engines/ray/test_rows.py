@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -157,6 +158,23 @@ def test_a_model_that_fails_for_one_prompt_fails_for_no_other() -> None:
     rows = [{"text": text} for text in ("good", "bad", "good as well")]
     found = answered(rows, model=lambda: stencilm.Model(Weak(0)), output_type=bool)
     assert [row["output_error"] for row in found] == [None, "MemoryError", None]
+
+
+class Endpoint:
+    """What answers as a model behind an API does: one prompt at a time."""
+
+    def generate(self, prompt: Any, output_type: Any, **options: Any) -> Any:
+        if prompt == "down":
+            raise stencilm.EndpointError("the endpoint gave no answer")
+        assert output_type is int and options["max_tokens"] == 200
+        stats = SimpleNamespace(prompt_tokens=3, tokens=1, forced_tokens=0)
+        return SimpleNamespace(text="7", error=None, stats=stats)
+
+
+def test_a_model_behind_an_api() -> None:
+    found = answered([{"text": "up"}, {"text": "down"}], model=Endpoint, output_type=int)
+    assert found[0]["output"] == 7 and found[0]["output_stats"]["prompt_tokens"] == 3
+    assert found[1]["output_error"] == "EndpointError: the endpoint gave no answer"
 
 
 def test_finished_rows_are_not_done_again(tmp_path: Path) -> None:
