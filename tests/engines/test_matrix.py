@@ -47,7 +47,7 @@ def test_a_row_names_what_is_there(engine: dict[str, Any]) -> None:
     assert set(engine["features"]) == set(MATRIX["features"])
     assert set(engine["features"].values()) <= set(MATRIX["states"]) == set(SHOWN)
     assert (ROOT / engine["tests"]).exists()
-    assert (DOCS / engine["page"]).exists() or engine["page"] == "vllm.md"
+    assert (DOCS / engine["page"]).exists()
     assert engine["versions"]
 
 

@@ -124,3 +124,21 @@ def test_the_embedded_model_in_two_workers(tmp_path: Path) -> None:
     found = summary(start("--rows", "24", "--model", "tiny", "--out", str(out)))
     assert (found["rows"], found["failed"], found["resumed"]) == (24, 0, 0)
     assert found["tokens"] == sum(row["output_stats"]["tokens"] for row in written(out)) > 0
+
+
+@pytest.mark.slow
+def test_vllm_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where both are installed, with this package's plug-in."""
+    pytest.importorskip("vllm", reason="vLLM is not installed beside Ray")
+    from engines.vllm.served import ENVIRONMENT
+    from engines.vllm.served_model import write
+
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    write(tmp_path / "model")
+    options = {"max_model_len": 512, "enforce_eager": True, "dtype": "float32", "max_num_seqs": 32}
+    arguments = ["--engine", "vllm", "--model", str(tmp_path / "model"), "--rows", "40"]
+    arguments += ["--workers", "1", "--options", json.dumps(options)]
+    found = summary(start(*arguments, "--out", str(tmp_path / "out")))
+    assert (found["rows"], found["failed"]) == (40, 0)
+    assert all(0 <= row["output"]["age"] <= 120 for row in written(tmp_path / "out"))

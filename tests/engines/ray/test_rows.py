@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -159,6 +160,23 @@ def test_a_model_that_fails_for_one_prompt_fails_for_no_other() -> None:
     assert [row["output_error"] for row in found] == [None, "MemoryError", None]
 
 
+class Endpoint:
+    """What answers as a model behind an API does: one prompt at a time."""
+
+    def generate(self, prompt: Any, output_type: Any, **options: Any) -> Any:
+        if prompt == "down":
+            raise stencilm.EndpointError("the endpoint gave no answer")
+        assert output_type is int and options["max_tokens"] == 200
+        stats = SimpleNamespace(prompt_tokens=3, tokens=1, forced_tokens=0)
+        return SimpleNamespace(text="7", error=None, stats=stats)
+
+
+def test_a_model_behind_an_api() -> None:
+    found = answered([{"text": "up"}, {"text": "down"}], model=Endpoint, output_type=int)
+    assert found[0]["output"] == 7 and found[0]["output_stats"]["prompt_tokens"] == 3
+    assert found[1]["output_error"] == "EndpointError: the endpoint gave no answer"
+
+
 def test_finished_rows_are_not_done_again(tmp_path: Path) -> None:
     rows = [{"id": number, "text": f"number {number}"} for number in range(6)]
     options: dict[str, Any] = {"output_type": int, "key": "id", "resume": tmp_path}
@@ -174,6 +192,14 @@ def test_finished_rows_are_not_done_again(tmp_path: Path) -> None:
         answered(rows, **{**options, "output_type": bool}),
     ):
         assert not any(row["output_stats"]["resumed"] for row in other)
+
+
+def test_a_folder_may_be_named_by_its_uri(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    options: dict[str, Any] = {"output_type": int, "key": "id"}
+    answered(rows, **options, resume=tmp_path)
+    (row,) = answered(rows, **options, resume=tmp_path.as_uri())
+    assert row["output_stats"]["resumed"]
 
 
 def test_failed_rows_are_tried_again(tmp_path: Path) -> None:

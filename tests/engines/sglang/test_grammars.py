@@ -377,9 +377,9 @@ def test_the_latest_grammars_are_kept() -> None:
     assert len(kept) == 512 and 0 in kept and 599 in kept and 1 not in kept
 
 
-def test_reasoning_comes_before_the_grammar(
-    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def waiting(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The backend of a server with a parser of reasoning."""
     from stencilm.integrations.sglang import backend as module
 
     serving = SimpleNamespace(
@@ -390,9 +390,34 @@ def test_reasoning_comes_before_the_grammar(
         enable_strict_thinking=False,
     )
     monkeypatch.setattr(module, "get_serving", lambda: serving)
-    made = module.create(tokenizer, WIDTH, {STOP})
-    grammar = made._init_value_dispatch(("regex", "yes|no"), True)
-    end = made.think_end_ids
+    return module.create(tokenizer, WIDTH, {STOP})
+
+
+def test_a_batch_of_requests_that_reason_and_that_answer(waiting: Any, tokenizer: Any) -> None:
+    reasons = waiting._init_value_dispatch(("regex", "yes|no"), True)
+    answers = waiting._init_value_dispatch(("regex", "yes|no"), True).copy()
+    for token in waiting.think_end_ids:
+        answers.accept_token(token)
+    plain = waiting.grammar_backend.dispatch_regex("[0-9]")
+    over = waiting._init_value_dispatch(("regex", "yes|no"), False)
+    written(over, tokenizer, "no")
+    over.accept_token(STOP)
+    entries = [
+        GrammarRow(row=row, grammar=grammar)
+        for row, grammar in ((3, reasons), (0, answers), (4, plain), (1, over))
+    ]
+    alone = torch.full((5, WIDTH // 32), 123, dtype=torch.int32)
+    for entry in entries:
+        entry.grammar.fill_vocab_mask(alone, entry.row)
+    for first in (reasons, answers, plain):
+        together = torch.full((5, WIDTH // 32), 123, dtype=torch.int32)
+        first.fill_vocab_mask_batched(entries, together)
+        assert torch.equal(together, alone)
+
+
+def test_reasoning_comes_before_the_grammar(waiting: Any, tokenizer: Any) -> None:
+    grammar = waiting._init_value_dispatch(("regex", "yes|no"), True)
+    end = waiting.think_end_ids
     mask = grammar.allocate_vocab_mask(WIDTH, 1, "cpu")
     written(grammar, tokenizer, "any thoughts")
     grammar.fill_vocab_mask(mask, 0)

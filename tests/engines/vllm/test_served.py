@@ -415,11 +415,11 @@ def test_reasoning_comes_first(thinking: Asked, seed: int) -> None:
         seed=seed,
         extra_body={"chat_template_kwargs": {"enable_thinking": True}},
     )
-    choice = answer.choices[0]
-    if choice.finish_reason == "length":
-        return
-    assert choice.message.reasoning
-    valid(choice.message.content)
+    message = answer.choices[0].message
+    assert message.reasoning
+    # A model may end within its reasoning, or not come to an end of it.
+    if message.content and answer.choices[0].finish_reason != "length":
+        valid(message.content)
 
 
 def test_some_reasoning_comes_to_its_end(thinking: Asked) -> None:
@@ -435,7 +435,7 @@ def test_some_reasoning_comes_to_its_end(thinking: Asked) -> None:
             seed=seed,
             extra_body={"chat_template_kwargs": {"enable_thinking": True}},
         ).choices[0]
-        if choice.finish_reason != "length":
+        if choice.message.content and choice.finish_reason != "length":
             valid(choice.message.content)
             ended += 1
     assert ended

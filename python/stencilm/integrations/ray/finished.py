@@ -44,8 +44,11 @@ class FinishedRows:
     """
 
     def __init__(self, folder: str) -> None:
-        uri = folder if "://" in folder else os.path.abspath(os.path.expanduser(folder))
-        self._files, self._root = pa_fs.FileSystem.from_uri(uri)
+        if "://" in folder:
+            self._files, self._root = pa_fs.FileSystem.from_uri(folder)
+        else:
+            self._files = pa_fs.LocalFileSystem()
+            self._root = os.path.abspath(os.path.expanduser(folder))
         self._is_local = isinstance(self._files, pa_fs.LocalFileSystem)
         self._files.create_dir(self._root, recursive=True)
         self._places: dict[str, _Place] = {}

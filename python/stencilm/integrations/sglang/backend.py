@@ -27,6 +27,7 @@ from sglang.srt.runtime_context import get_serving
 import stencilm
 from stencilm.integrations.sglang.grammars import (
     StencilmGrammar,
+    WaitingGrammar,
     allocate_mask,
     apply_mask,
     logger,
@@ -64,11 +65,9 @@ def create(tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None)
     if not parser.detector.get_think_end_token_ids(tokenizer):
         # As the engine has it: such a model's reasoning has no end that tokens tell.
         return backend
-    wrapped = ReasonerGrammarBackend(
+    return WaitingBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )
-    wrapped.cache = LatestGrammars()
-    return wrapped
 
 
 class LatestGrammars(OrderedDict[Any, Any]):
@@ -87,6 +86,21 @@ class LatestGrammars(OrderedDict[Any, Any]):
         self.move_to_end(key)
         if len(self) > _MOST_CACHED:
             self.popitem(last=False)
+
+
+class WaitingBackend(ReasonerGrammarBackend):  # type: ignore[misc]
+    """The engine's own way to wait for the end of reasoning, which fills batches at once."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.cache = LatestGrammars()
+
+    def _make_grammar_object(
+        self, grammar: BaseGrammarObject | None, reasoning: bool
+    ) -> BaseGrammarObject:
+        made = super()._make_grammar_object(grammar, reasoning)
+        made.__class__ = WaitingGrammar  # as in its `copy`
+        return made
 
 
 class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]

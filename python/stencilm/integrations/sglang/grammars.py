@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from sglang.srt.constrained.base_grammar_backend import BaseGrammarObject, GrammarStats
+from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarObject
 from sglang.srt.utils.common import is_pin_memory_available
 
 import stencilm
@@ -119,27 +120,8 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     @staticmethod
     def fill_vocab_mask_batched(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
-        """Writes the rows of several requests, on several threads and without Python's lock."""
-        ours, rows = [], []
-        for entry in entries:
-            grammar = entry.grammar
-            if type(grammar) is StencilmGrammar and not grammar.is_terminated():
-                ours.append(grammar)
-                rows.append(entry.row)
-            else:
-                grammar.fill_vocab_mask(vocab_mask, entry.row)
-        if not ours:
-            return
-        matchers = [grammar._matcher for grammar in ours]
-        try:
-            need_masks = _BATCH.batch_fill_next_token_bitmask(matchers, vocab_mask, rows)
-        except stencilm.BatchError as error:
-            need_masks = error.results
-            for place, one in error.errors.items():
-                ours[place]._cannot_go_on(one, vocab_mask, rows[place])
-        for row, is_needed in zip(rows, need_masks, strict=True):
-            if is_needed is False:
-                vocab_mask[row] = -1
+        """See `fill_rows`."""
+        fill_rows(entries, vocab_mask)
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
@@ -210,6 +192,60 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
     def __repr__(self) -> str:
         """Where the request stands."""
         return f"StencilmGrammar({self._matcher!r})"
+
+
+class WaitingGrammar(ReasonerGrammarObject):  # type: ignore[misc]
+    """A grammar that waits for the end of reasoning; the engine's own, but for batches."""
+
+    @staticmethod
+    def fill_vocab_mask_batched(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
+        """See `fill_rows`."""
+        fill_rows(entries, vocab_mask)
+
+    def copy(self) -> WaitingGrammar:
+        """The same, for another request."""
+        made = super().copy()
+        made.__class__ = WaitingGrammar  # the engine names its own class there
+        return made
+
+
+def fill_rows(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
+    """Writes the rows of several requests, on several threads and without Python's lock.
+
+    Args:
+        entries: Of each request the `grammar` and the `row`.
+        vocab_mask: int32 [rows, ceil(vocab_size / 32)]; rows that are not among the entries are
+            left as they are.
+    """
+    ours, rows = [], []
+    for entry in entries:
+        grammar = _written_now(entry.grammar)
+        if grammar is not None and not grammar.is_terminated():
+            ours.append(grammar)
+            rows.append(entry.row)
+        else:
+            entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
+    if not ours:
+        return
+    matchers = [grammar._matcher for grammar in ours]
+    try:
+        need_masks = _BATCH.batch_fill_next_token_bitmask(matchers, vocab_mask, rows)
+    except stencilm.BatchError as error:
+        need_masks = error.results
+        for place, one in error.errors.items():
+            ours[place]._cannot_go_on(one, vocab_mask, rows[place])
+    for row, is_needed in zip(rows, need_masks, strict=True):
+        if is_needed is False:
+            vocab_mask[row] = -1
+
+
+def _written_now(grammar: Any) -> StencilmGrammar | None:
+    """The grammar that alone decides about a request's next token; None where more does."""
+    if isinstance(grammar, WaitingGrammar):
+        if not grammar._is_generation() or grammar.reasoning_in_grammar:
+            return None
+        grammar = grammar.grammar
+    return grammar if isinstance(grammar, StencilmGrammar) else None
 
 
 def no_text_token(info: stencilm.TokenizerInfo) -> int:
