@@ -140,7 +140,7 @@ class Options:
     @property
     def stops(self) -> tuple[str, ...]:
         """The stop texts."""
-        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
         for one in stops:
             if not isinstance(one, str) or not one:
                 raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
