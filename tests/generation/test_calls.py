@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -254,7 +256,7 @@ def test_values_with_several_texts_stand_there_once() -> None:
     assert len(merged) == 2 and merged[0][0] in (0, 1)
     with pytest.raises(stencilm.ModelError, match="more than 1,000 texts"):
         model.probabilities("x", list[int])
-    kinds = model.probabilities("x", stencilm.JsonSchema({"enum": [1, True]}, spelling="digits"))
+    kinds = model.probabilities("x", stencilm.Choice([1, True]))
     assert {repr(value) for value, _ in kinds} == {"1", "True"}
 
 
@@ -265,3 +267,33 @@ def test_each_beginning_is_read_once() -> None:
     assert len(backend.calls) == 15  # the inner places of a binary tree
     assert sum(probability for _, probability in found) == pytest.approx(1)
     assert np.isclose(max(probability for _, probability in found), dict(found)["aaaa"])
+
+
+# Streams
+
+
+CALLS: Counter[Any] = Counter()
+
+
+def counted(value: Any) -> Any:
+    CALLS[repr(value)] += 1
+    return value
+
+
+class Line(BaseModel):
+    text: Annotated[str, AfterValidator(counted)]
+    numbers: list[Annotated[int, AfterValidator(counted)]]
+
+
+def test_a_stream_checks_each_part_once() -> None:
+    lines = [{"text": f"line {n}", "numbers": [10 * n, 10 * n + 1]} for n in range(1, 9)]
+    CALLS.clear()
+    *partial, last = says(json.dumps(lines)).stream("?", list[Line])
+    assert [line.model_dump() for line in last] == lines and len(partial) > 8
+    assert len(CALLS) == 8 * 3 and set(CALLS.values()) == {1}
+
+
+def test_fields_are_there_from_the_beginning() -> None:
+    for partial in says('{"name": "Ann", "ages": [1, 23]}').stream("?", Person):
+        assert partial.name is None or "Ann".startswith(partial.name)
+        assert partial.ages in (None, [], [1], [1, 23])  # never an open number
