@@ -20,7 +20,7 @@ from stencilm.generation.batches import beam_search, decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
 from stencilm.generation.probabilities import probabilities
 from stencilm.generation.result import Generation
-from stencilm.generation.typed import by_value, with_value
+from stencilm.generation.typed import Known, by_value, with_value
 from stencilm.grammar import Grammar
 from stencilm.guiding.texts import all_texts
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
@@ -54,9 +54,9 @@ class _Task:
     decodings: list[Decoding]
     max_tokens: int
 
-    def result(self, decoding: Decoding) -> Generation[Any]:
+    def result(self, decoding: Decoding, known: Known | None = None) -> Generation[Any]:
         """A finished text with its value."""
-        return with_value(decoding.result(), self.output, self.max_tokens)
+        return with_value(decoding.result(), self.output, self.max_tokens, known)
 
 
 class Model(TypedModel):
@@ -210,7 +210,12 @@ class Model(TypedModel):
         return self.backend.encode(checked_prompt(prompt))
 
     def _pieces(
-        self, job: Job, output_type: Any, options: Drawing, on_event: OnEvent | None
+        self,
+        job: Job,
+        output_type: Any,
+        options: Drawing,
+        on_event: OnEvent | None,
+        known: Known | None = None,
     ) -> Iterator[Piece]:
         task = self._task([job], output_type, options)
         (decoding,) = task.decodings
@@ -225,7 +230,7 @@ class Model(TypedModel):
                 read = upto
                 if piece:
                     yield piece
-        yield task.result(decoding)
+        yield task.result(decoding, known)
 
     def _write_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing

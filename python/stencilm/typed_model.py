@@ -18,6 +18,7 @@ from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event
+from stencilm.generation.typed import Known
 from stencilm.grammar import Grammar
 from stencilm.limits import Limits, checked_limits
 from stencilm.models.protocol import Prompt
@@ -141,7 +142,7 @@ class Options:
     @property
     def stops(self) -> tuple[str, ...]:
         """The stop texts."""
-        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
         for one in stops:
             if not isinstance(one, str) or not one:
                 raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
@@ -376,7 +377,7 @@ class TypedModel(ABC):
         while True:
             shown = Partials(self._prepare(output_type, options.get("limits"))[0])
             written: list[Generation[Any]] = []
-            for piece in self._pieces(jobs[0], output_type, options, None):
+            for piece in self._pieces(jobs[0], output_type, options, None, shown.whole):
                 if isinstance(piece, Generation):
                     written.append(piece)
                 elif (value := shown.feed(piece)) is not MISSING:
@@ -483,7 +484,7 @@ class TypedModel(ABC):
         while True:
             shown = Partials(self._prepare(output_type, options.get("limits"))[0])
             written: list[Generation[Any]] = []
-            async for piece in self._apieces(jobs[0], output_type, options):
+            async for piece in self._apieces(jobs[0], output_type, options, shown.whole):
                 if isinstance(piece, Generation):
                     written.append(piece)
                 elif (value := shown.feed(piece)) is not MISSING:
@@ -564,17 +565,27 @@ class TypedModel(ABC):
 
     @abstractmethod
     def _pieces(
-        self, job: Job, output_type: Any, options: Drawing, on_event: OnEvent | None
+        self,
+        job: Job,
+        output_type: Any,
+        options: Drawing,
+        on_event: OnEvent | None,
+        known: Known | None = None,
     ) -> Iterator[Piece]:
-        """Write a text: its parts as they come, and its `Generation`, with its value, last."""
+        """Write a text: its parts as they come, and its `Generation`, with its value, last.
+
+        `known` has the value of the text where the parts were read as they came.
+        """
 
     @abstractmethod
     def _compile(self, output_type: Any, limits: Limits | None) -> tuple[Output, Any]:
         """The reader of a type, and what this model makes of its grammar; called once for each."""
 
-    def _apieces(self, job: Job, output_type: Any, options: Drawing) -> AsyncIterator[Piece]:
+    def _apieces(
+        self, job: Job, output_type: Any, options: Drawing, known: Known | None = None
+    ) -> AsyncIterator[Piece]:
         """`_pieces`, awaited."""
-        return _stepped(self._pieces(job, output_type, options, None))
+        return _stepped(self._pieces(job, output_type, options, None, known))
 
     def _write_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing
@@ -725,6 +736,10 @@ class Partials:
             return self._text if piece else MISSING
         self._reader.feed(piece)
         return self._reader.value() if self._reader.has_changed() else MISSING
+
+    def whole(self, text: str) -> Any:
+        """The value of the whole text, where it was read; else `MISSING`."""
+        return MISSING if self._reader is None else self._reader.whole(text)
 
 
 def as_messages(prompt: Prompt) -> list[dict[str, Any]]:

@@ -804,7 +804,8 @@ def failing_endpoints() -> None:
 
     client = openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="k", max_retries=0)
     model = stencilm.from_openai(client, "m")
-    for kind in (int, bool, Literal["approve", "reject"]):
+    kinds: list[Any] = [int, bool, Literal["approve", "reject"]]
+    for kind in kinds:
         try:
             value = model("Judge this.", kind)
         except StencilError as error:

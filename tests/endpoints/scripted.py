@@ -218,8 +218,8 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             block = {"type": "content_block_start", "index": 0}
             block["content_block"] = {"type": "text", "text": ""}
             self.event(block, "content_block_start")
-            for start in range(0, len(text), 7):
-                delta = {"type": "text_delta", "text": text[start : start + 7]}
+            for at in range(0, len(text), 7):
+                delta = {"type": "text_delta", "text": text[at : at + 7]}
                 part = {"type": "content_block_delta", "index": 0, "delta": delta}
                 self.event(part, "content_block_delta")
             end = {"type": "message_delta", "usage": {"output_tokens": 5}}

@@ -223,7 +223,7 @@ OPTIONS: dict[str, Any] = {
 @pytest.mark.parametrize("preset", PRESETS)
 def test_options_are_sent_or_refused(preset: str) -> None:
     known = PRESETS[preset]
-    taken = {*known.options}
+    taken: set[str] = {*known.options}
     taken |= {"temperature", "top_p"} if known.temperature else set()
     for name in ("seed", "stop", "logit_bias"):
         taken |= {name} if getattr(known, name) else set()

@@ -131,6 +131,12 @@ def test_log_normaliser_is_the_log_of_the_sum(logits: list[float]) -> None:
         ({"top_p": math.nan}, "top_p"),
         ({"top_k": 0}, "top_k"),
         ({"top_k": 2.5}, "top_k"),
+        ({"min_p": -0.1}, "min_p"),
+        ({"min_p": 1.5}, "min_p"),
+        ({"repetition_penalty": 0}, "repetition_penalty"),
+        ({"frequency_penalty": math.nan}, "frequency_penalty"),
+        ({"presence_penalty": math.inf}, "presence_penalty"),
+        ({"logit_bias": [1]}, "logit_bias"),
         ({"seed": -1}, "seed"),
         ({"seed": 0.5}, "seed"),
     ],
@@ -138,3 +144,71 @@ def test_log_normaliser_is_the_log_of_the_sum(logits: list[float]) -> None:
 def test_options_out_of_range_are_refused_by_name(options: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=rf"{word} is .*, but must be"):
         Sampling(**options)
+
+
+def test_biases_are_given_by_token_ids() -> None:
+    for wrong in ({"a": 1.0}, {1: math.inf}, {1: "much"}):
+        with pytest.raises(ValueError, match="must give finite numbers by token ids"):
+            Sampling(logit_bias=wrong)  # type: ignore[arg-type]
+
+
+def changed_slowly(
+    logits: list[float], sampling: Sampling, prompt: list[int], written: list[int]
+) -> list[float]:
+    """Penalties and biases, one token at a time."""
+    changed = []
+    for token_id, logit in enumerate(logits):
+        if token_id in prompt or token_id in written:
+            penalty = sampling.repetition_penalty
+            logit = logit / penalty if logit > 0 else logit * penalty
+        count = written.count(token_id)
+        logit -= sampling.frequency_penalty * count + sampling.presence_penalty * (count > 0)
+        changed.append(logit + sampling.logit_bias.get(token_id, 0))
+    return changed
+
+
+@given(
+    rows,
+    st.lists(st.integers(0, 45), max_size=20),
+    st.lists(st.integers(0, 45), max_size=20),
+    st.sampled_from([0.5, 1.0, 1.25, 2.0]),
+    st.sampled_from([-1.0, 0.0, 0.5]),
+    st.sampled_from([-1.0, 0.0, 2.0]),
+    st.dictionaries(st.integers(0, 45), st.integers(-80, 80).map(lambda n: n / 8), max_size=6),
+)
+def test_penalties_and_biases_follow_the_slow_twin(
+    logits: list[float],
+    prompt: list[int],
+    written: list[int],
+    repetition: float,
+    frequency: float,
+    presence: float,
+    bias: dict[int, float],
+) -> None:
+    sampling = Sampling(
+        repetition_penalty=repetition,
+        frequency_penalty=frequency,
+        presence_penalty=presence,
+        logit_bias=bias,
+    )
+    row = np.array(logits, dtype=np.float32)
+    random = np.random.Generator(np.random.PCG64(0))
+    token_id = draw(row, sampling, random, prompt_ids=prompt, written=written)
+    assert row.tolist() == logits  # the caller's row is as it was
+    changed = changed_slowly(logits, sampling, prompt, written)
+    allowed = [i for i, logit in enumerate(logits) if logit > NEVER]
+    if not allowed:
+        assert token_id is None
+    else:
+        assert token_id in allowed
+        assert changed[token_id] == pytest.approx(max(changed[i] for i in allowed))
+
+
+@given(rows, st.floats(0.1, 3), st.floats(0.01, 1), st.integers(0, 2**32))
+def test_min_p_keeps_what_is_likely_enough(
+    logits: list[float], temperature: float, min_p: float, seed: int
+) -> None:
+    token_id = drawn(logits, Sampling(temperature=temperature, min_p=min_p), seed)
+    if token_id is not None:
+        share = math.exp((logits[token_id] - max(logits)) / temperature)
+        assert share >= min_p * (1 - 1e-9)

@@ -37,7 +37,7 @@ def convert(
 
     Exits with 1 when the grammar is refused, or cannot be said in that notation.
     """
-    from stencilm.conversion import NOTATIONS
+    from stencilm.conversion import NOTATIONS, converted
 
     known = (*NOTATIONS, "structural-tag")
     if target not in known:
@@ -49,7 +49,7 @@ def convert(
         if target == "structural-tag":
             text = _structural_tag(notation, given, grammar)
         else:
-            text = grammar.converted(target)
+            text = converted(grammar, target)  # type: ignore[arg-type]  # it is one of them
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)

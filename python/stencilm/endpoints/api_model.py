@@ -28,6 +28,7 @@ from stencilm.endpoints.requests import (
 from stencilm.endpoints.schema_subset import Unwrapping, unwrapped
 from stencilm.errors import EndpointError, ModelRefused, StencilError
 from stencilm.generation.result import Generation
+from stencilm.generation.typed import Known
 from stencilm.grammar import Grammar
 from stencilm.guiding.api import aguide, guide, text_guide
 from stencilm.guiding.choosers import picked
@@ -181,10 +182,10 @@ class _TypedText:
     output: Output
     completed: bool
 
-    def piece(self, piece: GuidedPiece) -> TextPiece:
+    def piece(self, piece: GuidedPiece, known: Known | None) -> TextPiece:
         """A piece of it, with the value where it is the last."""
         if isinstance(piece, Guided):
-            return generation_of(piece, self.output, completed=self.completed)
+            return generation_of(piece, self.output, completed=self.completed, known=known)
         return piece
 
 
@@ -361,24 +362,29 @@ class ApiModel(TypedModel):
         return output, output.grammar(limits)
 
     def _pieces(
-        self, job: Job, output_type: Any, options: Drawing, on_event: OnEvent | None
+        self,
+        job: Job,
+        output_type: Any,
+        options: Drawing,
+        on_event: OnEvent | None,
+        known: Known | None = None,
     ) -> Iterator[TextPiece]:
         self._check_client(is_async=False)
         text = self._text(job, output_type, options)
         listeners = [] if on_event is None else [on_event]
         for piece in guided_pieces(text.loop, self, listeners, is_json=text.output.is_json):
-            yield text.piece(piece)
+            yield text.piece(piece, known)
 
     async def _apieces(
-        self, job: Job, output_type: Any, options: Drawing
+        self, job: Job, output_type: Any, options: Drawing, known: Known | None = None
     ) -> AsyncIterator[TextPiece]:
         if not self.is_async:
-            async for stepped in super()._apieces(job, output_type, options):
+            async for stepped in super()._apieces(job, output_type, options, known):
                 yield stepped
             return
         text = self._text(job, output_type, options)
         async for piece in aguided_pieces(text.loop, self, is_json=text.output.is_json):
-            yield text.piece(piece)
+            yield text.piece(piece, known)
 
     def _write_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing

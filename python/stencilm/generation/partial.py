@@ -115,6 +115,14 @@ class PartialReader:
         self._shown = self._version
         return changed
 
+    def whole(self, text: str) -> Any:
+        """The value of the whole text; `MISSING` where what has come is not all of it, or unread.
+
+        It is the value that has been shown, so that nothing is checked again.
+        """
+        is_whole = self._expects == "end" and not self._is_broken and self._text == text
+        return self._done if is_whole and not text[self._at :].strip(" \t\n\r") else MISSING
+
     def value(self) -> Any:
         """What has come of the text, as a value of its own; `MISSING` where that is nothing."""
         if self._expects == "end":

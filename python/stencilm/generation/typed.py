@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from stencilm.generation.partial_types import MISSING
 from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Stopped
 from stencilm.output_types import Output
 
+Known: TypeAlias = Callable[[str], Any]
 
-def with_value(generation: Generation[Any], output: Output, max_tokens: int) -> Generation[Any]:
+
+def with_value(
+    generation: Generation[Any], output: Output, max_tokens: int, known: Known | None = None
+) -> Generation[Any]:
     """The generation with its typed value, or with the reason why there is none."""
     stopped_short = generation.stop_text is not None and not generation.is_complete
     is_cut = generation.finish_reason == "length" or stopped_short
     if is_cut and not output.accepts_cut_text:
         return replace(generation, error=_cut(generation, output, max_tokens))
-    return parsed(generation, output)
+    return parsed(generation, output, known)
 
 
-def parsed(generation: Generation[Any], output: Output) -> Generation[Any]:
-    """The generation with the value of its text, or with the type's own reason to refuse it."""
+def parsed(
+    generation: Generation[Any], output: Output, known: Known | None = None
+) -> Generation[Any]:
+    """The generation with the value of its text, or with the type's own reason to refuse it.
+
+    `known` gives the value of a text where it has been read already, and `MISSING` elsewhere.
+    """
     try:
-        return replace(generation, value=output.parse(generation.text))
+        value = MISSING if known is None else known(generation.text)
+        if value is MISSING:
+            value = output.parse(generation.text)
+        return replace(generation, value=value)
     except (ValueError, RecursionError) as error:
         return replace(generation, error=invalid_output(generation.text, output, error))
 

@@ -34,14 +34,10 @@ def all_texts(grammar: Grammar, *, most: int) -> list[bytes] | None:
     found: list[bytes] = []
     todo = [(b"", byte_matcher(grammar))]
     mask = np.zeros((1, -(-byte_vocabulary().vocab_size // 32)), dtype=np.int32)
-    steps = 0
     while todo:
         text, matcher = todo.pop()
         if matcher.is_completed():
             found.append(text)
-        steps += 1
-        if len(found) > most or steps > most * _BYTES_OF_A_TEXT:
-            return None
         allowed = list(range(256))
         if matcher.fill_next_token_bitmask(mask, 0):
             bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:256]
@@ -50,9 +46,10 @@ def all_texts(grammar: Grammar, *, most: int) -> list[bytes] | None:
             longer = matcher.fork()
             longer.accept_token(byte)
             todo.append((text + bytes([byte]), longer))
-        if len(todo) > most * 256:
+        # Masks are exact, so each beginning that waits is that of a text at least.
+        if len(found) + len(todo) > most or len(text) > _LONGEST:
             return None
     return found
 
 
-_BYTES_OF_A_TEXT = 64
+_LONGEST = 1 << 16

@@ -13,18 +13,21 @@ from stencilm.errors import ModelRefused
 from stencilm.generation.result import Generation, IncompleteOutput
 from stencilm.generation.stats import Stats
 from stencilm.generation.trace import Called
-from stencilm.generation.typed import parsed
+from stencilm.generation.typed import Known, parsed
 from stencilm.guiding.task import Guided
 from stencilm.output_types import Output
 
 
-def generation_of(guided: Guided, output: Output, *, completed: bool) -> Generation[Any]:
+def generation_of(
+    guided: Guided, output: Output, *, completed: bool, known: Known | None = None
+) -> Generation[Any]:
     """A guided text as a generation, with its value, or with the reason why there is none.
 
     Args:
         guided: The text.
         output: What it was asked for as.
         completed: Give the value also where the grammar completed what the model began.
+        known: The value of a text that has been read as it came.
 
     Raises:
         ModelRefused: Free text was asked for, and there is none.
@@ -60,10 +63,10 @@ def generation_of(guided: Guided, output: Output, *, completed: bool) -> Generat
     if output.accepts_cut_text:
         if not guided.response and not guided.is_written:
             raise ModelRefused.of("empty", "") from guided.error
-        return parsed(generation, output)
+        return parsed(generation, output, known)
     reason = unwritten(guided, completed=completed)
     if reason is None:
-        return parsed(generation, output)
+        return parsed(generation, output, known)
     error = IncompleteOutput(
         f"the text of {output.name} is not what the model wrote: {reason}", text=guided.response
     )

@@ -1,0 +1,299 @@
+"""What every local model's calls have in common: stop texts, retries, typed schemas, functions."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+from pydantic import AfterValidator, BaseModel, Field
+
+import stencilm
+from generation.conftest import STOP, ByteModel
+from stencilm.generation.result import IncompleteOutput, InvalidOutput
+from stencilm.model import Model
+
+
+def says(said: str) -> Model:
+    """A model that answers the last question mark with this text."""
+
+    def logits_after(tokens: list[int]) -> list[float]:
+        text = bytes(tokens).decode()
+        written = text[text.rindex("?") + 1 :]
+        row = [0.0] * 257
+        if said.startswith(written):
+            rest = said[len(written) :].encode()
+            row[rest[0] if rest else STOP] = 9.0
+        return row
+
+    return Model(ByteModel(logits_after))
+
+
+# Stop texts
+
+
+@pytest.mark.parametrize(
+    ("stop", "text", "found"),
+    [
+        ("END", "one two ", "END"),
+        (["zzz", "two"], "one ", "two"),
+        (["ND", "END"], "one two ", "END"),  # the one that comes first
+        ("three", "one two END four", None),
+        (["one"], "", "one"),
+    ],
+)
+def test_a_stop_text_ends_the_text(stop: Any, text: str, found: str | None) -> None:
+    model = says("one two END four")
+    generation = model.generate("?", stop=stop)
+    assert (generation.text, generation.stop_text) == (text, found)
+    assert (generation.value, generation.finish_reason) == (text, "stop")
+    # What may yet be a stop text is not shown.
+    shown = list(model.stream("?", stop=stop))
+    assert shown[-1] == text and all(text.startswith(part) for part in shown)
+
+
+def test_a_stop_text_within_a_typed_text_cuts_it() -> None:
+    model = says("123;")
+    whole = model.generate("?", stencilm.Regex("[0-9]+;?"), stop=";")
+    assert (whole.text, whole.value, whole.stop_text) == ("123", "123", ";")
+    cut = model.generate("?", stencilm.Regex("[0-9]+;"), stop=[";"])
+    assert (cut.text, cut.value, cut.finish_reason) == ("123", None, "stop")
+    assert not cut.is_complete
+    with pytest.raises(IncompleteOutput, match="the stop text ';' cut the text"):
+        model("?", stencilm.Regex("[0-9]+;"), stop=[";"])
+    for wrong in ("", ["a", ""], [3]):
+        with pytest.raises(ValueError, match="stop holds"):
+            model("?", stop=wrong)  # type: ignore[arg-type]
+
+
+def test_forced_text_may_hold_a_stop_text() -> None:
+    model = says("say: yes.")
+    generation = model.generate("?", stencilm.Regex("say: (yes|no)\\."), stop=": ")
+    assert (generation.text, generation.stop_text) == ("say", ": ")
+
+
+# Drawing
+
+
+def test_penalties_and_biases_are_kept_to_within_a_text() -> None:
+    flat = Model(
+        ByteModel(lambda tokens: [1.0 if chr(token) in "abc" else 0.0 for token in range(257)])
+    )
+    letters = stencilm.Regex("[abc]{6}")
+    assert flat("x", letters) == "aaaaaa"
+    assert flat("x", letters, presence_penalty=0.5) == "abcaaa"
+    assert flat("x", letters, frequency_penalty=0.5) == "abcabc"
+    assert flat("a", letters, repetition_penalty=2.0)[:2] == "bc"
+    assert flat("x", letters, logit_bias={ord("c"): 5.0}) == "cccccc"
+    assert flat("x", letters, logit_bias={ord("z"): 99.0}) == "aaaaaa"  # the grammar goes first
+    assert set(flat("x", letters, temperature=5.0, min_p=1.0, logit_bias={97: 1.0})) == {"a"}
+
+
+# Retries
+
+
+def odd(value: int) -> int:
+    if value % 2 == 0:
+        raise ValueError("must be odd")
+    return value
+
+
+Odd = Annotated[int, Field(ge=0, le=99), AfterValidator(odd)]
+
+
+def test_the_model_is_told_what_was_refused() -> None:
+    prompts: list[str] = []
+
+    def logits_after(tokens: list[int]) -> list[float]:
+        text = bytes(tokens).decode()
+        prompts.append(text)
+        row = [0.0] * 257
+        row[ord("7") if "must be odd" in text else ord("8")] = 5.0
+        row[STOP] = 9.0
+        return row
+
+    model = Model(ByteModel(logits_after))
+    assert model("A number: ", Odd) == 7
+    generation = model.generate("A number: ", Odd)
+    (refused,) = generation.refused
+    assert (generation.value, refused.text, refused.value) == (7, "8", None)
+    assert "must be odd" in str(refused.error)
+    assert prompts[-1].startswith("A number: 8\nThat was refused: Value error, must be odd.")
+    assert [*model.stream("A number: ", Odd)][-1] == 7
+    assert model.batch(["A number: "] * 3, Odd) == [7, 7, 7]
+    assert asyncio.run(model.acall("A number: ", Odd)) == 7
+    assert asyncio.run(model.abatch(["A number: "], Odd)) == [7]
+    with pytest.raises(InvalidOutput, match="must be odd"):
+        model("A number: ", Odd, max_retries=0)
+    with pytest.raises(ValueError, match="max_retries is -1"):
+        model("A number: ", Odd, max_retries=-1)
+
+
+def test_who_learns_nothing_is_asked_as_often_as_wanted() -> None:
+    model = Model(ByteModel(lambda tokens: [9.0 if token in (ord("8"), STOP) else 0.0
+                                            for token in range(257)]))  # fmt: skip
+    generation = model.generate("?", Odd, max_retries=3)
+    assert isinstance(generation.error, InvalidOutput)
+    assert [one.text[0] for one in generation.refused] == ["8"] * 3
+    assert all(one.refused == () for one in generation.refused)
+
+
+def test_endpoint_options_are_named() -> None:
+    with pytest.raises(TypeError, match="budget is an option of models behind an API"):
+        says("a")("?", budget=stencilm.Budget(calls=1))
+
+
+# Output types
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=4)
+    ages: list[int] = Field(max_length=2)
+
+
+def search(query: str, limit: int = 3, *words: str, exact: bool | None = None, **more: int) -> str:
+    """Look something up."""
+    return f"{query}/{limit}/{exact}"
+
+
+def untyped(one, two=2):  # type: ignore[no-untyped-def]
+    return one, two
+
+
+def test_functions_give_their_arguments() -> None:
+    arguments = says('{"query": "cats", "exact": true}')("?", search)
+    assert arguments == {"query": "cats", "exact": True}
+    assert search(**arguments) == "cats/3/True"
+    assert says('{"query": "cats", "limit": 5}')("?", search) == {"query": "cats", "limit": 5}
+    assert says('{"one": [1]}')("?", untyped) == {"one": [1]}
+    partial = list(says('{"query": "cats", "limit": 5}').stream("?", search))
+    assert {"query": "ca"} in partial and partial[-1] == {"query": "cats", "limit": 5}
+
+
+def nothing() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [(divmod, "by its position only"), (lambda x, /: x, "by its position only")],
+)
+def test_functions_that_cannot_be_called_by_names(function: Any, words: str) -> None:
+    with pytest.raises(stencilm.UnsupportedFeature, match=words):
+        says("{}")("?", function)
+    assert says("{}")("?", nothing) == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"any_whitespace": False}, '{"name": "Ann", "ages": [1, 2]}'),
+        ({"any_whitespace": False, "indent": 1}, '{\n "name": "Ann",\n "ages": []\n}'),
+        ({"property_order": "any"}, '{"ages": [1], "name": "Ann"}'),
+        ({"max_whitespace": 0}, '{"name":"Ann","ages":[]}'),
+    ],
+)  # fmt: skip
+def test_python_types_take_the_options_of_schemas(options: dict[str, Any], text: str) -> None:
+    output_type = stencilm.JsonSchema(Person, **options)
+    value = says(text)("?", output_type)
+    assert value == Person.model_validate_json(text)
+    *partial, last = says(text).stream("?", output_type)
+    assert last == value and all(isinstance(one, Person) for one in partial)
+    grammar = stencilm.Grammar.from_type(output_type)
+    assert hash(output_type) == hash(stencilm.JsonSchema(Person, **options))
+    assert output_type != stencilm.JsonSchema(Person)
+    assert str(grammar) != str(stencilm.Grammar.from_type(Person))
+
+
+def test_bare_texts_become_json_where_that_is_asked_for() -> None:
+    assert says('"yes"')("?", stencilm.JsonSchema(Literal["yes", "no"])) == "yes"
+    assert stencilm.JsonSchema(int) != stencilm.JsonSchema(float)
+    assert stencilm.JsonSchema(True).is_of_type is False
+    assert stencilm.JsonSchema(bool).is_of_type
+
+
+# Probabilities
+
+
+def letters(weights: dict[str, float]) -> Callable[[list[int]], list[float]]:
+    row = [weights.get(chr(token), -30.0) for token in range(256)] + [weights.get("end", -30.0)]
+    return lambda tokens: row
+
+
+def test_probabilities_are_those_of_drawing() -> None:
+    weights = {"a": 1.0, "b": 0.5, "end": 0.2}
+    model = Model(ByteModel(letters(weights)))
+    choice = stencilm.Choice(["a", "ab", "ba", "bb"])
+    found = model.probabilities("x", choice)
+    names = [name for name, _ in found]
+    values = [value for _, value in found]
+    assert sorted(values, reverse=True) == values and sum(values) == pytest.approx(1)
+    a, b, end = (math.exp(weights[name]) for name in ("a", "b", "end"))
+    expected = {
+        "a": a / (a + b) * end / (end + b),
+        "ab": a / (a + b) * b / (end + b),
+        "ba": b / (a + b) * a / (a + b),
+        "bb": b / (a + b) * b / (a + b),
+    }
+    assert dict(found) == pytest.approx(expected)
+    assert sorted(names) == sorted(expected)
+    drawn = model.samples("x", choice, n=2000, seed=1)
+    for name, value in expected.items():
+        assert drawn.count(name) / 2000 == pytest.approx(value, abs=0.04)
+
+
+def test_values_with_several_texts_stand_there_once() -> None:
+    model = Model(ByteModel(letters({"0": 1.0, "1": 0.5, ".": 0.3, "end": 0.1})))
+    found = model.probabilities("x", Annotated[int, Field(ge=0, le=1)])
+    assert [value for value, _ in found] == [0, 1]
+    rounded = Annotated[Literal[1, 2, 3], AfterValidator(lambda number: number // 2)]
+    merged = Model(ByteModel(letters({"1": 1.0, "2": 0.5, "3": 0.3}))).probabilities("x", rounded)
+    assert len(merged) == 2 and merged[0][0] in (0, 1)
+    with pytest.raises(stencilm.ModelError, match="more than 1,000 texts"):
+        model.probabilities("x", list[int])
+    kinds = model.probabilities("x", stencilm.Choice([1, True]))
+    assert {repr(value) for value, _ in kinds} == {"1", "True"}
+
+
+def test_each_beginning_is_read_once() -> None:
+    backend = ByteModel(letters({"a": 1.0, "b": 0.5}))
+    texts = ["".join(word) for word in itertools.product("ab", repeat=4)]
+    found = Model(backend).probabilities("x", stencilm.Choice(texts))
+    assert len(backend.calls) == 15  # the inner places of a binary tree
+    assert sum(probability for _, probability in found) == pytest.approx(1)
+    assert np.isclose(max(probability for _, probability in found), dict(found)["aaaa"])
+
+
+# Streams
+
+
+CALLS: Counter[Any] = Counter()
+
+
+def counted(value: Any) -> Any:
+    CALLS[repr(value)] += 1
+    return value
+
+
+class Line(BaseModel):
+    text: Annotated[str, AfterValidator(counted)]
+    numbers: list[Annotated[int, AfterValidator(counted)]]
+
+
+def test_a_stream_checks_each_part_once() -> None:
+    lines = [{"text": f"line {n}", "numbers": [10 * n, 10 * n + 1]} for n in range(1, 9)]
+    CALLS.clear()
+    *partial, last = says(json.dumps(lines)).stream("?", list[Line])
+    assert [line.model_dump() for line in last] == lines and len(partial) > 8
+    assert len(CALLS) == 8 * 3 and set(CALLS.values()) == {1}
+
+
+def test_fields_are_there_from_the_beginning() -> None:
+    for partial in says('{"name": "Ann", "ages": [1, 23]}').stream("?", Person):
+        assert partial.name is None or "Ann".startswith(partial.name)
+        assert partial.ages in (None, [], [1], [1, 23])  # never an open number
