@@ -415,7 +415,9 @@ def _moved(schema: Any, prefix: str, definitions: dict[str, Any]) -> Any:
     """A schema within another one: its definitions go to those of the whole, under names of their own."""
     if not isinstance(schema, Mapping):
         return schema
-    own = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), Mapping)}
+    own = {
+        key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), Mapping)
+    }
     body = {key: part for key, part in schema.items() if key not in own and key != "$schema"}
     whole = f"{prefix}root"
 

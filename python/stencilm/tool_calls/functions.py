@@ -68,13 +68,17 @@ def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
         UnsupportedFeature: A function cannot be called by the names of its parameters, or is asynchronous.
     """
     if isinstance(tools, (str, Mapping)) or not isinstance(tools, Sequence):
-        raise GrammarSyntaxError(f"tools is {tools!r:.60}, but must be a list of functions or dicts")
+        raise GrammarSyntaxError(
+            f"tools is {tools!r:.60}, but must be a list of functions or dicts"
+        )
     found: dict[str, CallableTool] = {}
     for number, source in enumerate(tools):
         if isinstance(source, Mapping):
             function = source.get("function", source)
             if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-                raise GrammarSyntaxError("a tool is a function with a name", place=f"#/tools/{number}")
+                raise GrammarSyntaxError(
+                    "a tool is a function with a name", place=f"#/tools/{number}"
+                )
             definition = {"type": "function", "function": dict(function)}
             tool = CallableTool(definition, None, None)
         elif callable(source):
@@ -143,7 +147,9 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
             continue
         if re.fullmatch(r"-{3,}", plain):
             continue
-        underlined = number + 1 < len(lines) and bool(re.fullmatch(r"\s*-{3,}\s*", lines[number + 1]))
+        underlined = number + 1 < len(lines) and bool(
+            re.fullmatch(r"\s*-{3,}\s*", lines[number + 1])
+        )
         if _SECTION.match(plain) and (plain.endswith(":") or underlined):
             seen, within, current, width = True, bool(_ARGUMENTS.match(plain)), None, None
             is_numpy = underlined
