@@ -156,11 +156,11 @@ fn what_is_reported_is_what_is_held_and_stays_within_its_bounds() {
     }
 
     // One operation that needs more than it may is refused, and others go on.
-    let limits = Limits { working_bytes: 1 << 16, ..limits };
+    let limits = Limits { working_bytes: 1 << 20, ..limits };
     let compiled = compile(from_regex(".*[abc].{200}").unwrap(), limits);
     let mut matcher = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
-    let error = matcher.accept_bytes(letters(5_000).as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("65536 bytes") && error.contains("`working_bytes`"), "{error}");
+    let error = matcher.accept_bytes(letters(20_000).as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("1048576 bytes") && error.contains("`working_bytes`"), "{error}");
     assert!(matcher.accept_bytes(b"ab").unwrap());
     assert!(waiting[0].accept_bytes(b"c").unwrap());
 }

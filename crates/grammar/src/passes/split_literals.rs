@@ -70,8 +70,12 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
             nodes.push(Node::Lexeme(expr));
         };
         for piece in run.chunks(PIECE) {
-            let bytes: Vec<ExprId> = piece.iter().map(|&set| new.bytes(set)).collect();
-            add(&mut grammar.nodes, new.concat_all(&bytes));
+            let mut expr = ExprId::EMPTY;
+            for &set in piece.iter().rev() {
+                let byte = new.bytes(set);
+                expr = new.byte_then(byte, expr);
+            }
+            add(&mut grammar.nodes, expr);
         }
         if rest != ExprId::EMPTY {
             add(&mut grammar.nodes, copies.of(rest));
