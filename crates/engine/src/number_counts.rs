@@ -128,6 +128,9 @@ impl Run<'_> {
     /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that is not told
     /// by counting.
     pub(crate) fn has_number_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+        if thread.state & IN_BLANKS != 0 {
+            return Ok(None);
+        }
         let Some(number) = self.counted_number(thread)? else { return Ok(None) };
         let written = text_since(self.stacks, text, number.array.start);
         let seen = self.seen_strings(&[number.array]);
@@ -241,6 +244,7 @@ impl Run<'_> {
         written: &[u8],
         seen: &SeenStrings,
     ) -> Result<Option<bool>, EngineError> {
+        debug_assert!(state.0 & IN_BLANKS == 0, "a number has begun");
         let residuals: Vec<ExprId> = self.lexicon.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
         let deriver = self.lexicon.deriver();
         let left = deriver.exprs.or(&residuals);
