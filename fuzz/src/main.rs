@@ -7,8 +7,7 @@
 //!     cargo run --profile fuzz -p stencilm-fuzz -- --list
 //!
 //! Cases are numbered: a seed and a number make the same case again, on every machine. What panics, kills its process (a
-//! stack overflow, say) or takes more than a minute beyond its deadline is reported with both, made small and written to a file
-//! that replays. `--from` and `--to` choose the numbers. Where the environment variable `STENCILM_SHARED` names a folder
+//! stack overflow, say) or goes on behind its deadline is reported with both, made small and written to a file that replays. `--from` and `--to` choose the numbers. Where the environment variable `STENCILM_SHARED` names a folder
 //! with tokenizers, their vocabularies are used beside the small random ones.
 
 mod supervise;
@@ -101,6 +100,7 @@ fn main() -> ExitCode {
     if options.is_worker || !options.replay.is_empty() {
         return on_a_stack_of_its_own(options);
     }
+    tokenizers::allow();
     if !tokenizers::any() {
         println!("STENCILM_SHARED names no folder with tokenizers, so all vocabularies are small");
     }
@@ -118,6 +118,7 @@ fn main() -> ExitCode {
 
 /// Runs cases of one target on a thread with the stack that the target asks for.
 fn on_a_stack_of_its_own(options: Options) -> ExitCode {
+    tokenizers::allow();
     let target = options.targets[0];
     let run = move || {
         if options.is_worker {

@@ -15,13 +15,13 @@ use stencilm_fuzz::{Counts, Target};
 
 use crate::worker::{self, case_bytes};
 
-/// A child makes way for a new one after this, so that no case depends on what hours have left behind.
-const CHILD: Duration = Duration::from_secs(120);
+/// A case that takes more processor time is endless: its deadline has gone by.
+const ENDLESS: Duration = Duration::from_secs(60);
 
-/// A case that takes so much longer than its deadline counts as endless, also on a machine that is busy.
-const ENDLESS: Duration = Duration::from_secs(90);
+/// A case that takes so long stands still, also on a machine that has no time for it.
+const STANDSTILL: Duration = Duration::from_secs(1_800);
 
-/// The same while a case is made small.
+/// So much processor time is too much while a case is made small.
 const SLOW: Duration = Duration::from_secs(30);
 
 /// How long a case is made smaller.
@@ -61,7 +61,7 @@ pub fn run(run: &Run) -> usize {
     let mut reported = Instant::now();
     while begun.elapsed() < run.time && next < run.to && findings < MAX_FINDINGS {
         let left = run.time - begun.elapsed();
-        let (end, last, failures) = child(run, next, left.min(CHILD), &mut counts);
+        let (end, last, failures) = child(run, next, left, &mut counts);
         for file in failures {
             let message = fs::read_to_string(file.with_extension("txt")).unwrap_or_default();
             let kind = worker::kind_of(&message);
@@ -75,7 +75,7 @@ pub fn run(run: &Run) -> usize {
         let how = match end {
             End::Done => None,
             End::Died(status) => Some(("crash", format!("the process ended with {status}"))),
-            End::Endless => Some(("hang", format!("the case takes more than {} s", ENDLESS.as_secs()))),
+            End::Endless => Some(("hang", format!("the case takes more than {} s of processor time", ENDLESS.as_secs()))),
         };
         if let Some((kind, message)) = how {
             findings += 1;
@@ -114,11 +114,12 @@ fn child(run: &Run, from: u64, time: Duration, counts: &mut Counts) -> (End, u64
     let out = BufReader::new(child.stdout.take().expect("it is a pipe"));
     std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
     let (mut last, mut is_done, mut failures) = (from, false, Vec::new());
+    let mut patience = Patience::new(&child, ENDLESS);
     loop {
-        match lines.recv_timeout(ENDLESS) {
+        match lines.recv_timeout(Duration::from_secs(1)) {
             Ok(line) => {
                 if let Some(number) = line.strip_prefix("case ").and_then(|number| number.parse().ok()) {
-                    last = number;
+                    (last, patience) = (number, Patience { begun: Instant::now(), spent: None, ..patience });
                 } else if let Some(more) = Counts::from_line(&line) {
                     *counts += more;
                 } else if let Some(file) = line.strip_prefix("failure ") {
@@ -126,15 +127,53 @@ fn child(run: &Run, from: u64, time: Duration, counts: &mut Counts) -> (End, u64
                 }
                 is_done |= line == "done";
             }
-            Err(RecvTimeoutError::Timeout) => {
+            Err(RecvTimeoutError::Timeout) if patience.has_ended() => {
                 stop(&mut child);
                 return (End::Endless, last, failures);
             }
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
     let status = child.wait().expect("a process can be waited for");
     (if is_done && status.success() { End::Done } else { End::Died(status) }, last, failures)
+}
+
+/// How long a process is waited for: by its own processor time where the system tells it, so that a machine that is busy
+/// makes no case endless.
+struct Patience {
+    process: u32,
+    limit: Duration,
+    begun: Instant,
+    /// What the process had spent when it was first asked.
+    spent: Option<Duration>,
+}
+
+impl Patience {
+    fn new(child: &Child, limit: Duration) -> Patience {
+        Patience { process: child.id(), limit, begun: Instant::now(), spent: None }
+    }
+
+    /// To be asked every second or so.
+    fn has_ended(&mut self) -> bool {
+        match processor_time(self.process) {
+            Some(time) => {
+                let spent = *self.spent.get_or_insert(time);
+                time - spent > self.limit || self.begun.elapsed() > STANDSTILL
+            }
+            None => self.begun.elapsed() > self.limit,
+        }
+    }
+}
+
+/// What a process has spent, all its threads together; `None` where the system does not say.
+fn processor_time(process: u32) -> Option<Duration> {
+    let line = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold blanks; behind it these are the 12th and the 13th field.
+    let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    // A hundred a second, on every Linux.
+    Some(Duration::from_millis(10 * ticks))
 }
 
 fn own_program() -> Command {
@@ -157,15 +196,15 @@ pub fn shrink(target: &Target, data: &[u8], file: &Path) -> Vec<u8> {
         let mut command = own_program();
         command.args(["--target", target.name]).arg(file).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program can be started again");
-        let start = Instant::now();
+        let mut patience = Patience::new(&child, SLOW);
         loop {
             match child.try_wait().expect("a process can be waited for") {
                 Some(status) => return !status.success(),
-                None if start.elapsed() > SLOW => {
+                None if patience.has_ended() => {
                     stop(&mut child);
                     return true;
                 }
-                None => std::thread::sleep(Duration::from_millis(2)),
+                None => std::thread::sleep(Duration::from_millis(5)),
             }
         }
     });

@@ -1,10 +1,11 @@
 //! Vocabularies of well-known models, read from the folder that the environment variable `STENCILM_SHARED` names.
 //!
 //! What only shows where a hundred thousand tokens share lexemes is not met with vocabularies of fifty. Each is read
-//! once in a process, when it is first asked for.
+//! once in a process, when it is first asked for. Without [`allow`] there are none, so that tests do the same everywhere.
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -29,6 +30,13 @@ const KNOWN: [Known; 3] = [
     Known { folder: "gpt2", alphabet: Alphabet::ByteLevel, pattern: Some(GPT2), stop: "<|endoftext|>" },
     Known { folder: "mistral-v1", alphabet: Alphabet::Text { space: '▁' }, pattern: None, stop: "</s>" },
 ];
+
+static ARE_ALLOWED: AtomicBool = AtomicBool::new(false);
+
+/// Lets this process use them.
+pub fn allow() {
+    ARE_ALLOWED.store(true, Ordering::Relaxed);
+}
 
 /// How many tokenizers are known.
 pub const COUNT: usize = KNOWN.len();
@@ -61,7 +69,7 @@ pub fn any() -> bool {
 
 impl Known {
     fn path(&self) -> Option<PathBuf> {
-        let shared = std::env::var_os("STENCILM_SHARED")?;
+        let shared = std::env::var_os("STENCILM_SHARED").filter(|_| ARE_ALLOWED.load(Ordering::Relaxed))?;
         Some(PathBuf::from(shared).join("tokenizers").join(self.folder).join("tokenizer.json"))
     }
 

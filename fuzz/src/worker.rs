@@ -16,6 +16,9 @@ use stencilm_regex::Watch;
 /// A case ends here at a limit, as it would for somebody who set such a deadline. What goes on is endless.
 const DEADLINE_MS: u64 = 20_000;
 
+/// A worker makes way for another after so many cases, so that no case hangs on what hours have left behind.
+const MAX_CASES: u64 = 4_000;
+
 /// A worker ends after so many different failures.
 const MAX_FAILURES: usize = 20;
 
@@ -43,13 +46,13 @@ pub fn run_case(target: &Target, data: &[u8]) -> Counts {
     Watch::new(DEADLINE_MS, None).over(|| target.check(data))
 }
 
-/// Works through the cases; whether the next one is left to another process.
+/// Works through the cases, or through as many as one process should.
 pub fn work(work: &Work) {
     panic::set_hook(Box::new(|info| *LAST_PANIC.lock().expect("only the hook writes") = info.to_string()));
     let begun = Instant::now();
     let (mut counts, mut told) = (Counts::default(), Instant::now());
     let mut failures: Vec<String> = Vec::new();
-    for number in work.from..work.to {
+    for number in work.from..work.to.min(work.from + MAX_CASES) {
         if begun.elapsed() >= work.time || failures.len() >= MAX_FAILURES {
             break;
         }
