@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use stencilm_engine::{CompiledGrammar, EncodingSource, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary};
+use stencilm_engine::{
+    CompiledGrammar, EncodingSource, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary,
+};
 use stencilm_grammar::{Grammar, Node};
 
 use crate::Counts;
@@ -85,7 +87,8 @@ pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Count
     }
     let grammar = Arc::new(grammar);
     let mut sentences = Sentences::new(&grammar);
-    let texts: Vec<Vec<u8>> = (0..4).filter_map(|_| sentences.next(choices, 60)).filter(|text| !text.is_empty()).collect();
+    let texts: Vec<Vec<u8>> =
+        (0..4).filter_map(|_| sentences.next(choices, 60)).filter(|text| !text.is_empty()).collect();
     let number = choices.below(tokenizers::COUNT);
     let large = if choices.chance(6) { tokenizers::encoding(number) } else { None };
     let Some(vocabulary) = large.or_else(|| random_tokenizer(choices, &texts)) else { return counts };

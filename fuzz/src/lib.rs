@@ -4,6 +4,7 @@
 //! ([`vocabularies`], [`tokenizers`]) → a [`Target`], which asks one kind of question and holds the answer against a slow twin.
 //! Bytes make a failure small by making the input small ([`minimize`]), and let a coverage-guided fuzzer choose.
 
+pub mod ambiguous;
 pub mod canonical;
 pub mod choices;
 pub mod exprs;

@@ -1,7 +1,9 @@
 //! Questions that change nothing, against their obvious twins: what a token, a text or a draft tree would do, what is forced,
 //! how a text is completed.
 
-use stencilm_engine::{DraftTree, Explanation, GrammarMatcher, IndexBuilder, IndexLimits, MatcherError, Status, TokenIndex};
+use stencilm_engine::{
+    DraftTree, Explanation, GrammarMatcher, IndexBuilder, IndexLimits, MatcherError, Status, TokenIndex,
+};
 use stencilm_engine::{TokenSet, Verdict};
 
 use crate::Counts;
@@ -55,8 +57,7 @@ pub fn queries(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     let vocabulary = &setting.vocabulary;
 
     // Texts made of tokens are mostly nearly right.
-    let ids: Vec<u32> =
-        (0..choices.below(6)).map(|_| choices.below(vocabulary.vocab_size() + 1) as u32).collect();
+    let ids: Vec<u32> = (0..choices.below(6)).map(|_| choices.below(vocabulary.vocab_size() + 1) as u32).collect();
     let mut probe = matcher.fork();
     let mut fits = 0;
     while fits < ids.len() && probe.accept_token(ids[fits])? {
@@ -64,7 +65,8 @@ pub fn queries(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     }
     assert_eq!(matcher.validate_tokens(ids.iter().copied())?, fits, "{what}");
 
-    let mut text: Vec<u8> = ids.iter().flat_map(|&id| vocabulary.token_bytes(id).unwrap_or_default()).copied().collect();
+    let mut text: Vec<u8> =
+        ids.iter().flat_map(|&id| vocabulary.token_bytes(id).unwrap_or_default()).copied().collect();
     if let (true, [first, ..]) = (choices.chance(2), &setting.texts[..]) {
         text = first.clone();
     }

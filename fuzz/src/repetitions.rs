@@ -85,9 +85,7 @@ pub fn pattern(choices: &mut Choices<'_>) -> String {
         }
         6 => {
             let parts = 2 + choices.below(4);
-            (0..parts)
-                .map(|_| if choices.chance(4) { mark.to_owned() } else { counted(choices, part) })
-                .collect()
+            (0..parts).map(|_| if choices.chance(4) { mark.to_owned() } else { counted(choices, part) }).collect()
         }
         _ => format!("(?:{}|{mark}{})", pattern_of(choices, part, mark), counted(choices, other)),
     };

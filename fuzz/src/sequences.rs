@@ -82,7 +82,8 @@ pub fn batches(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     let workers = Workers::new(Some(1 + choices.below(4)));
     for _ in 0..1 + choices.below(4) {
         let jobs: Vec<&mut GrammarMatcher> = together.iter_mut().collect();
-        let masks = workers.each(jobs, |matcher| if matcher.is_terminated() { Ok(None) } else { mask(matcher).map(Some) });
+        let masks =
+            workers.each(jobs, |matcher| if matcher.is_terminated() { Ok(None) } else { mask(matcher).map(Some) });
         let mut tokens = Vec::new();
         for (matcher, found) in alone.iter_mut().zip(masks) {
             let expected = if matcher.is_terminated() { None } else { Some(mask(matcher)?) };

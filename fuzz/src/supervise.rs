@@ -75,7 +75,9 @@ pub fn run(run: &Run) -> usize {
         let how = match end {
             End::Done => None,
             End::Died(status) => Some(("crash", format!("the process ended with {status}"))),
-            End::Endless => Some(("hang", format!("the case takes more than {} s of processor time", ENDLESS.as_secs()))),
+            End::Endless => {
+                Some(("hang", format!("the case takes more than {} s of processor time", ENDLESS.as_secs())))
+            }
         };
         if let Some((kind, message)) = how {
             findings += 1;

@@ -124,8 +124,7 @@ fn format(choices: &mut Choices<'_>, depth: usize) -> Value {
         11 => {
             let rules: Vec<Value> =
                 ["<f=", "(", "ab"].iter().filter(|_| choices.chance(2)).map(|text| json!(text)).collect();
-            let rules: Vec<Value> =
-                rules.into_iter().map(|text| json!([text, format(choices, depth - 1)])).collect();
+            let rules: Vec<Value> = rules.into_iter().map(|text| json!([text, format(choices, depth - 1)])).collect();
             let mut format = json!({ "type": "dispatch", "rules": rules, "loop": choices.chance(2) });
             if choices.chance(4) {
                 format["excludes"] = json!(texts(choices, 2));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use stencilm_grammar::Grammar;
 
 use crate::choices::Choices;
+use crate::setting::ask;
 use crate::source::{self, Source};
 use crate::walks::Case;
-use crate::setting::ask;
-use crate::{Counts, canonical, questions, repetitions, sequences, show, written};
+use crate::{Counts, ambiguous, canonical, questions, repetitions, sequences, show, written};
 
 /// A grammar where the choices make one, and what it was made of.
 type Made = (Option<Grammar>, String);
@@ -92,6 +92,13 @@ pub const TARGETS: &[Target] = &[
         about: "masks of repetitions next to and within each other, over large vocabularies",
         grammar: repetitions::grammar,
         check: repetitions::check,
+        recurses: false,
+    },
+    Target {
+        name: "ambiguous",
+        about: "masks of grammars that read one text in very many ways",
+        grammar: ambiguous::grammar,
+        check: ambiguous::check,
         recurses: false,
     },
     asks("canonical", "canonical masks against the encoder", canonical::check),

@@ -57,7 +57,8 @@ pub fn serialization(setting: &Setting, choices: &mut Choices<'_>, counts: &mut 
 }
 
 fn change_a_number(choices: &mut Choices<'_>, text: &mut String) {
-    let digits: Vec<usize> = text.bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit()).map(|(at, _)| at).collect();
+    let digits: Vec<usize> =
+        text.bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit()).map(|(at, _)| at).collect();
     if let (Some(&at), true) = (digits.get(choices.below(digits.len())), choices.chance(2)) {
         let digit = (b'0' + choices.below(10) as u8) as char;
         text.replace_range(at..=at, &digit.to_string());
@@ -65,12 +66,7 @@ fn change_a_number(choices: &mut Choices<'_>, text: &mut String) {
 }
 
 /// A walk along both.
-fn same_masks(
-    setting: &Setting,
-    other: &Grammar,
-    choices: &mut Choices<'_>,
-    counts: &mut Counts,
-) -> Result<(), Ended> {
+fn same_masks(setting: &Setting, other: &Grammar, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let compiled = CompiledGrammar::new(Arc::new(other.clone()), setting.vocabulary.clone());
     let compiled = Arc::new(compiled.unwrap_or_else(|error| panic!("{error}: {}", setting.what)));
     let (mut ours, mut theirs) = (setting.matcher()?, GrammarMatcher::new(compiled, &MatcherOptions::default())?);

@@ -1,13 +1,13 @@
 //! A tokenizer as the engine sees it: its tokens, and the lexemes that all grammars compiled for it share.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use crate::canonical::{self, Encoding, EncodingSource};
 use crate::index::Ranks;
 use crate::lexicon::Lexicon;
 use crate::limits::{LexiconLimits, Limits};
-use crate::locks::{lock, try_lock};
+use crate::locks::{Mutex, lock, try_lock};
 use crate::patch::NamedRows;
 use crate::tokens::{Tokens, VocabularyError};
 
@@ -182,13 +182,13 @@ mod tests {
         };
         let first = mask_in_a_string();
         let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
-        let rows: Vec<Arc<crate::row::Row>> = lexicon.lock().unwrap().rows.values().cloned().collect();
+        let rows: Vec<Arc<crate::row::Row>> = lock(&lexicon).rows.values().cloned().collect();
         assert!(!rows.is_empty(), "the row of the body of a string is taken over");
-        assert!(lexicon.lock().unwrap().dfas.is_empty(), "and nothing else");
+        assert!(lock(&lexicon).dfas.is_empty(), "and nothing else");
         drop(lexicon);
         assert_eq!(mask_in_a_string(), first);
         let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
-        let known = lexicon.lock().unwrap();
+        let known = lock(&lexicon);
         assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
     }
 }
