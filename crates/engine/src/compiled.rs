@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
@@ -15,7 +15,7 @@ use crate::error::EngineError;
 use crate::known_suffixes::KnownSuffixes;
 use crate::lexemes::{Lexemes, SharedLexicon};
 use crate::limits::{LexiconLimits, Limits};
-use crate::locks::{lock, try_lock};
+use crate::locks::{Mutex, lock, try_lock};
 use crate::machine::Machine;
 use crate::marks::Marks;
 use crate::mask::{Cause, Doubtful};

@@ -8,12 +8,12 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::compiled::{Layout, Layouts};
 use crate::lexicon::Lexicon;
 use crate::limits::LexiconLimits;
-use crate::locks::{Guard, lock, try_lock};
+use crate::locks::{Guard, Mutex, lock, try_lock};
 
 /// More generations than these are not kept, however small they are.
 const MAX_GENERATIONS: usize = 8;

@@ -134,6 +134,8 @@ pub struct Stacks {
     pub seen: SeenLists,
     seen_strings: KeptStrings,
     watch: Option<Watch>,
+    /// Whether threads that differ only in what lies below are not joined: the oldest one stays alone.
+    pub thin: bool,
     /// How many more entries the operation may look at.
     work_left: usize,
     /// So many bytes it may hold.
@@ -171,6 +173,7 @@ impl Stacks {
             seen: SeenLists::new(),
             seen_strings: KeptStrings::default(),
             watch: None,
+            thin: false,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
         };
@@ -334,7 +337,8 @@ impl Stacks {
         }
     }
 
-    /// Sorts threads, and joins those that differ only in what lies below to one.
+    /// Sorts threads, and joins those that differ only in what lies below to one; or keeps the first of them, where stacks are
+    /// [`Stacks::thin`].
     ///
     /// # Errors
     /// As [`Stacks::spend`].
@@ -352,7 +356,7 @@ impl Stacks {
             let first = threads[from];
             let to = from + threads[from..].iter().take_while(|entry| alike(entry, &first)).count();
             threads[kept] = first;
-            if to - from > 1 {
+            if to - from > 1 && !self.thin {
                 let below: Vec<SetId> = threads[from..to].iter().map(|entry| entry.below).collect();
                 threads[kept].below = self.union(&below, Vec::new())?;
             }

@@ -1,13 +1,13 @@
 //! A tokenizer as the engine sees it: its tokens, and the lexemes that all grammars compiled for it share.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use crate::canonical::{self, Encoding, EncodingSource};
 use crate::index::Ranks;
 use crate::lexemes::SharedLexicon;
 use crate::limits::{LexiconLimits, Limits};
-use crate::locks::lock;
+use crate::locks::{Mutex, lock};
 use crate::patch::NamedRows;
 use crate::tokens::{Tokens, VocabularyError};
 

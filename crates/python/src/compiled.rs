@@ -143,7 +143,7 @@ impl CompiledGrammar {
     }
 
     #[getter]
-    fn memory_size_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+    fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        watch::unstoppable(py, || self.inner.memory_bytes())
     }
 }

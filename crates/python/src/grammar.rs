@@ -191,8 +191,8 @@ impl Grammar {
     }
 
     #[getter]
-    fn memory_size_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+    fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        watch::unstoppable(py, || self.inner.memory_bytes())
     }
 }
 

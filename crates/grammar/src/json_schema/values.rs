@@ -106,15 +106,8 @@ impl<'a> Lowering<'a> {
                 self.alternative(alternative, Types::ALL, at, &mut parts)?;
             }
         }
-        let Parts { scalars, texts, numbers, containers, branches } = &mut parts;
-        if !texts.is_empty() {
-            let literals = self.strings.literals_in_time(&mut self.builder.exprs, texts);
-            scalars.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
-        }
-        if !numbers.is_empty() {
-            let numbers = any_text(&mut self.builder.exprs, numbers);
-            scalars.push(numbers.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
-        }
+        self.join_listed(&mut parts, at)?;
+        let Parts { scalars, containers, branches, .. } = &mut parts;
         if depth >= MAX_INDENT_DEPTH && !containers.is_empty() {
             self.cut_at_depth(all, at, scalars)?;
             branches.push(Branch::Possible);
@@ -160,12 +153,22 @@ impl<'a> Lowering<'a> {
         for alternative in alternatives.iter() {
             self.alternative(alternative, types, at, &mut parts)?;
         }
-        let Parts { mut scalars, texts, containers, branches } = parts;
+        self.join_listed(&mut parts, at)?;
+        Ok((self.builder.exprs.or(&parts.scalars), parts.containers, parts.branches))
+    }
+
+    /// Makes one expression each of the strings and of the numbers that an `enum` lists.
+    fn join_listed(&mut self, parts: &mut Parts<'a>, at: SchemaId) -> Result<(), GrammarError> {
+        let Parts { scalars, texts, numbers, .. } = parts;
         if !texts.is_empty() {
-            let literals = self.strings.literals_in_time(&mut self.builder.exprs, &texts);
+            let literals = self.strings.literals_in_time(&mut self.builder.exprs, texts);
             scalars.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
         }
-        Ok((self.builder.exprs.or(&scalars), containers, branches))
+        if !numbers.is_empty() {
+            let numbers = any_text(&mut self.builder.exprs, numbers);
+            scalars.push(numbers.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
+        }
+        Ok(())
     }
 
     /// Counts terms that are lowered.
