@@ -50,7 +50,9 @@ impl<'a> Lowering<'a> {
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
         let mut alike: IndexMap<([bool; 3], Option<u32>), Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
-            if let Format::Schema { schema, style: Style::Json, options } = &slot.format {
+            if let Format::Schema { schema, style: Style::Json, options } = &slot.format
+                && options.excludes.is_empty()
+            {
                 let text = self.document.spelled(self.text, *schema);
                 if !text.contains("\"$") {
                     let key = (text, Style::Json, flags(options), options.max_whitespace);
@@ -83,7 +85,9 @@ impl<'a> Lowering<'a> {
         }
         let text = self.document.spelled(self.text, at);
         let key = (text, style, flags(options), options.max_whitespace);
-        if let Some(&known) = self.schemas.get(&key) {
+        // What is excluded is no part of the key, and few schemas exclude anything.
+        let is_kept = options.excludes.is_empty();
+        if let Some(&known) = self.schemas.get(&key).filter(|_| is_kept) {
             return Ok(known);
         }
         let node = match style {
@@ -96,7 +100,9 @@ impl<'a> Lowering<'a> {
             Style::Marked(marked) => self.marked_arguments(at, marked, options)?,
             Style::Nested => self.nested_arguments(at, options)?,
         };
-        self.schemas.insert(key, node);
+        if is_kept {
+            self.schemas.insert(key, node);
+        }
         Ok(node)
     }
 }
