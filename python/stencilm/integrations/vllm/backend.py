@@ -146,14 +146,25 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
 class _AtOnce:
     """vLLM's pool of threads that fill masks, for a call that brings threads of its own."""
 
+    def __init__(self) -> None:
+        """Takes calls from now on."""
+        self._is_shut = False
+
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Does it now."""
+        """Does it now.
+
+        Raises:
+            RuntimeError: It was shut down, as pools say it.
+        """
+        if self._is_shut:
+            raise RuntimeError("cannot schedule new futures after shutdown")
         done: Future[Any] = Future()
         done.set_result(call(*arguments))
         return done
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Nothing is under way."""
+        self._is_shut = True
 
 
 class BatchFill:
