@@ -54,6 +54,7 @@ def write_model(folder: Path, tokenizer: Path) -> None:
 
 def schemas(shared: Path, count: int) -> list[dict[str, Any]]:
     """So many schemas that xgrammar's and guidance's checks in vLLM take."""
+    from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import SamplingParams, StructuredOutputsParams
     from vllm.v1.structured_output.backend_guidance import validate_guidance_grammar
     from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
@@ -69,7 +70,7 @@ def schemas(shared: Path, count: int) -> list[dict[str, Any]]:
                 try:
                     validate_xgrammar_grammar(params)
                     validate_guidance_grammar(params, tokenizer=None)
-                except ValueError:
+                except (ValueError, VLLMValidationError):
                     continue
                 found.append(schema)
                 if len(found) == count:

@@ -65,8 +65,8 @@ class JSONSchemaFormat(_Value):
         strict_mode: Close objects that do not say whether they are open.
         max_whitespace: The longest run of blanks; None for no bound. It may also be given as
             `max_whitespace_cnt`, the name that engines use, where None leaves the default.
-        excludes: Texts that must not come within the strings and names of the value; only none
-            can be enforced so far.
+        excludes: Texts that must not come within a string or a name of the value, as they are
+            written between the quotes; only with the style "json".
         on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
             format alone, and the report of the grammar says so.
     """

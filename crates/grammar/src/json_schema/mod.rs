@@ -20,6 +20,7 @@ mod common;
 pub(crate) mod document;
 mod elements;
 mod equal;
+mod excluding;
 mod explain;
 mod formats;
 mod implied;
@@ -110,6 +111,8 @@ pub struct JsonSchemaOptions {
     pub nullable: bool,
     /// Whether what is not supported is left out and reported, where that only allows more.
     pub relax: bool,
+    /// Texts that must not come within a string or a name, as they are written between the quotes.
+    pub excludes: Vec<Box<str>>,
     /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
     pub documents: Vec<(String, String)>,
     /// Longest schema, in bytes.
@@ -132,6 +135,7 @@ impl Default for JsonSchemaOptions {
             enforce_formats: true,
             nullable: false,
             relax: false,
+            excludes: Vec::new(),
             documents: Vec::new(),
             max_bytes: parse::MAX_BYTES,
             max_exprs: MAX_EXPRS,
@@ -150,7 +154,8 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
         let again = Again { schema: schema.into(), options: options.clone() };
         KeptReport::later(again)
     });
-    read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(later))
+    let grammar = read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(later))?;
+    excluding::excluding(grammar, &options.excludes)
 }
 
 /// Reads a schema, with the meta-schemas that it refers to, and goes on with it.
@@ -189,7 +194,8 @@ fn lowering<'a>(
 /// # Errors
 /// As [`from_json_schema`].
 pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
-    read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(None))
+    let grammar = read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(None))?;
+    excluding::excluding(grammar, &options.excludes)
 }
 
 /// The grammar of the members of the objects that are valid under a schema, between markers.

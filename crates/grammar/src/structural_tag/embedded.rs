@@ -50,9 +50,10 @@ impl<'a> Lowering<'a> {
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
         let mut alike: IndexMap<(Style, [bool; 4], Option<u32>), Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
-            // Literals of a notation are not lowered by JSON Schema.
+            // Literals of a notation are not lowered by JSON Schema, and what excludes texts is read by itself.
             if let Format::Schema { schema, style, options } = &slot.format
                 && !matches!(style, Style::Literal(_))
+                && options.excludes.is_empty()
             {
                 let text = self.document.spelled(self.text, *schema);
                 if !text.contains("\"$") {
@@ -88,7 +89,9 @@ impl<'a> Lowering<'a> {
         }
         let text = self.document.spelled(self.text, at);
         let key = (text, style, flags(options), options.max_whitespace);
-        if let Some(&known) = self.schemas.get(&key) {
+        // What is excluded is no part of the key, and few schemas exclude anything.
+        let is_kept = options.excludes.is_empty();
+        if let Some(&known) = self.schemas.get(&key).filter(|_| is_kept) {
             return Ok(known);
         }
         if let Style::Literal(notation) = style {
@@ -104,7 +107,9 @@ impl<'a> Lowering<'a> {
         let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
         self.report.absorb(&grammar.report, &place, "#");
         let node = self.add(&grammar);
-        self.schemas.insert(key, node);
+        if is_kept {
+            self.schemas.insert(key, node);
+        }
         Ok(node)
     }
 }

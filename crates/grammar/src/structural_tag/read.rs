@@ -423,11 +423,10 @@ impl<'d, 't> Reader<'d, 't> {
             }
             options.max_whitespace = Some(most);
         }
-        if let (Some(at), Some(first)) = (fields.get("excludes"), fields.texts("excludes")?.first()) {
-            let message = format!(
-                "that {first:?} must not come within strings and names of JSON cannot be enforced; give the strings of \
-                 the schema a pattern"
-            );
+        options.excludes = fields.texts("excludes")?.into_iter().map(Box::from).collect();
+        if let (Some(at), false, false) = (fields.get("excludes"), options.excludes.is_empty(), style == Style::Json) {
+            let message =
+                "excludes needs the style \"json\"; leave it out, and give the strings of the schema a pattern";
             return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message));
         }
         Ok(Format::Schema { schema: fields.required("json_schema")?, style, options: Box::new(options) })
