@@ -30,13 +30,7 @@ pytestmark = pytest.mark.slow
 BACKEND = os.environ.get("STENCILM_KITS_BACKEND", "stencilm")
 
 
-class TestKits(  # type: ignore[misc]
-    JSONConstrainedMixin,
-    EBNFConstrainedMixin,
-    RegexConstrainedMixin,
-    JSONModeMixin,
-    unittest.TestCase,
-):
+class Served(unittest.TestCase):
     base_url: ClassVar[str]
     client: ClassVar[Any]
     model = "tiny"
@@ -52,3 +46,7 @@ class TestKits(  # type: ignore[misc]
             cls.base_url = server.url.removesuffix("/v1")
             cls.client = openai.OpenAI(base_url=server.url, api_key="none", timeout=300)
             yield
+
+
+KITS = (JSONConstrainedMixin, EBNFConstrainedMixin, RegexConstrainedMixin, JSONModeMixin)
+TestKits = type("TestKits", (Served, *KITS), {})
