@@ -204,7 +204,7 @@ class WaitingGrammar(ReasonerGrammarObject):  # type: ignore[misc]
 
     def copy(self) -> WaitingGrammar:
         """The same, for another request."""
-        made = super().copy()
+        made: WaitingGrammar = super().copy()
         made.__class__ = WaitingGrammar  # the engine names its own class there
         return made
 
