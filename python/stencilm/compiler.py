@@ -7,6 +7,7 @@ that ask for the same one at the same time wait for the first of them.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
 
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
+# Names of special tokens that are shorter stand in many texts without being meant.
+_SHORTEST_NAME = 3
 
 
 class CompiledGrammar(_core.CompiledGrammar):
@@ -327,7 +330,22 @@ class GrammarCompiler:
         return self._cache.get(source, lambda: self._compiled(source, source.build(self._limits)))
 
     def _compiled(self, source: Source, core: _core.Grammar) -> CompiledGrammar:
+        if isinstance(source, (RegexSource, EbnfSource, LarkSource)):
+            _warn_of_names(core, self._tokenizer_info)
         return CompiledGrammar(source, core, self._tokenizer_info, self._vocabulary, self._bounds)
+
+
+def _warn_of_names(core: _core.Grammar, tokenizer_info: TokenizerInfo) -> None:
+    """Says where a text of a grammar is what a model writes as one special token."""
+    names = [name for name in tokenizer_info.special_token_names if len(name) >= _SHORTEST_NAME]
+    for name in core.names_as_text(names) if names else ():
+        warnings.warn(
+            f"the grammar spells {name!r} as text, which is a special token of the vocabulary, too: "
+            f"a model that writes the token does not write the text. Where the token is meant, "
+            f'write it as one ({name} in Lark, Token(id) in EBNF, a format {{"type": "token"}} in a '
+            "structural tag, whose texts mean both)",
+            stacklevel=5,
+        )
 
 
 def _checked_info(tokenizer_info: Any) -> TokenizerInfo:

@@ -7,11 +7,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use stencilm_regex::{ExprId, ExprSet};
+use rustc_hash::FxHashSet;
+use stencilm_regex::{Expr, ExprId, ExprSet};
 
 use crate::error::GrammarError;
 use crate::productive;
 use crate::report::{KeptReport, Report};
+
+/// A lexeme of at most so many texts, in so many bytes together, is looked at text by text.
+const MAX_TEXTS: usize = 256;
+const MAX_TEXT_BYTES: usize = 16_384;
 
 /// A node of one [`Grammar`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -390,6 +395,57 @@ impl Grammar {
             *node = Node::Choice(Box::default());
         }
         productive::without_dead_parts(grammar).map(Some)
+    }
+
+    /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model that
+    /// writes the token does not write the text. Literals are looked at, not patterns that may match a name among others.
+    pub fn names_as_text<'n>(&self, names: &[&'n str]) -> Vec<&'n str> {
+        let is_token = |name: &str| {
+            self.nodes.iter().any(|node| match node {
+                Node::Token(pattern) => match &**pattern {
+                    TokenPattern::Special(known) | TokenPattern::IfSpecial(known) => **known == *name,
+                    TokenPattern::Others { names, .. } => names.iter().any(|known| **known == *name),
+                    // Which token is meant is known to the vocabulary alone.
+                    TokenPattern::Ids { .. } => false,
+                },
+                _ => false,
+            })
+        };
+        let mut spelled: Vec<u8> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for node in &self.nodes {
+            let Node::Lexeme(expr) = *node else { continue };
+            if !seen.insert(expr) {
+                continue;
+            }
+            // Texts are kept apart by a byte that is in no name.
+            match self.exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES) {
+                Some(texts) => texts.iter().for_each(|text| {
+                    spelled.extend_from_slice(text);
+                    spelled.push(0);
+                }),
+                None => self.literal_runs(expr, &mut spelled),
+            }
+        }
+        let holds = |name: &&str| spelled.windows(name.len().max(1)).any(|text| text == name.as_bytes());
+        names.iter().copied().filter(holds).filter(|name| !is_token(name)).collect()
+    }
+
+    /// Writes the literals that stand in the sequence that an expression is, each with a zero behind it.
+    fn literal_runs(&self, expr: ExprId, spelled: &mut Vec<u8>) {
+        let mut rest = Some(expr);
+        while let Some(id) = rest {
+            let (head, tail) = match *self.exprs.get(id) {
+                Expr::Concat { head, tail } => (head, Some(tail)),
+                _ => (id, None),
+            };
+            match self.exprs.get(head) {
+                Expr::Bytes(set) if set.len() == 1 => spelled.extend(set.iter()),
+                _ => spelled.push(0),
+            }
+            rest = tail;
+        }
+        spelled.push(0);
     }
 
     /// Bytes of memory held, about.

@@ -253,6 +253,12 @@ class TokenizerInfo:
         return self._state.core.special_token_ids
 
     @property
+    def special_token_names(self) -> list[str]:
+        """The names of the special tokens, each once, in the order of their ids."""
+        names = self._state.names
+        return list(dict.fromkeys(names[token_id] for token_id in sorted(names)))
+
+    @property
     def facts(self) -> TokenizerFacts:
         """What loading found out: gaps, doubles, how spaces and bytes are spelled."""
         return self._state.facts
