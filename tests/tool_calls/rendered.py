@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,10 @@ def conversation(calls: list[tuple[str, dict[str, Any]]], ids: list[str], as_tex
 
 
 def answer(renderer: Renderer, calls: list[tuple[str, dict[str, Any]]]) -> str:
-    """The calls as the template writes them, followed by what comes before the results."""
+    """The calls as the template writes them, before the results of the tools.
+
+    Raises ValueError where it writes no such calls.
+    """
     error: Exception | None = None
     for as_text in (False, True):
         for kind in ("{0}{0}{0}{0}{0}{0}{0}{0}{0}", "functions.{1}:{0}"):
@@ -108,13 +112,18 @@ def answer(renderer: Renderer, calls: list[tuple[str, dict[str, Any]]]) -> str:
             messages = conversation(calls, ids, as_text)
             try:
                 prompt = renderer.render([USER], tools=TOOLS, add_generation_prompt=True)
-                text = renderer.render(messages, tools=TOOLS, add_generation_prompt=False)
+                alone = renderer.render(messages[:2], tools=TOOLS, add_generation_prompt=False)
+                whole = renderer.render(messages, tools=TOOLS, add_generation_prompt=False)
             except Exception as raised:
                 error = raised
                 continue
-            found = rest_after(prompt, text).partition('{"degrees"')[0]
-            if all(name in found for name, _ in calls):
-                return found
+            names = [name for name, _ in calls]
+            # What both have in common is written whether results follow or not; some templates treat the last
+            # message of all apart.
+            for text in (os.path.commonprefix([alone, whole]), alone):
+                found = rest_after(prompt, text)
+                if all(found.count(name) >= names.count(name) for name in names):
+                    return found
     raise ValueError(f"the template writes no such calls: {error}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -75,6 +76,8 @@ def _python(value: Any) -> str:
         return "[" + ", ".join(map(_python, value)) + "]"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_python(key)}: {_python(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "-1e999" if value < 0 else "1e999"
     return repr(value)
 
 
