@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,7 @@ def conversation(calls: list[tuple[str, dict[str, Any]]], ids: list[str], as_tex
 
 
 def answer(renderer: Renderer, calls: list[tuple[str, dict[str, Any]]]) -> str:
-    """The calls as the template writes them, before the results of the tools.
+    """The calls as the template writes them; it must also write them with the results of the tools after them.
 
     Raises ValueError where it writes no such calls.
     """
@@ -118,12 +117,9 @@ def answer(renderer: Renderer, calls: list[tuple[str, dict[str, Any]]]) -> str:
                 error = raised
                 continue
             names = [name for name, _ in calls]
-            # What both have in common is written whether results follow or not; some templates treat the last
-            # message of all apart.
-            for text in (os.path.commonprefix([alone, whole]), alone):
-                found = rest_after(prompt, text)
-                if all(found.count(name) >= names.count(name) for name in names):
-                    return found
+            found = rest_after(prompt, alone)
+            if all(found.count(name) >= names.count(name) and name in whole for name in names):
+                return found
     raise ValueError(f"the template writes no such calls: {error}")
 
 
