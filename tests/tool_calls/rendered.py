@@ -100,7 +100,10 @@ def conversation(calls: list[tuple[str, dict[str, Any]]], ids: list[str], as_tex
 
 
 def answer(renderer: Renderer, calls: list[tuple[str, dict[str, Any]]]) -> str:
-    """The calls as the template writes them, followed by what comes before the results."""
+    """The calls as the template writes them; it must also write them with the results of the tools after them.
+
+    Raises ValueError where it writes no such calls.
+    """
     error: Exception | None = None
     for as_text in (False, True):
         for kind in ("{0}{0}{0}{0}{0}{0}{0}{0}{0}", "functions.{1}:{0}"):
@@ -108,12 +111,14 @@ def answer(renderer: Renderer, calls: list[tuple[str, dict[str, Any]]]) -> str:
             messages = conversation(calls, ids, as_text)
             try:
                 prompt = renderer.render([USER], tools=TOOLS, add_generation_prompt=True)
-                text = renderer.render(messages, tools=TOOLS, add_generation_prompt=False)
+                alone = renderer.render(messages[:2], tools=TOOLS, add_generation_prompt=False)
+                whole = renderer.render(messages, tools=TOOLS, add_generation_prompt=False)
             except Exception as raised:
                 error = raised
                 continue
-            found = rest_after(prompt, text).partition('{"degrees"')[0]
-            if all(name in found for name, _ in calls):
+            names = [name for name, _ in calls]
+            found = rest_after(prompt, alone)
+            if all(found.count(name) >= names.count(name) and name in whole for name in names):
                 return found
     raise ValueError(f"the template writes no such calls: {error}")
 

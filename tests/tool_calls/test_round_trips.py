@@ -94,7 +94,8 @@ def test_random_walks_through_the_grammar_come_back(compiler: GrammarCompiler, f
         answer = tools.parse(text)
         assert answer.problems == (), text
         assert answer.calls, text
-        assert answer.content == "", text
+        # Some families write a text before their calls.
+        assert answer.content == "" or TEMPLATES[family].response_first, text
         for call in answer.calls:
             jsonschema.validate(dict(call.arguments), SCHEMAS[call.name])
         # Written anew, the same calls are allowed and read again.

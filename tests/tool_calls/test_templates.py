@@ -28,24 +28,38 @@ def compiler() -> GrammarCompiler:
     return GrammarCompiler(TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny"))
 
 
+# What the template of a model gets wrong.
+UNREADABLE = {("LFM2.5-8B-A1B", "signs"): "it does not escape quotes"}
+
+
 def calls_alone(family: str, text: str) -> str:
     """A text up to the end of its last call: what the template writes after that is not the model's."""
     if family == "harmony":
         return text[: text.index("<|call|>") + len("<|call|>")]
     ends = []
     for way in TEMPLATES[family].ways():
-        closing = (way.section[1] or way.call.partition("$arguments")[2]).strip()
+        closing = (way.section[1] or way.call.partition("$arguments")[2]).strip() or "}"
         ends.append(text.rfind(closing) + len(closing) if closing in text else 0)
     return text[: max(ends)]
+
+
+def answers(model: str) -> dict[str, str]:
+    """The answers of a model, by the kind of their calls."""
+    kept = {
+        kind: calls_alone(TABLE[model]["family"], text)
+        for kind, text in TABLE[model]["answers"].items()
+        if (model, kind) not in UNREADABLE
+    }
+    assert len(kept) >= 5
+    return kept
 
 
 @pytest.mark.parametrize("model", TABLE)
 def test_the_parser_reads_what_the_template_writes(model: str) -> None:
     family = TABLE[model]["family"]
     tools = stencilm.tools(family, TOOLS, reasoning="auto")
-    assert len(TABLE[model]["answers"]) >= 6
-    for kind, text in TABLE[model]["answers"].items():
-        answer = tools.parse(calls_alone(family, text))
+    for kind, text in answers(model).items():
+        answer = tools.parse(text)
         assert [(call.name, dict(call.arguments)) for call in answer.calls] == CALLS[kind], text
         assert answer.content == "", text
         assert answer.problems == (), text
@@ -59,8 +73,11 @@ def test_the_grammar_allows_what_the_template_writes(
     entry = TABLE[model]
     tools = stencilm.tools(entry["family"], TOOLS, choice, reasoning="auto")
     compiled = compiler.compile_structural_tag(tools.tag)
-    for text in entry["answers"].values():
-        text = calls_alone(entry["family"], text).removeprefix("\n")
+    for text in answers(model).values():
+        if entry["family"] == "gigachat_3_0":
+            # The template ends the message before it, which the model may do, too, and a prompt may have done.
+            text = text.removeprefix("<|message_sep|>").lstrip()
+        text = text.removeprefix("\n")
         matcher = GrammarMatcher(compiled)
         verdict = matcher.longest_valid_prefix(text.encode())
         assert verdict.status == "complete", text[: verdict.valid_bytes] + " | " + text
@@ -81,8 +98,8 @@ class TestRealTemplates:
     def test_the_format_is_learnt(self, model: str) -> None:
         source = (Path(FOLDER) / f"{model}.jinja").read_text()
         tools = stencilm.tools(source, TOOLS, reasoning="auto")
-        for kind, text in TABLE[model]["answers"].items():
-            answer = tools.parse(calls_alone(TABLE[model]["family"], text))
+        for kind, text in answers(model).items():
+            answer = tools.parse(text)
             found = [(call.name, dict(call.arguments)) for call in answer.calls]
             assert found == CALLS[kind], (tools.family, text)
 

@@ -34,6 +34,7 @@ class Markers:
         middle: From the name to the value; `{}` is the word for the type.
         close: After the value; `{}` is the name.
         string: The word for a string; None where strings are not told from other values.
+        wrapped: What a value may stand between where it holds signs of XML.
         own_lines: One line break before a value and one after it are not part of it.
         nested: Objects and arrays are written between markers, too; the name of an element.
         escaped: Names are written with the entities of XML.
@@ -43,6 +44,7 @@ class Markers:
     middle: str
     close: str
     string: str | None = None
+    wrapped: tuple[str, str] | None = None
     own_lines: bool = False
     nested: str | None = None
     escaped: bool = False
@@ -52,7 +54,9 @@ MARKERS: dict[str, Markers] = {
     "qwen_xml": Markers(open="<parameter=", middle=">", close="</parameter>", own_lines=True),
     "parameter_xml": Markers(open="<parameter=", middle=">", close="</parameter>"),
     "minimax_xml": Markers(open='<parameter name="', middle='">', close="</parameter>"),
-    "param_xml": Markers(open='<param name="', middle='">', close="</param>"),
+    "param_xml": Markers(
+        open='<param name="', middle='">', close="</param>", wrapped=("<![CDATA[", "]]>")
+    ),
     "step_xml": Markers(
         open='<steptml:parameter name="', middle='">', close="</steptml:parameter>"
     ),
@@ -203,13 +207,17 @@ class _Marked:
             return (yield from self._cohere(word, schema, emit))
         types = types_of(schema, self.root) if schema is not None else None
         is_string = word == self.markers.string if word is not None else types == {"string"}
-        if is_string and not self.markers.own_lines and emit is not None:
+        plain = not self.markers.own_lines and self.markers.wrapped is None
+        if is_string and plain and emit is not None:
             return (yield from self._string(emit))
         raw, stop = yield from self.text.until((self.markers.close,))
         if stop is None:
             yield from self.text.more()
         if self.markers.own_lines:
             raw = raw.removeprefix("\n").removesuffix("\n")
+        if self.markers.wrapped is not None and raw.startswith(self.markers.wrapped[0]):
+            begin, end = self.markers.wrapped
+            raw = raw.removeprefix(begin).removesuffix(end)
         value: Any
         if word is None:
             # An argument that is not declared is a string where it is no JSON.

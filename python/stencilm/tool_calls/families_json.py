@@ -211,11 +211,7 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
     "gigachat_3_0": ToolTemplate(
         call='function call<|role_sep|>\n{"name": $json_name, "arguments": $arguments}',
         trigger="function call<|role_sep|>",
-        variants=(
-            CallVariant(
-                call='function call<|role_sep|>\n{"name": $json_name, "arguments": $arguments}<|message_sep|>'
-            ),
-        ),
+        end="<|message_sep|>",
     ),
     "solar_open": ToolTemplate(
         call=(
@@ -249,7 +245,12 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         models=("*inkling*",),
     ),
     "reka_edge": ToolTemplate(
-        call=_HERMES, trigger="<tool_call>", separator="", think=_THINK, models=("*reka-edge*",)
+        call=_HERMES,
+        trigger="<tool_call>",
+        separator="",
+        think=_THINK,
+        blank_lines=True,
+        models=("*reka-edge*",),
     ),
     "plamo_3": ToolTemplate(
         call=(

@@ -163,6 +163,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         trigger="<tool_call>",
         style="glm_xml",
         think=_THINK,
+        think_prefilled=True,
         models=("*ling-[3-9]*", "*ring-[3-9]*", "*ring-2.6*", "ling3"),
     ),
     "laguna": ToolTemplate(
@@ -171,6 +172,8 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         style="glm_xml",
         separator="",
         one_line=True,
+        blank_lines=True,
+        variants=(CallVariant(call=_GLM, separator="\n"),),
         think=_THINK,
         think_prefilled=True,
         models=("*laguna*", "poolside-v1"),
@@ -182,6 +185,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         separator="",
         one_line=True,
         think=_THINK,
+        think_prefilled=True,
         models=("*spark2.5*", "*spark-2.5*", "*spark2-5*", "spark25"),
     ),
     "iquest_q1": ToolTemplate(

@@ -48,6 +48,8 @@ class _Shape:
         self.style = way.style
         self.id_pattern = way.id_pattern
         self.prefix = self.suffix = ""
+        self.name_keys: set[str] = set()
+        self.argument_keys: set[str] = set()
         self.is_object = False
         begin, end = way.call.find("{"), way.call.rfind("}")
         if may_be_object and begin >= 0 and "$name" not in way.call:
@@ -60,6 +62,8 @@ class _Shape:
                 parts = None
             if isinstance(parts, dict) and {"json_name", "arguments"} <= {*parts.values()}:
                 self.is_object = True
+                self.name_keys = {key for key, part in parts.items() if part == "json_name"}
+                self.argument_keys = {key for key, part in parts.items() if part == "arguments"}
                 self.prefix, self.suffix = way.call[:begin], way.call[end + 1 :]
         if not self.is_object:
             self._take_apart(way.call)
@@ -285,6 +289,8 @@ class TemplateReader:
         self.needs_known = self.is_soft
         self.object_prefix = next((shape.prefix for shape in self.shapes if shape.is_object), "")
         self.is_object = first.is_object
+        self.name_keys = _NAME_KEYS.union(*(shape.name_keys for shape in self.shapes))
+        self.argument_keys = _ARGUMENT_KEYS.union(*(shape.argument_keys for shape in self.shapes))
         self.begins_within = self._begins_within(reasoning, prompt)
         self.in_response = False
         if prompt is not None and template.response is not None:
@@ -465,11 +471,11 @@ class TemplateReader:
                 raise Malformed(f"a key is expected, not {self._found()!r}")
             key = json.loads((yield from text.json_value()))
             yield from text.expect(":")
-            if key in _NAME_KEYS:
+            if key in self.name_keys:
                 name = self._string((yield from text.json_value()))
                 if self.needs_known and out.tools and name not in out.tools:
                     raise Malformed(f"{name!r} is none of the tools")
-            elif key in _ARGUMENT_KEYS:
+            elif key in self.argument_keys:
                 if name is not None and not out.is_open:
                     self._begin(out, name, written)
                     raw = yield from text.json_value(self._hand_on(out))

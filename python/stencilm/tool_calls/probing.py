@@ -309,7 +309,7 @@ def rest_after(prompt: str, text: str) -> str:
             break
         common += 1
     # Where the prompt goes on otherwise, with the beginning of reasoning, both may begin with a marker alike.
-    begun = re.search(r"[<\[\]{][^<>\[\]{}\s]*$", text[:common]) if common < len(prompt) else None
+    begun = re.search(r"[<\[\]{][^<>\[\]{}\s]*\Z", text[:common]) if common < len(prompt) else None
     return text[common if begun is None else begun.start() :]
 
 

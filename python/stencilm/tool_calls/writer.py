@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -43,7 +44,9 @@ def write_call(
         "name": name,
         "json_name": json.dumps(name, ensure_ascii=False),
         "id": call_id,
-        "arguments": write_arguments(template.style, arguments, schema, one_line=template.one_line),
+        "arguments": write_arguments(
+            template.style, arguments, schema, one_line=template.one_line
+        ),
     }
     return PLACEHOLDER.sub(lambda match: parts[match[1]], template.call)
 
@@ -72,9 +75,9 @@ def _python(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_python, value)) + "]"
     if isinstance(value, Mapping):
-        return (
-            "{" + ", ".join(f"{_python(key)}: {_python(part)}" for key, part in value.items()) + "}"
-        )
+        return "{" + ", ".join(f"{_python(key)}: {_python(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "-1e999" if value < 0 else "1e999"
     return repr(value)
 
 
@@ -88,7 +91,9 @@ def _gemma(value: Any, quote: str) -> str:
     return json.dumps(value)
 
 
-def _marked(markers: Markers, arguments: Mapping[str, Any], schema: Any, line: str = "\n") -> str:
+def _marked(
+    markers: Markers, arguments: Mapping[str, Any], schema: Any, line: str = "\n"
+) -> str:
     written = ""
     for name, value in arguments.items():
         shown = html.escape(name, quote=True) if markers.escaped else name

@@ -43,6 +43,8 @@ pub(crate) struct Marked {
     pub string: &'static str,
     /// The words for other types, which are written as JSON.
     pub other: Words,
+    /// Whether true, false and null may also be written as Python prints them, as chat templates do.
+    pub python_words: bool,
     /// Whether a value may stand on lines of its own: one line break before it and one behind it are not part of it.
     pub own_lines: bool,
     /// Names do not hold this, which ends them.
@@ -631,6 +633,15 @@ impl<'a> Lowering<'a> {
                 Some(_) => self.nested_values(containers, at),
             };
             let scalars = if is_said { ExprId::NOTHING } else { scalars };
+            if marked.python_words {
+                for (plain, printed) in [("true", "True"), ("false", "False"), ("null", "None")] {
+                    if self.has_text(scalars, plain) {
+                        let printed = self.builder.exprs.literal(printed.as_bytes());
+                        let value = self.builder.lexeme(printed);
+                        ways.push(Way { word, value, end: End::Spaced });
+                    }
+                }
+            }
             let json = if is_said { Vec::new() } else { json };
             ways.extend(nested.into_iter().map(|value| Way { word, value, end: End::AtOnce }));
             if !json.is_empty() {
@@ -655,6 +666,18 @@ impl<'a> Lowering<'a> {
         Ok(ways)
     }
 
+    /// Whether a text is among some.
+    fn has_text(&mut self, texts: ExprId, text: &str) -> bool {
+        let exprs = &mut self.builder.exprs;
+        let text = exprs.literal(text.as_bytes());
+        let both = exprs.and(&[texts, text]);
+        if both == ExprId::NOTHING {
+            return false;
+        }
+        let (checker, copy) = self.checker(both);
+        checker.is_live(copy).unwrap_or(false)
+    }
+
     /// Whether some text does not hold what ends it.
     fn leaves_marker_out(&mut self, text: ExprId) -> bool {
         let without = match &self.strings.without {
@@ -667,13 +690,21 @@ impl<'a> Lowering<'a> {
         checker.is_live(copy).unwrap_or(true)
     }
 
+    /// Whether an object has no members but those of its plain properties, by a schema that nothing fits.
+    fn forbids_others(&self, merged: &Merged<'a>) -> bool {
+        let never = |term: &Term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never);
+        merged.some.is_empty() && merged.names.is_empty() && merged.rules.is_empty() && merged.free.iter().any(never)
+    }
+
     /// Those of some arrays and objects that markers hold, as rules to be laid out, and those that they do not.
     fn nested_values(&mut self, containers: Vec<Container<'a>>, at: SchemaId) -> (Vec<NodeId>, Vec<Container<'a>>) {
         let (mut nested, mut json) = (Vec::new(), Vec::new());
         for container in containers {
             let (merged, is_object) = match &container {
                 Container::Array(merged) if can_nest_elements(merged) => (merged.clone(), false),
-                Container::Object(merged) if can_nest_members(merged) => (merged.clone(), true),
+                Container::Object(merged) if can_nest_members(merged) || self.forbids_others(merged) => {
+                    (merged.clone(), true)
+                }
                 _ => {
                     json.push(container);
                     continue;

@@ -21,6 +21,7 @@ const PLAIN: Marked = Marked {
     close: "",
     string: "",
     other: Words::One(""),
+    python_words: false,
     own_lines: false,
     name_end: ">",
     name_escapes: &[],
@@ -28,7 +29,10 @@ const PLAIN: Marked = Marked {
 };
 
 static STYLES: [(&str, Marked); 15] = [
-    ("qwen_xml", Marked { open: "<parameter=", close: "</parameter>", own_lines: true, ..PLAIN }),
+    (
+        "qwen_xml",
+        Marked { open: "<parameter=", close: "</parameter>", python_words: true, own_lines: true, ..PLAIN },
+    ),
     (
         "minimax_xml",
         Marked { open: "<parameter name=\"", middle: "\">", close: "</parameter>", name_end: "\"", ..PLAIN },
@@ -93,10 +97,17 @@ static STYLES: [(&str, Marked); 15] = [
             ..PLAIN
         },
     ),
-    ("parameter_xml", Marked { open: "<parameter=", close: "</parameter>", ..PLAIN }),
+    ("parameter_xml", Marked { open: "<parameter=", close: "</parameter>", python_words: true, ..PLAIN }),
     (
         "param_xml",
-        Marked { open: "<param name=\"", middle: "\">", close: "</param>", name_end: "\"", ..PLAIN },
+        Marked {
+            open: "<param name=\"",
+            middle: "\">",
+            close: "</param>",
+            name_end: "\"",
+            python_words: true,
+            ..PLAIN
+        },
     ),
     (
         "step_xml",
