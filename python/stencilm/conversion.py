@@ -193,7 +193,8 @@ def _lark(part: Part, place: int, names: dict[str, str]) -> str:
         if bounds in _SIGNS:
             return f"{body}{_SIGNS[bounds]}"
         if part.most is not None:
-            counted = f"{body} ~ {part.least}..{part.most}"
+            bound = f"{part.least}" if part.least == part.most else f"{part.least}..{part.most}"
+            counted = f"{body} ~ {bound}"
         else:
             counted = f"{body} ~ {part.least} {body}*"
         return f"({counted})" if place == 2 or part.most is None else counted

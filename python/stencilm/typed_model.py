@@ -71,7 +71,7 @@ class Drawing(TypedDict, total=False):
             the model wrote some of it.
         budget: Endpoints: what the text may cost, retries not included.
 
-    An endpoint that does not take an option refuses it with a ValueError.
+    An endpoint that does not take an option refuses it: UnsupportedFeature, which is a ValueError.
     """
 
     max_tokens: int | None

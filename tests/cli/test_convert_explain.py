@@ -112,6 +112,27 @@ class TestConvert:
             "ok": True, "from": "regex", "to": "ebnf", "text": str(Grammar.from_regex("[0-9]{2}")),
         }  # fmt: skip
 
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (["n.ebnf", "--to", "gbnf"], 'root ::= "a" root | "b"\n'),
+            (["n.lark", "--to", "gbnf"], 'root ::= "no" | "yes"\n'),
+            (["n.lark", "--to", "regex"], "no|yes\n"),
+            (["n.regex", "--to", "lark"], "start: /[0-9]/ ~ 2\n"),
+            (["n.regex", "--to", "regex"], "[0-9]{2}\n"),
+            (["n.json", "--to", "json-schema"], json.dumps(NUMBER) + "\n"),
+            (["--type", "named_types:A", "--to", "gbnf"], "root ::= [xy]\n"),
+        ],
+    )
+    def test_other_notations(self, run: Run, arguments: list[str], text: str) -> None:
+        code, out, err = run("convert", *arguments)
+        assert (code, out, err) == (0, text, "")
+
+    def test_what_a_notation_cannot_say(self, run: Run) -> None:
+        for arguments in (["n.ebnf", "--to", "regex"], ["n.regex", "--to", "json-schema"]):
+            code, out, err = run("convert", *arguments)
+            assert (code, out) == (1, "") and err.startswith("stencilm: the grammar ")
+
     def test_a_refusal(self, run: Run) -> None:
         code, out, err = run("convert", "bad.ebnf", "--json")
         assert code == 1

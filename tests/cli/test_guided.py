@@ -89,13 +89,20 @@ def test_what_no_model_wrote_is_not_printed(
 def test_an_endpoint_is_printed(answers: list[Any], capsys: Any) -> None:
     answers[:] = [{"tool": "123"}]
     assert run(capsys, *DIGITS, "-m", "openai:m")[:2] == (0, "123\n")
+    code, out, _ = run(capsys, *DIGITS, "-m", "openai:m", "--json", "--stop", "@@")
+    record = json.loads(out)
+    assert (code, record["value"], record["finish_reason"]) == (0, "123", "stop")
+    assert (record["closed"], record["filled"], record["refused"]) == (False, [], [])
+    assert (record["stats"]["tokens"], record["stats"]["is_estimate"]) == (5, False)
+    code, out, err = run(capsys, *DIGITS, "-m", "openai:m", "--top-k", "3")
+    assert (code, out) == (1, "") and "this endpoint takes no top_k" in err
 
 
 @pytest.mark.parametrize(
     ("options", "code", "word"),
     [
         (["--strategy", "hope"], 2, "must be one of auto, mask, guide"),
-        (["--strategy", "guide", "--top-k", "3"], 2, "--top-k needs --strategy mask"),
+        (["--strategy", "guide", "--top-k", "3"], 2, "takes no --top-k"),
         (["--strategy", "mask", "-m", "openai:gpt"], 2, "shows no logits"),
         (["-m", "openai:gpt"], 1, "OPENAI_API_KEY"),
     ],

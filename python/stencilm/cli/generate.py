@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.guided import chosen_strategy, generate_guided, live_printer, write_html
+from stencilm.cli.guided import (
+    chosen_strategy,
+    endpoint,
+    generate_guided,
+    is_endpoint,
+    live_printer,
+    write_html,
+)
 from stencilm.cli.inputs import read_limits, read_prompt, read_schema, read_type
 from stencilm.cli.options import GrammarLimits, Nullable, Pattern, SchemaFile, TypeName
 from stencilm.cli.view import print_text, progress, trace_lines
 from stencilm.views.characters import json_text, visible
+
+if TYPE_CHECKING:
+    from stencilm.typed_model import TypedModel
 
 
 def generate(
@@ -36,16 +46,26 @@ def generate(
         str,
         typer.Option(
             metavar="auto|mask|guide",
-            help="Mask each token, or draft freely and correct; auto masks where it can.",
+            help="Mask each token, or draft freely and correct; auto is what the model does.",
         ),
     ] = "auto",
-    max_tokens: Annotated[int, typer.Option(help="The most tokens to write.")] = 512,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(help="The most tokens to write; local models write at most 512 without it."),
+    ] = None,
     temperature: Annotated[
         float | None,
         typer.Option(help="0 takes the most probable token, as local models do without it."),
     ] = None,
     top_p: Annotated[float, typer.Option(help="Keep tokens up to this total probability.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(help="Keep this many tokens.")] = None,
+    min_p: Annotated[
+        float, typer.Option(help="Keep tokens of this probability next to the most probable one.")
+    ] = 0.0,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="A text that ends the text; may be given again."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
     limits: GrammarLimits = None,
     as_json: Annotated[
@@ -70,11 +90,21 @@ def generate(
     if schema == "-" and prompt == "-":
         raise Failure("--schema - and --prompt - cannot both read standard input", USAGE)
     output_type = _output_type(schema, type_name, regex, nullable)
-    _check_options(max_tokens, temperature, top_p, top_k, seed)
+    drawing: dict[str, Any] = {
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "min_p": min_p,
+        "stop": stop or (),
+        "seed": seed,
+    }
+    _check_options(drawing)
     strategy = chosen_strategy(strategy, model)
-    if strategy == "guide" and top_k is not None:
-        raise Failure("--top-k needs --strategy mask", USAGE)
+    if strategy == "guide" and (top_k is not None or min_p):
+        raise Failure("--strategy guide takes no --top-k and no --min-p: leave them out", USAGE)
     _quiet_loading()
+    from stencilm.generation.loop import DEFAULT_MAX_TOKENS
     from stencilm.model import load
     from stencilm.output_types import resolve
 
@@ -88,27 +118,24 @@ def generate(
             prompt_text,
             output_type,
             grammar=None if bounds is None else grammar,
-            max_tokens=max_tokens,
+            max_tokens=max_tokens or DEFAULT_MAX_TOKENS,
             temperature=temperature,
             top_p=top_p,
             seed=seed,
+            stop=stop or [],
             live=live,
             as_json=as_json,
             trace=trace,
             html=html,
         )
-    loaded = load(model)
-    with progress(max_tokens) as show:
+    loaded: TypedModel = endpoint(model) if is_endpoint(model) else load(model)
+    with progress(max_tokens or DEFAULT_MAX_TOKENS) as show:
         generation = loaded.generate(
             prompt_text,
             output_type,
-            max_tokens=max_tokens,
-            temperature=temperature or 0.0,
-            top_p=top_p,
-            top_k=top_k,
-            seed=seed,
             limits=bounds,
             on_event=(live_printer(live) if live else None) or show,
+            **drawing,
         )
     write_html(html, generation.trace)
     if as_json:
@@ -146,18 +173,14 @@ def _output_type(
     return str if regex is None else Regex(regex)
 
 
-def _check_options(
-    max_tokens: int, temperature: float | None, top_p: float, top_k: int | None, seed: int | None
-) -> None:
-    """Refuse a number out of range as wrong usage, before anything is loaded."""
-    from stencilm.generation.sampling import Sampling
+def _check_options(drawing: dict[str, Any]) -> None:
+    """Refuse what is out of range as wrong usage, before anything is loaded."""
+    from stencilm.typed_model import Options
 
     try:
-        Sampling(temperature=temperature or 0.0, top_p=top_p, top_k=top_k, seed=seed)
+        Options(**drawing)
     except ValueError as error:
         raise Failure(str(error), USAGE) from error
-    if max_tokens < 1:
-        raise Failure(f"max_tokens is {max_tokens}, but must be at least 1", USAGE)
 
 
 def _quiet_loading() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.view import print_text, trace_lines
 from stencilm.generation.trace import Event, Trace
 from stencilm.views.characters import json_text, visible
+
+if TYPE_CHECKING:
+    from stencilm.endpoints.api_model import ApiModel
 
 STRATEGIES = ("auto", "mask", "guide")
 _ENDPOINTS = ("openai:", "anthropic:")
@@ -21,15 +24,13 @@ def is_endpoint(model: str) -> bool:
 
 
 def chosen_strategy(strategy: str, model: str) -> str:
-    """`auto` masks where the logits are at hand, and guides where they are not."""
+    """`auto` leaves it to the model: masks where the logits are at hand."""
     if strategy not in STRATEGIES:
         raise Failure(
             f"--strategy is {strategy!r}, but must be one of {', '.join(STRATEGIES)}", USAGE
         )
     if strategy == "mask" and is_endpoint(model):
         raise Failure(f"{model} shows no logits to mask: use --strategy guide", USAGE)
-    if strategy == "auto":
-        return "guide" if is_endpoint(model) else "mask"
     return strategy
 
 
@@ -62,6 +63,7 @@ def generate_guided(
     temperature: float | None,
     top_p: float,
     seed: int | None,
+    stop: list[str],
     live: bool,
     as_json: bool,
     trace: bool,
@@ -77,7 +79,7 @@ def generate_guided(
     from stencilm.model import load
     from stencilm.output_types import resolve
 
-    loaded = _endpoint(model) if is_endpoint(model) else load(model)
+    loaded = endpoint(model) if is_endpoint(model) else load(model)
     guided = guide(
         loaded,
         output_type if grammar is None else grammar,
@@ -85,6 +87,7 @@ def generate_guided(
         temperature=temperature,
         top_p=top_p,
         seed=seed,
+        stop_at=stop,
         max_grammar_corrections=max_tokens,
         budget=Budget(tokens=max_tokens),
         on_event=live_printer(live),
@@ -106,7 +109,8 @@ def generate_guided(
     return 0
 
 
-def _endpoint(model: str) -> Any:
+def endpoint(model: str) -> ApiModel:
+    """The model behind an API of this name, with a client from the environment."""
     provider, _, name = model.partition(":")
     if provider == "openai":
         from stencilm.endpoints.openai import from_openai

@@ -228,7 +228,7 @@ def schema_of(grammar: Grammar) -> Any:
 def request_for(ask: Ask, model: str, capabilities: Capabilities) -> Request:
     """The call that answers a question with the best means that the endpoint has.
 
-    Raises ValueError for an option of drawing that the endpoint does not take.
+    Raises UnsupportedFeature for an option of drawing that the endpoint does not take.
     """
     check_options(ask.sampling, ask.temperature, ask.stop, capabilities)
     if ask.kind == "whole":
@@ -255,7 +255,7 @@ def check_options(
     stop: Sequence[str],
     capabilities: Capabilities,
 ) -> None:
-    """Raise ValueError for an option that was asked for and that the endpoint does not take."""
+    """Raise UnsupportedFeature for an option that was asked for and that it does not take."""
     asked = {
         "temperature": temperature is not None and not capabilities.temperature,
         "top_p": sampling.top_p < 1 and not capabilities.temperature,
@@ -266,7 +266,7 @@ def check_options(
     asked |= {name: name not in capabilities.options for name in _asked_options(sampling)}
     for name, is_refused in asked.items():
         if is_refused:
-            raise ValueError(
+            raise UnsupportedFeature(
                 f"this endpoint takes no {name}: leave it out, or say by Capabilities(...) that it "
                 "does"
             )
