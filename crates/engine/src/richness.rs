@@ -70,7 +70,7 @@ impl Run<'_> {
             Some(dfa) if !rich && !comma => {
                 let state = if begins { StateId::START } else { StateId(thread.state) };
                 let stands = match string {
-                    Quoting::Outside if self.is_in_exponent() => Stands::Anywhere,
+                    Quoting::Outside if self.is_in_exponent(self.text) => Stands::Anywhere,
                     Quoting::Outside => Stands::Outside,
                     Quoting::Within | Quoting::Escape => Stands::InString,
                 };
@@ -244,9 +244,9 @@ impl Run<'_> {
         Ok(rich)
     }
 
-    /// Whether the text so far ends in the exponent of a number: what goes on there need not give another value.
-    fn is_in_exponent(&self) -> bool {
-        let bytes = self.text.into_iter().flat_map(|text| self.stacks.list(text));
+    /// Whether a text ends in the exponent of a number: what goes on there need not give another value.
+    pub(crate) fn is_in_exponent(&self, text: Option<u32>) -> bool {
+        let bytes = text.into_iter().flat_map(|text| self.stacks.list(text));
         let number = bytes.map_while(|byte| u8::try_from(byte).ok().filter(|byte| b"0123456789+-.eE".contains(byte)));
         number.into_iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'))
     }

@@ -337,9 +337,12 @@ impl Run<'_> {
                 !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
             };
             let matter: Vec<u32> = tokenset::iter(mask).filter(readable).filter(matters).collect();
+            // Digits of an escape are no number, and those of an exponent need not make another one.
+            let is_number =
+                !decide && self.quoting(text, &pending) == Quoting::Outside && !self.is_in_exponent(Some(text));
             let of_digits = |token: &u32| {
                 let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
-                !decide && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
+                is_number && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
             };
             let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
             tokens.extend(others.into_iter().map(Doubtful::element));
