@@ -166,7 +166,9 @@ def get_model_structural_tag(
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
         raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
     # Strict mode would close an object that says nothing.
-    anything = {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
+    anything = (
+        {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
+    )
     known = [_tool(index, tool, arguments, anything) for index, tool in enumerate(tools or ())]
     choice, chosen = _chosen(tool_choice, known)
     if isinstance(answer, Mapping):
