@@ -289,7 +289,15 @@ def main() -> None:
     for title in HEAVY:
         if options.case and not any(part in title for part in options.case):
             continue
-        command = [sys.executable, "-m", "bench.latency", "--one", title, "--tokenizer", str(folder)]
+        command = [
+            sys.executable,
+            "-m",
+            "bench.latency",
+            "--one",
+            title,
+            "--tokenizer",
+            str(folder),
+        ]
         command += ["--seconds", str(options.seconds)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         lock, step = json.loads(done.stdout)
