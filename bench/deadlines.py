@@ -2,10 +2,10 @@
 
     python -m bench.deadlines --tokenizer ../shared/tokenizers/llama3
 
-Every case is asked for with a deadline of 100 ms, in a process of its own, by a thread that is not the
-main one, so that its processor time is all that the call costs. Then by the main thread, without a
-deadline, where a handler of a signal raises after 100 ms. What ends sooner by itself is no test of
-either, and says so.
+Every case is asked for with a deadline of 100 ms, in a process of its own, by a thread that is not
+the main one, so that its processor time is all that the call costs. Then by the main thread,
+without a deadline, where a handler of a signal raises after 100 ms; counted is the processor time
+from the signal on, beside those 100 ms. What is done sooner is no test of either, and says so.
 """
 
 from __future__ import annotations
@@ -292,9 +292,7 @@ def main() -> int:
         print(json.dumps(one(options.one, folder, options.signal)))
         return 0
     late = []
-    print(
-        "| case | with a deadline of 100 ms, ms | ended by | with a signal after 100 ms, ms | ended by |"
-    )
+    print("| case | deadline of 100 ms: ms | ended by | signal after 100 ms: ms | ended by |")
     print("|---|--:|---|--:|---|")
     for title in CASES:
         if options.case and not any(part in title for part in options.case):

@@ -1,11 +1,11 @@
-"""Many threads on one vocabulary, with signals and garbage collection: does it answer as one thread does?
+"""Many threads on one vocabulary, with signals and garbage collection: they answer as one does.
 
     python -m bench.stress --threads 8 --minutes 10
 
-Jobs are numbered: a number makes the same requests, walks and questions again. Each is first done by one
-thread in a process of its own; then threads do them in any order, over and over, while caches are
-cleared, handlers of signals run calls of their own, and garbage is collected. A job's answers must be
-those of the one thread.
+Jobs are numbered: a number makes the same requests, walks and questions again. Each is first done
+by one thread in a process of its own; then threads do them in any order, over and over, while
+caches are cleared, handlers of signals run calls of their own, and garbage is collected. A job's
+answers must be those of the one thread.
 
 Each call is timed. On Linux the system says how long a thread was neither on a processor nor
 waiting for one: so long the call stood still, whatever the load of the machine. No call may stand

@@ -1,4 +1,7 @@
-"""Whatever may take long ends at its deadline. How soon behind it, `python -m bench.deadlines` measures."""
+"""Whatever may take long ends at its deadline.
+
+How soon behind it, `python -m bench.deadlines` measures.
+"""
 
 from __future__ import annotations
 
