@@ -166,7 +166,7 @@ class Endpoint:
     def generate(self, prompt: Any, output_type: Any, **options: Any) -> Any:
         if prompt == "down":
             raise stencilm.EndpointError("the endpoint gave no answer")
-        assert output_type is int and options["max_tokens"] == 200
+        assert output_type is int and options == {"max_tokens": 200}  # and nothing unasked
         stats = SimpleNamespace(prompt_tokens=3, tokens=1, forced_tokens=0)
         return SimpleNamespace(text="7", error=None, stats=stats)
 

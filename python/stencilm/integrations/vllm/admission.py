@@ -87,7 +87,7 @@ class Admission:
             compiled = compiler.compile(*get_structured_output_key(params))
             RequestSequence(compiled, sampling_params.all_stop_token_ids)
         except (StencilError, ValueError, TypeError, RecursionError) as error:
-            raise VLLMValidationError(f"stencilm: {error}") from error
+            raise VLLMValidationError(f"{_opening(params)}: stencilm: {error}") from error
 
     def _compiler(self, tokenizer: Any, vocab_size: int, config: Any) -> RequestCompiler:
         key = (id(tokenizer), vocab_size, config.disable_any_whitespace)
@@ -98,6 +98,19 @@ class Admission:
             while len(self._compilers) > _MOST_MODELS:
                 self._compilers.popitem(last=False)
         return known[1]
+
+
+def _opening(params: Any) -> str:
+    """How vLLM itself begins the refusal of such a request, for clients that look for it."""
+    if params.json is not None or params.json_object:
+        return "Failed to transform json schema into a grammar"
+    if params.regex is not None:
+        return "Failed to transform regex into a grammar"
+    if params.choice is not None:
+        return "Failed to transform choices into a grammar"
+    if params.grammar is not None:
+        return "Invalid grammar specification"
+    return "Invalid structural tag specification"
 
 
 def _read(params: Any) -> None:

@@ -47,6 +47,26 @@ def kind_of(request_type: StructuredOutputOptions, spec: str) -> Kind:
     return Kind.LARK if kind is Kind.EBNF and grammar_is_likely_lark(spec) else kind
 
 
+def _vocabulary(tokenizer: Any, vocab_size: int) -> TokenizerInfo:
+    """The vocabulary of a tokenizer as vLLM has it.
+
+    Some tokenizers that come with their model (PLaMo 3) tell what their tokens spell only through
+    a method that vLLM calls, too.
+
+    Raises:
+        TokenizerError: Its tokens cannot be told.
+    """
+    if not callable(begin := getattr(tokenizer, "init_xgrammar", None)):
+        return TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
+    known, stop_token_ids = begin()
+    return TokenizerInfo(
+        list(known.decoded_vocab),
+        vocab_size=vocab_size,
+        stop_token_ids=list(stop_token_ids),
+        special_token_ids=sorted({*known.special_token_ids, *stop_token_ids}),
+    )
+
+
 class RequestCompiler:
     """Compiles the requests of one model; the front end and the engine have one each.
 
@@ -67,7 +87,7 @@ class RequestCompiler:
         if structured_outputs_config.disable_any_whitespace:
             options = replace(options, max_whitespace=0)
         self.options = options
-        self.info = TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
+        self.info = _vocabulary(tokenizer, vocab_size)
         self._compiler = GrammarCompiler(self.info, limits=options.limits)
 
     def compile(self, request_type: StructuredOutputOptions, spec: str) -> CompiledGrammar:
@@ -126,14 +146,25 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
 class _AtOnce:
     """vLLM's pool of threads that fill masks, for a call that brings threads of its own."""
 
+    def __init__(self) -> None:
+        """Takes calls from now on."""
+        self._is_shut = False
+
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Does it now."""
+        """Does it now.
+
+        Raises:
+            RuntimeError: It was shut down, as pools say it.
+        """
+        if self._is_shut:
+            raise RuntimeError("cannot schedule new futures after shutdown")
         done: Future[Any] = Future()
         done.set_result(call(*arguments))
         return done
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Nothing is under way."""
+        self._is_shut = True
 
 
 class BatchFill:
