@@ -27,6 +27,7 @@ from stencilm.integrations.ray.rows import (
     PromptOfRow,
     Row,
     check_prompt,
+    columns_of,
     described,
     failed,
     plain,
@@ -190,10 +191,20 @@ class _Worker:
             raise ValueError(
                 f"the dataset already has the column {taken[0]!r}: give Generate another column="
             )
-        answers = self._answers(_rows(table))
+        answers = self._answers(_rows(self._read(table)))
         for name, values in zip(new, self._columns(answers), strict=True):
             table = table.append_column(name, values)
         return table
+
+    def _read(self, table: Any) -> Any:
+        """The columns that prompts are made of: others may be large, such as images."""
+        wanted = columns_of(self.job.prompt)
+        if wanted is None:
+            return table
+        if self.job.key is not None:
+            wanted.add(self.job.key)
+        names = [name for name in table.column_names if name in wanted]
+        return table.select(names) if len(names) == len(wanted) and names else table
 
     def _answers(self, rows: list[Row]) -> list[tuple[Answer, bool]]:
         """The answer of each row, and whether an earlier run wrote it."""
