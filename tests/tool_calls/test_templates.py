@@ -31,6 +31,9 @@ def compiler() -> GrammarCompiler:
 # What the template of a model gets wrong.
 UNREADABLE = {("LFM2.5-8B-A1B", "signs"): "it does not escape quotes"}
 
+# What is read, and not asked for: lists as Python prints them.
+NOT_WRITTEN = {("ByteDance-Seed-OSS", "all arguments"), ("openbmb-MiniCPM5-1B", "all arguments")}
+
 
 def calls_alone(family: str, text: str) -> str:
     """A text up to the end of its last call: what the template writes after that is not the model's."""
@@ -73,7 +76,9 @@ def test_the_grammar_allows_what_the_template_writes(
     entry = TABLE[model]
     tools = stencilm.tools(entry["family"], TOOLS, choice, reasoning="auto")
     compiled = compiler.compile_structural_tag(tools.tag)
-    for text in answers(model).values():
+    for kind, text in answers(model).items():
+        if (model, kind) in NOT_WRITTEN:
+            continue
         if entry["family"] == "gigachat_3_0":
             # The template ends the message before it, which the model may do, too, and a prompt may have done.
             text = text.removeprefix("<|message_sep|>").lstrip()

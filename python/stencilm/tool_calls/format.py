@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stencilm.grammar_sources import OnUnsupported
 from stencilm.structural_tag import Format, StructuralTag
 from stencilm.tool_calls.answers import ParsedAnswer
+from stencilm.tool_calls.argument_readers import MARKERS as MARKERS_OF_STYLES
 from stencilm.tool_calls.harmony import MARKERS, HarmonyReader, harmony_format
 from stencilm.tool_calls.parser import AnswerReader, TemplateReader, ToolCallParser
 from stencilm.tool_calls.reading import Text
@@ -64,7 +65,10 @@ class ToolFormat:
             return MARKERS if self._builder is harmony_format else ()
         found: dict[str, None] = {}
         for way in self.template.ways():
-            pieces = (*way.section, way.call, way.end, *(way.think or ()), *(way.response or ()))
+            pieces: tuple[str, ...] = (*way.section, way.call, way.end, *(way.think or ()), *(way.response or ()))
+            markers = MARKERS_OF_STYLES.get(way.style)
+            if markers is not None:
+                pieces += (markers.open, markers.middle, markers.close.replace("{}", " "))
             for piece in pieces:
                 found.update(dict.fromkeys(MARKER.findall(piece)))
         return tuple(found)

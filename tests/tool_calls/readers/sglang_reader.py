@@ -7,12 +7,25 @@ import sys
 from typing import Any
 
 
+class Vocabulary:
+    """As much of a tokenizer as parsers ask for."""
+
+    def __init__(self, markers: list[str]) -> None:
+        self.markers = {marker: index for index, marker in enumerate(markers)}
+
+    def get_vocab(self) -> dict[str, int]:
+        return self.markers
+
+
 def read(case: dict[str, Any]) -> Any:
     from sglang.srt.entrypoints.openai.protocol import Tool
     from sglang.srt.function_call.function_call_parser import FunctionCallParser
 
     tools = [Tool.model_validate(tool) for tool in case["tools"]]
-    parser = FunctionCallParser(tools=tools, tool_call_parser=case["parser"])
+    tokenizer = Vocabulary(case["markers"])
+    parser = FunctionCallParser(
+        tools=tools, tool_call_parser=case["parser"], tokenizer=tokenizer
+    )
     _, calls = parser.parse_non_stream(case["text"])
     return [[call.name, json.loads(call.parameters or "{}")] for call in calls]
 

@@ -20,7 +20,10 @@ class Vocabulary:
         self.vocab = {marker: index for index, marker in enumerate(["<|eos|>", *markers])}
         self.all_special_tokens = [*self.vocab]
         self.all_special_ids = [*self.vocab.values()]
-        self.init_kwargs: dict[str, Any] = {}
+        # Where all markers end alike, the tokenizer says with what.
+        ends = {marker.rpartition(":")[2] for marker in markers if marker[-1:] == ">"}
+        suffix = ":" + ends.pop()[:-1] if len(ends) == 1 and ":" in "".join(markers) else ""
+        self.init_kwargs: dict[str, Any] = {"token_suffix": suffix} if suffix else {}
 
     def get_vocab(self) -> dict[str, int]:
         return self.vocab
