@@ -297,3 +297,17 @@ def test_fields_are_there_from_the_beginning() -> None:
     for partial in says('{"name": "Ann", "ages": [1, 23]}').stream("?", Person):
         assert partial.name is None or "Ann".startswith(partial.name)
         assert partial.ages in (None, [], [1], [1, 23])  # never an open number
+
+
+def test_text_parts_are_joined_and_pictures_refused() -> None:
+    pytest.importorskip("torch")
+    from generation.small_models import TEMPLATE, byte_tokenizer, random_llama
+
+    model = stencilm.from_transformers(random_llama(), byte_tokenizer(chat_template=TEMPLATE))
+    texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    whole = model.generate([{"role": "user", "content": "ab"}], stencilm.Regex("[a-z]{3}"))
+    parts = model.generate([{"role": "user", "content": texts}], stencilm.Regex("[a-z]{3}"))
+    assert whole.text == parts.text
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    with pytest.raises(stencilm.ModelError, match="type 'image_url', but this model reads text"):
+        model([{"role": "user", "content": [*texts, picture]}], int)

@@ -6,7 +6,7 @@ is decided once. Nothing is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stencilm.errors import ModelError
@@ -71,5 +71,28 @@ def _chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     if not any(getattr(tokenizer, name, None) for name in known):
         raise no_chat_template()
     return str(
-        tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+        tokenizer.apply_chat_template(
+            text_messages(messages), tokenize=False, add_generation_prompt=True
+        )
     )
+
+
+def text_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Chat messages whose contents are text: parts of text are joined.
+
+    Raises ModelError for a part that is no text, such as a picture.
+    """
+    made = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, (list, tuple)):
+            for part in content:
+                if not isinstance(part, Mapping) or part.get("type") != "text":
+                    kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+                    raise ModelError(
+                        f"a message holds a part of the type {kind!r}, but this model reads text "
+                        "only: leave it out, or ask a model behind an API that takes it"
+                    )
+            message = {**message, "content": "".join(str(part["text"]) for part in content)}
+        made.append(dict(message))
+    return made
