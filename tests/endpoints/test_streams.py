@@ -124,7 +124,7 @@ def test_a_stream_that_is_closed_stops_the_answer() -> None:
     with served(answer) as (address, script):
         client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
         model = stencilm.from_openai(client, "m", capabilities="compatible")
-        stream = model.stream("p", str)
+        stream: Any = model.stream("p", str)
         assert next(stream).startswith("word")
         stream.close()
         assert list(stream) == [] and len(script.requests) == 1
