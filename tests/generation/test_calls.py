@@ -293,6 +293,27 @@ def test_a_stream_checks_each_part_once() -> None:
     assert len(CALLS) == 8 * 3 and set(CALLS.values()) == {1}
 
 
+def test_an_adapter_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pydantic
+
+    made: Counter[Any] = Counter()
+
+    class Counting(pydantic.TypeAdapter[Any]):  # type: ignore[misc]
+        def __init__(self, tp: Any, **options: Any) -> None:
+            made[repr(tp)] += 1
+            super().__init__(tp, **options)
+
+    class Fresh(BaseModel):
+        lines: list[Line]
+
+    monkeypatch.setattr(pydantic, "TypeAdapter", Counting)
+    lines = [{"text": "a", "numbers": [1]}, {"text": "b", "numbers": []}]
+    model = says(json.dumps({"lines": lines}))
+    for _ in range(2):
+        assert len([*model.stream("?", Fresh)][-1].lines) == 2
+    assert made and set(made.values()) == {1}, made
+
+
 def test_fields_are_there_from_the_beginning() -> None:
     for partial in says('{"name": "Ann", "ages": [1, 23]}').stream("?", Person):
         assert partial.name is None or "Ann".startswith(partial.name)

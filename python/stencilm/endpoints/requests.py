@@ -98,8 +98,6 @@ def _native(
         return None
     if native == "json_object":
         return {"response_format": {"type": "json_object"}} if _is_object(schema) else None
-    if native == "bare_json_schema":
-        return {"response_format": {"type": "json_schema", "schema": schema}}
     if native == "output_config":
         if capabilities.schema_subset is not None and subset is None:
             return None
