@@ -113,7 +113,7 @@ _WRITERS: dict[str, Callable[[Grammar], str]] = {
 
 
 def _order(plain: PlainGrammar) -> list[str] | None:
-    """The rules that texts need, each behind those that it uses; None where one uses itself."""
+    """The rules that texts need, each after those that it uses; None where one uses itself."""
     order: list[str] = []
     state: dict[str, bool] = {}  # False while its rules are looked at
     todo = [plain.root]
@@ -275,7 +275,7 @@ def _gbnf_character(character: str, signs: str) -> str:
     if character in _LETTERS:
         return _LETTERS[character]
     code = ord(character)
-    # llama.cpp knows few signs behind a backslash, so the others are given by their numbers.
+    # llama.cpp knows few signs after a backslash, so the others are given by their numbers.
     if character in signs and character not in '"\\[]':
         return f"\\x{code:02X}"
     return _escaped(character, signs, f"\\U{code:08X}")
@@ -388,7 +388,7 @@ def described(grammar: Grammar) -> str | None:
         return "\n".join(["Answer with exactly one of these lines, and nothing else:", *options])
     if isinstance(source, JsonSchemaSource):
         return (
-            "Answer with JSON only, and nothing before or behind it. It must be valid under this "
+            "Answer with JSON only, and nothing before or after it. It must be valid under this "
             f"JSON Schema:\n{source.text}"
         )
     if isinstance(source, RegexSource):

@@ -35,7 +35,17 @@ from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
 from stencilm.output_form import OutputForm
 from stencilm.output_types import Output, resolve
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.typed_model import Drawing, Job, OnEvent, Options, Piece, T, TypedModel, complaint_of
+from stencilm.typed_model import (
+    Drawing,
+    Job,
+    OnEvent,
+    Options,
+    Piece,
+    T,
+    TypedModel,
+    complaint_of,
+    options_of,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -249,7 +259,7 @@ class Model(TypedModel):
 
     def _task(self, jobs: Sequence[Job], output_type: Any, options: Drawing) -> _Task:
         """Texts that are ready to be written; job number i draws with `seed + i`."""
-        given = Options(**_known(options))
+        given = _known(options)
         output, compiled = self._prepare(output_type, given.limits)
         decodings = [
             Decoding(
@@ -382,14 +392,12 @@ def load(
     return Model(backend, limits=limits)
 
 
-def _known(options: Drawing) -> dict[str, Any]:
-    """The options without those that are only for endpoints. Raises TypeError for the latter."""
-    known: dict[str, Any] = {**options}
-    known.pop("max_retries", None)
+def _known(options: Drawing) -> Options:
+    """The options of a local model. Raises TypeError for those that are for endpoints only."""
     for name in ("budget", "finish"):
-        if known.pop(name, None) is not None:
+        if options.get(name) is not None:
             raise TypeError(f"{name} is an option of models behind an API: leave it out")
-    return known
+    return options_of(options, without=("budget", "finish"))
 
 
 def _new_matcher(compiled: CompiledGrammar, tokenizer_info: TokenizerInfo) -> GrammarMatcher:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
+from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -358,7 +359,20 @@ def json_schema_of(tp: Any) -> dict[str, Any]:
 
 
 def type_adapter(tp: Any) -> TypeAdapter[Any]:
-    """pydantic's reader of a Python type. Raises UnsupportedFeature where it has none."""
+    """pydantic's reader of a Python type, kept. Raises UnsupportedFeature where it has none."""
+    try:
+        # With its text, because Union[A, B] == Union[B, A], though they read apart.
+        return _kept_adapter(tp, repr(tp))
+    except TypeError:  # a type that cannot be hashed
+        return _new_adapter(tp)
+
+
+@lru_cache(maxsize=512)
+def _kept_adapter(tp: Any, written: str) -> TypeAdapter[Any]:
+    return _new_adapter(tp)
+
+
+def _new_adapter(tp: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 

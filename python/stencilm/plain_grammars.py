@@ -42,7 +42,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One part behind the other; none is the empty text."""
+    """One part after the other; none is the empty text."""
 
     parts: tuple[Part, ...]
 

@@ -10,7 +10,15 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
@@ -142,7 +150,10 @@ class Options:
     @property
     def stops(self) -> tuple[str, ...]:
         """The stop texts."""
-        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        given = self.stop
+        if not isinstance(given, (str, Sequence)):
+            raise TypeError(f"stop is {given!r:.60}, but must be a text, or a list of texts")
+        stops = (given,) if isinstance(given, str) else tuple(given)
         for one in stops:
             if not isinstance(one, str) or not one:
                 raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
@@ -162,6 +173,22 @@ class Options:
             logit_bias=self.logit_bias or {},
             seed=seed + number if isinstance(seed, int) else seed,
         )
+
+
+def options_of(given: Drawing, *, without: Collection[str] = ()) -> Options:
+    """The options of a call, checked, without those named. Raises TypeError for an unknown one."""
+    known = Drawing.__annotations__
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{name!r} is no option: give some of {', '.join(known)}")
+    left = {name: value for name, value in given.items() if name not in without}
+    left.pop("max_retries", None)
+    options = Options(**left)  # type: ignore[arg-type]
+    if options.budget is not None and not hasattr(options.budget, "tokens"):
+        raise TypeError(
+            f"budget is {options.budget!r:.60}, but must be a Budget, such as Budget(calls=20)"
+        )
+    return options
 
 
 class TypedModel(ABC):
@@ -727,7 +754,7 @@ class Partials:
         self._reader = PartialReader(self._output.json_type) if self._output.is_json else None
 
     def feed(self, piece: str | None) -> Any:
-        """What is to be shown behind one more piece; `MISSING` for nothing new."""
+        """What is to be shown after one more piece; `MISSING` for nothing new."""
         if piece is None:
             self._start()
             return MISSING

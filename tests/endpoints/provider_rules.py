@@ -182,9 +182,9 @@ def together_form(path: str, body: dict[str, Any]) -> None:
         return
     if form["type"] == "regex":
         re.compile(form["pattern"])
-    elif form["type"] != "json_schema" or "type" not in form["schema"] | form.get("$ref", {}):
-        raise refused(400, "invalid response_format")
-    elif "JSON" not in json.dumps(body["messages"]):
+        return
+    check_named(form, strict=False)
+    if "JSON" not in json.dumps(body["messages"]):
         raise refused(400, "the prompt must say what JSON is wanted")
 
 

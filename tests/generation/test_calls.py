@@ -293,7 +293,42 @@ def test_a_stream_checks_each_part_once() -> None:
     assert len(CALLS) == 8 * 3 and set(CALLS.values()) == {1}
 
 
+def test_an_adapter_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pydantic
+
+    made: Counter[Any] = Counter()
+
+    class Counting(pydantic.TypeAdapter[Any]):  # type: ignore[misc]
+        def __init__(self, tp: Any, **options: Any) -> None:
+            made[repr(tp)] += 1
+            super().__init__(tp, **options)
+
+    class Fresh(BaseModel):
+        lines: list[Line]
+
+    monkeypatch.setattr(pydantic, "TypeAdapter", Counting)
+    lines = [{"text": "a", "numbers": [1]}, {"text": "b", "numbers": []}]
+    model = says(json.dumps({"lines": lines}))
+    for _ in range(2):
+        assert len([*model.stream("?", Fresh)][-1].lines) == 2
+    assert made and set(made.values()) == {1}, made
+
+
 def test_fields_are_there_from_the_beginning() -> None:
     for partial in says('{"name": "Ann", "ages": [1, 23]}').stream("?", Person):
         assert partial.name is None or "Ann".startswith(partial.name)
         assert partial.ages in (None, [], [1], [1, 23])  # never an open number
+
+
+def test_text_parts_are_joined_and_pictures_refused() -> None:
+    pytest.importorskip("torch")
+    from generation.small_models import TEMPLATE, byte_tokenizer, random_llama
+
+    model = stencilm.from_transformers(random_llama(), byte_tokenizer(chat_template=TEMPLATE))
+    texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    whole = model.generate([{"role": "user", "content": "ab"}], stencilm.Regex("[a-z]{3}"))
+    parts = model.generate([{"role": "user", "content": texts}], stencilm.Regex("[a-z]{3}"))
+    assert whole.text == parts.text
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    with pytest.raises(stencilm.ModelError, match="type 'image_url', but this model reads text"):
+        model([{"role": "user", "content": [*texts, picture]}], int)

@@ -1,5 +1,6 @@
-"""Models behind an API, as drafters for `guide`: OpenAI and what is like it, and Anthropic.
+"""Models behind an API: OpenAI and what is like it, and Anthropic.
 
-`capabilities` says what an endpoint can do, `requests` turns questions into the arguments of a
-call, `openai` and `anthropic` make the calls. Nothing is imported here.
+They draft for `guide`, and give what every model gives (`api_model`). `capabilities` says what an
+endpoint can do, `requests` turns questions into the arguments of a call, `messages` writes prompts
+as a provider takes them, `openai` and `anthropic` make the calls. Nothing is imported here.
 """

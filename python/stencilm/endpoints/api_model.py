@@ -42,7 +42,7 @@ from stencilm.guiding.texts import byte_matcher
 from stencilm.guiding.values import generation_of
 from stencilm.output_types import Output, resolve
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.typed_model import Drawing, Job, OnEvent, Options, TypedModel
+from stencilm.typed_model import Drawing, Job, OnEvent, TypedModel, options_of
 from stencilm.typed_model import Piece as TextPiece
 
 DEFAULT_CONCURRENCY = 8
@@ -414,7 +414,7 @@ class ApiModel(TypedModel):
         return options  # what is usual at the endpoint is no greedy choice
 
     def _text(self, job: Job, output_type: Any, options: Drawing) -> _TypedText:
-        given = Options(**{name: options[name] for name in options if name != "max_retries"})  # type: ignore[literal-required]
+        given = options_of(options)
         sampling = given.sampling(job.number)
         check_options(sampling, given.temperature, given.stops, self.capabilities)
         output, grammar = self._prepare(output_type, given.limits)

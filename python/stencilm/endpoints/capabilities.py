@@ -14,13 +14,12 @@ from urllib.parse import urlsplit
 from stencilm.endpoints.schema_subset import SchemaSubset
 
 Native: TypeAlias = Literal[
-    "json_schema", "bare_json_schema", "json_object", "regex_format", "custom_tool",
+    "json_schema", "json_object", "regex_format", "custom_tool",
     "structured_outputs", "guided_grammar", "ebnf", "output_config",
 ]  # fmt: skip
-"""How an endpoint takes a grammar: `response_format` with a schema, as OpenAI has it, or with the
-schema beside its type, as Together has it; `response_format` that asks for any JSON object, or for
-a regular expression; OpenAI's custom tools with a Lark grammar or a regular expression; vLLM's
-`structured_outputs`; llama.cpp's `grammar`; SGLang's `regex` and `ebnf`; Anthropic's
+"""How an endpoint takes a grammar: `response_format` with a schema, that asks for any JSON object,
+or with a regular expression; OpenAI's custom tools with a Lark grammar or a regular expression;
+vLLM's `structured_outputs`; llama.cpp's `grammar`; SGLang's `regex` and `ebnf`; Anthropic's
 `output_config`."""
 
 Continuation: TypeAlias = Literal["completion", "continue_final_message", "prefix", "prefill"]
@@ -150,7 +149,7 @@ PRESETS: dict[str, Capabilities] = {
         extra_body=(("provider", {"require_parameters": True}),),
     ),
     "together": Capabilities(
-        native=("bare_json_schema", "regex_format"),
+        native=("json_schema", "regex_format"),
         stream_usage=True,
         seed=True,
         options=_ALL_OPTIONS,

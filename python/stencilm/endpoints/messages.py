@@ -37,7 +37,7 @@ def messages_of(prompt: Any) -> Messages:
 
 
 def with_text(messages: Messages, text: str) -> Messages:
-    """The messages with a text behind what the user said last."""
+    """The messages with a text after what the user said last."""
     place = next(
         (at for at in reversed(range(len(messages))) if messages[at].get("role") == "user"), None
     )

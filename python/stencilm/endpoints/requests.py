@@ -35,7 +35,7 @@ class Request:
         held_back: Blanks at the end of the prefix that were not sent; an answer may begin with
             them.
         options: What may be chosen, where the answer is a number.
-        is_rest: The answer goes on behind the prefix; else it may be the whole text.
+        is_rest: The answer goes on after the prefix; else it may be the whole text.
         is_wrapped: The answer is an object that holds the text as its one member.
     """
 
@@ -98,8 +98,6 @@ def _native(
         return None
     if native == "json_object":
         return {"response_format": {"type": "json_object"}} if _is_object(schema) else None
-    if native == "bare_json_schema":
-        return {"response_format": {"type": "json_schema", "schema": schema}}
     if native == "output_config":
         if capabilities.schema_subset is not None and subset is None:
             return None
@@ -417,7 +415,7 @@ def _wish(ask: Ask) -> str:
 
 
 def _complaint(ask: Ask) -> str:
-    return f"{ask.complaint} Write only the text itself, with nothing before or behind it."
+    return f"{ask.complaint} Write only the text itself, with nothing before or after it."
 
 
 __all__ = [

@@ -18,7 +18,7 @@ from stencilm.models.protocol import LanguageModel
 def probabilities(
     model: LanguageModel, prompt_ids: Sequence[int], texts: Sequence[bytes]
 ) -> list[float]:
-    """The log probability of each text behind a prompt, among these texts.
+    """The log probability of each text after a prompt, among these texts.
 
     Args:
         model: The model; it makes one forward pass for each place where texts part.

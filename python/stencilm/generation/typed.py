@@ -85,7 +85,7 @@ def _cut(generation: Generation[Any], output: Output, max_tokens: int) -> Incomp
     if generation.stop_text is not None:
         message = (
             f"the stop text {generation.stop_text!r} cut the text of {output.name} at {text}: "
-            "choose a stop text that comes only behind a whole text"
+            "choose a stop text that comes only after a whole text"
         )
     elif isinstance(last, Stopped) and last.limit == "context":
         message = (

@@ -19,7 +19,7 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from numpy.typing import NDArray
 
 from stencilm.errors import ModelError
-from stencilm.models.prompts import no_chat_template, or_document_start
+from stencilm.models.prompts import no_chat_template, or_document_start, text_messages
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence
 from stencilm.tokenizers import TokenizerInfo
@@ -171,4 +171,4 @@ class LlamaCppModel:
             for one in (self.llama.token_bos(), self.llama.token_eos())
         )
         write = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
-        return str(write(messages=list(messages)).prompt)
+        return str(write(messages=text_messages(messages)).prompt)

@@ -6,7 +6,7 @@ is decided once. Nothing is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stencilm.errors import ModelError
@@ -90,6 +90,27 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     more: dict[str, Any] = {"tools": tools} if tools else {}
     return str(
         tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=True, **more
+            text_messages(messages), tokenize=False, add_generation_prompt=True, **more
         )
     )
+
+
+def text_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Chat messages whose contents are text: parts of text are joined.
+
+    Raises ModelError for a part that is no text, such as a picture.
+    """
+    made = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, (list, tuple)):
+            for part in content:
+                if not isinstance(part, Mapping) or part.get("type") != "text":
+                    kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+                    raise ModelError(
+                        f"a message holds a part of the type {kind!r}, but this model reads text "
+                        "only: leave it out, or ask a model behind an API that takes it"
+                    )
+            message = {**message, "content": "".join(str(part["text"]) for part in content)}
+        made.append(dict(message))
+    return made
