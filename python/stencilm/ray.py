@@ -162,6 +162,16 @@ def Generate(
     return type("Generate", (_Worker,), {"job": job, "__module__": __name__})
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What became of a row: the answer, its value in the column's type, or why there is none."""
+
+    answer: Answer
+    value: Any
+    error: str | None
+    is_resumed: bool
+
+
 class _Worker:
     """One worker: a model, and what is finished."""
 
@@ -206,10 +216,10 @@ class _Worker:
         names = [name for name in table.column_names if name in wanted]
         return table.select(names) if len(names) == len(wanted) and names else table
 
-    def _answers(self, rows: list[Row]) -> list[tuple[Answer, bool]]:
-        """The answer of each row, and whether an earlier run wrote it."""
+    def _answers(self, rows: list[Row]) -> list[_Answered]:
+        """What becomes of each row."""
         job = self.job
-        found: list[tuple[Answer, bool] | None] = [None] * len(rows)
+        found: list[_Answered | None] = [None] * len(rows)
         open_rows: list[int] = []
         prompts, seeds, digests = [], [], []
         for number, row in enumerate(rows):
@@ -218,11 +228,11 @@ class _Worker:
                 key = None if job.key is None else _key_of(row, job.key)
                 digest = _digest(self._same, key, plain(prompt))
             except Exception as error:  # whatever a function of the user's raises
-                found[number] = (failed(error), False)
+                found[number] = self._answered(failed(error))
                 continue
             known = None if self._finished is None else self._finished.get(digest)
             if known is not None:
-                found[number] = (known, True)
+                found[number] = self._answered(known, is_resumed=True)
                 continue
             open_rows.append(number)
             prompts.append(prompt)
@@ -230,40 +240,41 @@ class _Worker:
             own = plain(prompt) if key is None else key
             seeds.append(None if job.seed is None else int(_digest(job.seed, own)[:12], 16))
         answers = self._engine.write(prompts, seeds) if prompts else []
+        new = [self._answered(answer) for answer in answers]
         if self._finished is not None:
             self._finished.add(
-                (digest, answer)
-                for digest, answer in zip(digests, answers, strict=True)
-                if answer.error is None
+                (digest, one.answer)
+                for digest, one in zip(digests, new, strict=True)
+                if one.error is None
             )
-        for number, answer in zip(open_rows, answers, strict=True):
-            found[number] = (answer, False)
+        for number, one in zip(open_rows, new, strict=True):
+            found[number] = one
         return [one for one in found if one is not None]
 
-    def _columns(self, answers: list[tuple[Answer, bool]]) -> list[Any]:
+    def _columns(self, answers: list[_Answered]) -> list[Any]:
         """The four columns of a batch."""
         pa = _arrow()
-        values, errors = [], []
-        for answer, _ in answers:
-            value, error = self._value(answer)
-            values.append(value)
-            errors.append(error)
         stats = [
             {
-                **{name: getattr(answer, name) for name in COUNTS},
-                "seconds": answer.seconds,
-                "resumed": is_resumed,
+                **{name: getattr(one.answer, name) for name in COUNTS},
+                "seconds": one.answer.seconds,
+                "resumed": one.is_resumed,
             }
-            for answer, is_resumed in answers
+            for one in answers
         ]
         counts = [(name, pa.int64()) for name in COUNTS]
         of_stats = pa.struct([*counts, ("seconds", pa.float64()), ("resumed", pa.bool_())])
+        of_values = pa.string() if self._type is None else self._type
         return [
-            pa.array(values, pa.string() if self._type is None else self._type),
-            pa.array([_well_formed(answer.text) for answer, _ in answers], pa.string()),
-            pa.array(errors, pa.string()),
+            pa.array([one.value for one in answers], of_values),
+            pa.array([_well_formed(one.answer.text) for one in answers], pa.string()),
+            pa.array([one.error for one in answers], pa.string()),
             pa.array(stats, of_stats),
         ]
+
+    def _answered(self, answer: Answer, *, is_resumed: bool = False) -> _Answered:
+        value, error = self._value(answer)
+        return _Answered(answer, value, error, is_resumed)
 
     def _value(self, answer: Answer) -> tuple[Any, str | None]:
         """The value of an answer in its column's type, and the error where there is none."""

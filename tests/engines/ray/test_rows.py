@@ -7,10 +7,10 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 import stencilm
 
@@ -214,6 +214,20 @@ def test_failed_rows_are_tried_again(tmp_path: Path) -> None:
     for _ in range(2):
         (row,) = answered(rows, **options)
         assert row["output_error"] and not row["output_stats"]["resumed"]
+
+
+def test_what_a_validator_refuses_is_tried_again(tmp_path: Path) -> None:
+    def refuse(value: int) -> int:
+        raise ValueError("not this one")
+
+    rows = [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}]
+    kind = Annotated[int, AfterValidator(refuse), Field(ge=0, le=9)]
+    for _ in range(2):
+        found = answered(rows, output_type=kind, key="id", resume=tmp_path)
+        for row in found:
+            assert row["output"] is None and row["output_text"].isdigit()
+            assert "not this one" in row["output_error"]
+            assert not row["output_stats"]["resumed"]
 
 
 def test_a_damaged_line_is_a_row_that_is_done_again(tmp_path: Path) -> None:
