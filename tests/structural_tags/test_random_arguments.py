@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from typing import Any
@@ -111,7 +112,7 @@ class Case:
         return text
 
     def is_valid(self, arguments: dict[str, Any]) -> bool:
-        return jsonschema.Draft202012Validator(self.schema).is_valid(arguments)
+        return bool(jsonschema.Draft202012Validator(self.schema).is_valid(arguments))
 
     def readings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
         """All that a text may mean: without a word for the type, JSON is a string, too."""
@@ -120,10 +121,8 @@ class Case:
             values = [value]
             if self.style in ("qwen_xml", "glm_xml"):
                 if isinstance(value, str):
-                    try:
+                    with contextlib.suppress(ValueError):
                         values.append(json.loads(value))
-                    except ValueError:
-                        pass
                 else:
                     # As it is written, which only matters where strings are constrained.
                     values.append(escaped(value))
