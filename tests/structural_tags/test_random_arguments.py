@@ -1,4 +1,7 @@
-"""Random schemas of arguments between markers against a validator of JSON Schema: texts, masks and the way to the end."""
+"""Random schemas of arguments between markers against a validator of JSON Schema:
+
+texts, masks and the way to the end.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ SCALARS: list[dict[str, Any] | bool] = [
 STYLES = {
     "qwen_xml": ("<parameter=", ">", "</parameter>"),
     "glm_xml": ("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>"),
-    "deepseek_xml": ("<｜DSML｜parameter name=\"", "\" string=\"{}\">", "</｜DSML｜parameter>"),
+    "deepseek_xml": ('<｜DSML｜parameter name="', '" string="{}">', "</｜DSML｜parameter>"),
     "kimi_k3_xml": (
         '<|open|>argument key="',
         '" type="{}"<|sep|>',
@@ -98,7 +101,11 @@ class Case:
         text = ""
         for name, value in arguments.items():
             is_text = isinstance(value, str)
-            raw = value if is_text else json.dumps(value).replace("</parameter>", "\\u003c/parameter>")
+            raw = (
+                value
+                if is_text
+                else json.dumps(value).replace("</parameter>", "\\u003c/parameter>")
+            )
             word = ("true" if is_text else "false") if self.style == "deepseek_xml" else ""
             if self.style == "kimi_k3_xml":
                 word = "null" if value is None else TYPES[type(value)]
@@ -109,7 +116,10 @@ class Case:
         return jsonschema.Draft202012Validator(self.schema).is_valid(arguments)
 
     def readings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-        """All that a text may mean: without a word for the type, JSON is a string, too, and a string may be JSON."""
+        """All that a text may mean:
+
+        without a word for the type, JSON is a string, too, and a string may be JSON.
+        """
         readings: list[dict[str, Any]] = [{}]
         for name, value in arguments.items():
             values = [value]
@@ -138,7 +148,17 @@ class Case:
 
 @pytest.fixture(scope="module")
 def info() -> TokenizerInfo:
-    pieces = ["<parameter=", "</parameter>", "a>", '="', "<arg_key>a", '">s<', "]</", "{}", "s</parameter>\n"]
+    pieces = [
+        "<parameter=",
+        "</parameter>",
+        "a>",
+        '="',
+        "<arg_key>a",
+        '">s<',
+        "]</",
+        "{}",
+        "s</parameter>\n",
+    ]
     every: list[str | bytes] = [*(bytes([byte]) for byte in range(256)), *pieces, "</s>"]
     return TokenizerInfo(every, stop_token_ids=[len(every) - 1])
 

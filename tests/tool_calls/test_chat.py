@@ -66,7 +66,10 @@ class Scripted:
 CHAT_TEMPLATE = (
     "{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}"
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}"
-    """{{ '<tool_call>\\n{"name": "' ~ c.function.name ~ '", "arguments": ' ~ (c.function.arguments | tojson)"""
+    """{{ '<tool_call>\\n{"name":
+
+    "' ~ c.function.name ~ '", "arguments": ' ~ (c.function.arguments | tojson)
+    """
     """ ~ '}\\n</tool_call>' ~ ('' if loop.last else '\\n') }}{% endfor %}<|end|>{% endfor %}"""
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
@@ -180,9 +183,7 @@ def test_choices() -> None:
     answer = '{"turn": {"answer": "noon"}}'
     named = {"type": "function", "function": {"name": "clock"}}
     for choice in ("required", named):
-        found = chat(
-            Scripted([call, answer]), "When?", tools=[clock, weather], tool_choice=choice
-        )
+        found = chat(Scripted([call, answer]), "When?", tools=[clock, weather], tool_choice=choice)
         assert found.value == "noon" and len(found.results) == 1
         with pytest.raises(AssertionError):
             chat(Scripted([answer]), "When?", tools=[clock, weather], tool_choice=choice)
@@ -190,7 +191,10 @@ def test_choices() -> None:
     assert found.value == "noon"
     with pytest.raises(GrammarSyntaxError, match="none of the tools"):
         chat(
-            Scripted([answer]), "When?", tools=[clock], tool_choice={"type": "function", "name": "x"}
+            Scripted([answer]),
+            "When?",
+            tools=[clock],
+            tool_choice={"type": "function", "name": "x"},
         )
 
 
@@ -246,7 +250,10 @@ def test_a_schema_of_hints_and_docstring() -> None:
     schema = definition["parameters"]
     assert schema["required"] == ["city"]
     assert schema["additionalProperties"] is False
-    assert schema["properties"]["city"] == {"type": "string", "description": "The name of the city."}
+    assert schema["properties"]["city"] == {
+        "type": "string",
+        "description": "The name of the city.",
+    }
     assert schema["properties"]["day"]["description"] == "Which day; today where none is given."
     assert schema["properties"]["unit"]["enum"] == ["C", "F"]
 

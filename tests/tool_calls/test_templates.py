@@ -36,7 +36,10 @@ NOT_WRITTEN = {("ByteDance-Seed-OSS", "all arguments"), ("openbmb-MiniCPM5-1B", 
 
 
 def calls_alone(family: str, text: str) -> str:
-    """A text up to the end of its last call: what the template writes after that is not the model's."""
+    """A text up to the end of its last call:
+
+    what the template writes after that is not the model's.
+    """
     if family == "harmony":
         return text[: text.index("<|call|>") + len("<|call|>")]
     ends = []
@@ -80,7 +83,8 @@ def test_the_grammar_allows_what_the_template_writes(
         if (model, kind) in NOT_WRITTEN:
             continue
         if entry["family"] == "gigachat_3_0":
-            # The template ends the message before it, which the model may do, too, and a prompt may have done.
+            # The template ends the message before it, which the model may do, too, and a prompt may
+            # have done.
             text = text.removeprefix("<|message_sep|>").lstrip()
         text = text.removeprefix("\n")
         matcher = GrammarMatcher(compiled)
@@ -88,7 +92,9 @@ def test_the_grammar_allows_what_the_template_writes(
         assert verdict.status == "complete", text[: verdict.valid_bytes] + " | " + text
 
 
-@pytest.mark.skipif(not FOLDER, reason="STENCILM_CHAT_TEMPLATES names no folder with chat templates")
+@pytest.mark.skipif(
+    not FOLDER, reason="STENCILM_CHAT_TEMPLATES names no folder with chat templates"
+)
 class TestRealTemplates:
     @pytest.mark.parametrize("model", TABLE)
     def test_the_table_is_what_the_template_writes(self, model: str) -> None:

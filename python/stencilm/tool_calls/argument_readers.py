@@ -1,6 +1,7 @@
 """Readers of the arguments of one call, by the style in which a family writes them.
 
-Each reads up to what stands after the arguments, returns them by name, and hands their JSON text on piece by piece.
+Each reads up to what stands after the arguments, returns them by name, and hands their JSON text on
+piece by piece.
 """
 
 from __future__ import annotations
@@ -81,17 +82,13 @@ MARKERS: dict[str, Markers] = {
         close="</｜GCML｜parameter>",
         string="true",
     ),
-    "glm_xml": Markers(
-        open="<arg_key>", middle="</arg_key>\n<arg_value>", close="</arg_value>"
-    ),
+    "glm_xml": Markers(open="<arg_key>", middle="</arg_key>\n<arg_value>", close="</arg_value>"),
     "hunyuan_xml": Markers(
         open="<arg_key:opensource>",
         middle="</arg_key:opensource>\n<arg_value:opensource>",
         close="</arg_value:opensource>",
     ),
-    "atem_xml": Markers(
-        open='<atem:parameter name="', middle='">', close="</atem:parameter>"
-    ),
+    "atem_xml": Markers(open='<atem:parameter name="', middle='">', close="</atem:parameter>"),
     "ifm_xml": Markers(
         open="<ifm|arg_key>", middle="</ifm|arg_key>\n<ifm|arg_value>", close="</ifm|arg_value>"
     ),
@@ -175,7 +172,9 @@ class _Marked:
         written = 0
         while (yield from self._begins(self.markers.open)):
             match = yield from self.text.match(self.begin)
-            name = self.read_names(match["name"].strip() if not self.markers.escaped else match["name"])
+            name = self.read_names(
+                match["name"].strip() if not self.markers.escaped else match["name"]
+            )
             word = match.groupdict().get("word")
             self.emit(("{" if written == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": ")
             schema = property_schema(self.root, name, self.root)
@@ -185,7 +184,10 @@ class _Marked:
         return arguments
 
     def _begins(self, literal: str) -> Generator[None, None, bool]:
-        """Whether a marker comes next; stays before it. One that ends something has a slash after its beginning."""
+        """Whether a marker comes next;
+
+        stays before it. One that ends something has a slash after its beginning.
+        """
         if not (yield from self.text.skip_blanks()):
             yield from self.text.more()
         while len(self.text.buffer) - self.text.at <= len(literal):
@@ -250,7 +252,7 @@ class _Marked:
         """A dict or a list whose parts are between markers."""
         value: Any = {} if word == "dict" else []
         opening = self.markers.open if word == "dict" else '<cofl:value type="'
-        pattern = self.begin if word == "dict" else _pattern('<cofl:value type', '="{}">')
+        pattern = self.begin if word == "dict" else _pattern("<cofl:value type", '="{}">')
         while (yield from self._begins(opening)):
             match = yield from self.text.match(pattern)
             if isinstance(value, dict):
@@ -279,8 +281,10 @@ class _Marked:
             while not (yield from self._begins(close)):
                 match = yield from self.text.match(self.begin)
                 inner = match["name"]
-                is_item = inner == self.markers.nested and "array" in types and (
-                    "object" not in types or property_schema(schema, inner, self.root) is None
+                is_item = (
+                    inner == self.markers.nested
+                    and "array" in types
+                    and ("object" not in types or property_schema(schema, inner, self.root) is None)
                 )
                 of_part = (
                     item_schema(schema, len(parts), self.root)

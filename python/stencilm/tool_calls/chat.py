@@ -1,8 +1,10 @@
-"""A conversation in which a model calls tools: a bounded loop of turns that ends with a typed answer.
+"""A conversation in which a model calls tools: a bounded loop of turns that ends with a typed
+answer.
 
-One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. Where the tokenizer's chat
-template writes tool calls, the turn is written as the model's family writes it; everywhere else, and for every model
-behind an API, it is one JSON object.
+One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. Where the
+tokenizer's chat template writes tool calls, the turn is written as the model's family writes it;
+everywhere else,
+and for every model behind an API, it is one JSON object.
 """
 
 from __future__ import annotations
@@ -139,7 +141,8 @@ def chat(
     turns: list[Turn] = []
     count = 0
     for number in range(max_rounds + 1):
-        # After the last round only an answer may come, and a call that was asked for is asked for once.
+        # After the last round only an answer may come, and a call that was asked for is asked for
+        # once.
         choice: ToolChoice = "auto"
         if number == max_rounds or not known:
             choice = "none"
@@ -287,7 +290,10 @@ class _Family:
 
 
 class _Json:
-    """Turns as one JSON object: `{"turn": {"tool_calls": [...]}}` or `{"turn": {"answer": ...}}`."""
+    """Turns as one JSON object:
+
+    `{"turn": {"tool_calls": [...]}}` or `{"turn": {"answer": ...}}`.
+    """
 
     def __init__(
         self, model: Any, tools: list[CallableTool], output: Output, parallel: bool
@@ -412,10 +418,15 @@ def _closed(**properties: Any) -> dict[str, Any]:
 
 
 def _moved(schema: Any, prefix: str, definitions: dict[str, Any]) -> Any:
-    """A schema within another one: its definitions go to those of the whole, under names of their own."""
+    """A schema within another one:
+
+    its definitions go to those of the whole, under names of their own.
+    """
     if not isinstance(schema, Mapping):
         return schema
-    own = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), Mapping)}
+    own = {
+        key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), Mapping)
+    }
     body = {key: part for key, part in schema.items() if key not in own and key != "$schema"}
     whole = f"{prefix}root"
 

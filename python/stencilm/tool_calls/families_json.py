@@ -6,7 +6,8 @@ from stencilm.tool_calls.template import CallVariant, ToolTemplate
 
 _THINK = ("<think>", "</think>")
 _HERMES = '<tool_call>\n{"name": $json_name, "arguments": $arguments}\n</tool_call>'
-# Models of the Hermes format write the arguments first now and then, as its prompt has the schema of a call so.
+# Models of the Hermes format write the arguments first now and then, as its prompt has the schema
+# of a call so.
 _HERMES_TURNED = (
     CallVariant(call='<tool_call>\n{"arguments": $arguments, "name": $json_name}\n</tool_call>'),
 )
@@ -114,7 +115,9 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         call='<function_call> {"name": $json_name, "arguments": $arguments}',
         trigger="<function_call>",
         separator=" ",
-        variants=(CallVariant(call='<function_call>{"name": $json_name, "arguments": $arguments}'),),
+        variants=(
+            CallVariant(call='<function_call>{"name": $json_name, "arguments": $arguments}'),
+        ),
         models=("*granite-20b-functioncalling*", "granite-20b-fc"),
     ),
     "phi_4_mini": ToolTemplate(
@@ -169,7 +172,12 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         separator=", ",
         think=_THINK,
         think_prefilled=True,
-        models=("*nemotron-nano-*v2*", "*nemotron-super-49b*", "*nemotron-nano-4b*", "*nemotron-ultra-253b*"),
+        models=(
+            "*nemotron-nano-*v2*",
+            "*nemotron-super-49b*",
+            "*nemotron-nano-4b*",
+            "*nemotron-ultra-253b*",
+        ),
     ),
     "apertus": ToolTemplate(
         call="{$json_name: $arguments}",

@@ -1,4 +1,7 @@
-"""Python functions as tools: a schema from hints and docstrings, and calls with checked arguments."""
+"""Python functions as tools:
+
+a schema from hints and docstrings, and calls with checked arguments.
+"""
 
 from __future__ import annotations
 
@@ -65,16 +68,21 @@ def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
 
     Raises:
         GrammarSyntaxError: Two have the same name, or one is neither.
-        UnsupportedFeature: A function cannot be called by the names of its parameters, or is asynchronous.
+        UnsupportedFeature: A function cannot be called by the names of its parameters, or is
+            asynchronous.
     """
     if isinstance(tools, (str, Mapping)) or not isinstance(tools, Sequence):
-        raise GrammarSyntaxError(f"tools is {tools!r:.60}, but must be a list of functions or dicts")
+        raise GrammarSyntaxError(
+            f"tools is {tools!r:.60}, but must be a list of functions or dicts"
+        )
     found: dict[str, CallableTool] = {}
     for number, source in enumerate(tools):
         if isinstance(source, Mapping):
             function = source.get("function", source)
             if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-                raise GrammarSyntaxError("a tool is a function with a name", place=f"#/tools/{number}")
+                raise GrammarSyntaxError(
+                    "a tool is a function with a name", place=f"#/tools/{number}"
+                )
             definition = {"type": "function", "function": dict(function)}
             tool = CallableTool(definition, None, None)
         elif callable(source):
@@ -94,8 +102,8 @@ def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
 def tool_of(function: Callable[..., Any]) -> CallableTool:
     """A function as a tool.
 
-    Its name is the tool's; the beginning of its docstring describes it, and what the docstring says of parameters, in
-    the form of Google, NumPy or Sphinx, describes these.
+    Its name is the tool's; the beginning of its docstring describes it, and what the docstring says
+    of parameters, in the form of Google, NumPy or Sphinx, describes these.
 
     Raises:
         UnsupportedFeature: It cannot be called by the names of its parameters, or is asynchronous.
@@ -143,7 +151,9 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
             continue
         if re.fullmatch(r"-{3,}", plain):
             continue
-        underlined = number + 1 < len(lines) and bool(re.fullmatch(r"\s*-{3,}\s*", lines[number + 1]))
+        underlined = number + 1 < len(lines) and bool(
+            re.fullmatch(r"\s*-{3,}\s*", lines[number + 1])
+        )
         if _SECTION.match(plain) and (plain.endswith(":") or underlined):
             seen, within, current, width = True, bool(_ARGUMENTS.match(plain)), None, None
             is_numpy = underlined

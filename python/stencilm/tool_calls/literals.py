@@ -58,7 +58,9 @@ def _python_value(text: Text) -> Generator[None, None, str]:
             if not closing:
                 return text.buffer[begin : text.at]
             if match[0] != "," and match[0] != closing.pop():
-                raise Malformed(f"the brackets of {text.buffer[begin : text.at + 1][:40]!r} do not match")
+                raise Malformed(
+                    f"the brackets of {text.buffer[begin : text.at + 1][:40]!r} do not match"
+                )
         elif match[0] in "\"'":
             yield from _python_string(text, match[0])
             continue

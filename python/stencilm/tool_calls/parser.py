@@ -1,7 +1,9 @@
 """Calls, content and reasoning read back from what a model wrote, while it comes.
 
-One idea: the template that makes the grammar is read the other way round. White space between the parts of a call
-and the order of the keys of a JSON call are left aside, so that what models write without a grammar is read, too.
+One idea: the template that makes the grammar is read the other way round. White space between the
+parts of a call and the order of the keys of a JSON call are left aside, so that what models write
+without a grammar
+is read, too.
 """
 
 from __future__ import annotations
@@ -82,7 +84,11 @@ class _Shape:
             elif kind == "json_name":
                 pieces.append(f"(?P<json_name>{_JSON_STRING})")
             else:
-                pieces.append(r"\s*(?P<name>[^\s<>\[\](){}]+?)" if "(?P<name>" not in "".join(pieces) else "(?P=name)")
+                pieces.append(
+                    r"\s*(?P<name>[^\s<>\[\](){}]+?)"
+                    if "(?P<name>" not in "".join(pieces)
+                    else "(?P=name)"
+                )
         tail = header[done:]
         pieces.append(_loose(tail))
         if not tail.strip():
@@ -127,7 +133,10 @@ class Output:
         self.is_open = False
 
     def say(self, text: str, *, reasoning: bool = False) -> None:
-        """More content or reasoning, without white space at its beginning; that at its end waits."""
+        """More content or reasoning, without white space at its beginning;
+
+        that at its end waits.
+        """
         if self.is_fresh:
             text = text.lstrip()
         if not text:
@@ -184,7 +193,8 @@ class Output:
 class ToolCallParser:
     """Reads one answer of a model.
 
-    Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the answer.
+    Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the
+    answer.
     """
 
     def __init__(
@@ -219,7 +229,8 @@ class ToolCallParser:
         """More of the answer as tokens; those that stop spell nothing. Returns what they add.
 
         Raises:
-            ValueError: The parser knows no tokenizer, a token is none of it, or the answer was finished.
+            ValueError: The parser knows no tokenizer, a token is none of it, or the answer was
+                finished.
         """
         if self._info is None:
             raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")

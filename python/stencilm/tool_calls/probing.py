@@ -1,8 +1,11 @@
 """The format of a model's calls, learnt from its chat template by writing marked calls with it.
 
-One idea: a chat template writes earlier answers of the model as the model is to write them. So an answer with known
-names and values is rendered, and what stands around the marks is the format. Where a known family writes the very
-same text, it is that family, which knows more than a template shows; else a `ToolTemplate` is put together from it.
+One idea: a chat template writes earlier answers of the model as the model is to write them. So an
+answer with known names and values is rendered, and what stands around the marks is the format.
+Where a known family
+writes the very same text, it is that family, which knows more than a template shows; else a
+`ToolTemplate` is put
+together from it.
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ def probe(model: Any) -> tuple[str, ToolTemplate | Builder]:
     """The family of a tokenizer or of a chat template, or a template that was learnt.
 
     Raises:
-        GrammarSyntaxError: It has no chat template, or one that writes no calls, and its name is of no family.
+        GrammarSyntaxError: It has no chat template, or one that writes no calls, and its name is of
+            no family.
     """
     source, special = _source(model)
     if source is None:
@@ -150,7 +154,9 @@ class Renderer:
         def raise_exception(message: str) -> None:
             raise jinja2.exceptions.TemplateError(message)
 
-        def tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, **_: Any) -> str:
+        def tojson(
+            value: Any, ensure_ascii: bool = False, indent: int | None = None, **_: Any
+        ) -> str:
             return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
 
         environment = SandboxedEnvironment(
@@ -196,7 +202,9 @@ class Seen:
     ids: tuple[str, str]
 
 
-def _message(count: int, ids: tuple[str, str], as_text: bool, content: str | None) -> dict[str, Any]:
+def _message(
+    count: int, ids: tuple[str, str], as_text: bool, content: str | None
+) -> dict[str, Any]:
     calls = []
     for name, value, call_id in list(zip(_NAMES, _VALUES, ids, strict=True))[:count]:
         arguments: Any = {_KEY: value}
@@ -216,11 +224,15 @@ def _look(renderer: Renderer) -> Seen:
                 try:
                     prompt = renderer.render([user], tools=_TOOLS, add_generation_prompt=True)
                     one = renderer.render(
-                        [user, _message(1, ids, as_text, content)], tools=_TOOLS, add_generation_prompt=False
+                        [user, _message(1, ids, as_text, content)],
+                        tools=_TOOLS,
+                        add_generation_prompt=False,
                     )
                     # What a template says of its own: a message that it does not take.
                 except Exception as error:
-                    problem = problem or f"its chat template fails with {type(error).__name__}: {error}"
+                    problem = (
+                        problem or f"its chat template fails with {type(error).__name__}: {error}"
+                    )
                     continue
                 answer = _after(prompt, one)
                 if _NAMES[0] not in answer or _VALUES[0] not in answer:
@@ -228,7 +240,9 @@ def _look(renderer: Renderer) -> Seen:
                     continue
                 try:
                     two = renderer.render(
-                        [user, _message(2, ids, as_text, content)], tools=_TOOLS, add_generation_prompt=False
+                        [user, _message(2, ids, as_text, content)],
+                        tools=_TOOLS,
+                        add_generation_prompt=False,
                     )
                 except Exception:
                     # Some templates take one call at a time.
@@ -243,7 +257,9 @@ def _seen(
     end = ""
     try:
         text = renderer.render(
-            [user, {"role": "assistant", "content": _CONTENT}], tools=_TOOLS, add_generation_prompt=False
+            [user, {"role": "assistant", "content": _CONTENT}],
+            tools=_TOOLS,
+            add_generation_prompt=False,
         )
         end = text[text.rindex(_CONTENT) + len(_CONTENT) :]
     except Exception:
@@ -273,7 +289,9 @@ def _think(
         except Exception:
             continue
         for begin, end in _THINKS:
-            if re.search(re.escape(begin) + r"\s*" + re.escape(_REASON) + r"\s*" + re.escape(end), text):
+            if re.search(
+                re.escape(begin) + r"\s*" + re.escape(_REASON) + r"\s*" + re.escape(end), text
+            ):
                 return begin, end
     source = renderer.source
     return next(((begin, end) for begin, end in _THINKS if begin in source and end in source), None)
@@ -294,7 +312,8 @@ def rest_after(prompt: str, text: str) -> str:
         if one != other:
             break
         common += 1
-    # Where the prompt goes on otherwise, with the beginning of reasoning, both may begin with a marker alike.
+    # Where the prompt goes on otherwise, with the beginning of reasoning, both may begin with a
+    # marker alike.
     begun = re.search(r"[<\[\]{][^<>\[\]{}\s]*\Z", text[:common]) if common < len(prompt) else None
     return text[common if begun is None else begun.start() :]
 
@@ -379,7 +398,10 @@ def _learnt(seen: Seen) -> ToolTemplate | None:
         call = call.replace("$NAME", "$name")
     for call_id in seen.ids:
         call = call.replace(call_id, "$id")
-    call, begin_section = call.lstrip("\n") if not begin_section else call, begin_section.lstrip("\n")
+    call, begin_section = (
+        call.lstrip("\n") if not begin_section else call,
+        begin_section.lstrip("\n"),
+    )
     trigger = (begin_section or call.partition("$")[0]).strip().partition("\n")[0]
     if not trigger:
         return None
@@ -405,7 +427,10 @@ def _cut_end(text: str, end: str) -> str:
 
 def _style(one: str) -> tuple[Style, list[str]] | None:
     """The style in which the arguments are, and the arguments of both calls as they are written."""
-    for value in (json.dumps({_KEY: _VALUES[0]}), json.dumps({_KEY: _VALUES[0]}, separators=(",", ":"))):
+    for value in (
+        json.dumps({_KEY: _VALUES[0]}),
+        json.dumps({_KEY: _VALUES[0]}, separators=(",", ":")),
+    ):
         if value in one:
             return "json", [value, value.replace(_VALUES[0], _VALUES[1])]
     styles: list[Any] = [*MARKERS, "gemma", "functiongemma", "python"]

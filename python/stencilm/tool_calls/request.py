@@ -1,4 +1,7 @@
-"""What a caller asks for: tools as OpenAI's chat completions take them, a choice, and what else may come."""
+"""What a caller asks for:
+
+tools as OpenAI's chat completions take them, a choice, and what else may come.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,9 @@ def read_request(
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
         raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
     # Strict mode would close an object that says nothing.
-    anything = {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
+    anything = (
+        {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
+    )
     known = [_tool(index, tool, arguments, anything) for index, tool in enumerate(tools or ())]
     choice, chosen = _chosen(tool_choice, known)
     if isinstance(answer, Mapping):
@@ -149,9 +154,7 @@ def _tool(
     return Tool(name, arguments(schema), kind)
 
 
-def _chosen(
-    choice: ToolChoice | None, tools: list[Tool]
-) -> tuple[Choice, list[Tool]]:
+def _chosen(choice: ToolChoice | None, tools: list[Tool]) -> tuple[Choice, list[Tool]]:
     if choice is None or choice == "auto":
         return "auto", tools
     if choice == "required":

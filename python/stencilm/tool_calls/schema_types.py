@@ -1,4 +1,7 @@
-"""Which types of JSON a schema allows, as a reader of arguments needs it: a text is told from a number by it."""
+"""Which types of JSON a schema allows, as a reader of arguments needs it:
+
+a text is told from a number by it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ def types_of(schema: Any, root: Any, depth: int = 0) -> frozenset[str]:
     if isinstance(declared, str):
         declared = [declared]
     if isinstance(declared, list):
-        types &= {"number" if kind == "integer" else kind for kind in declared if isinstance(kind, str)}
+        types &= {
+            "number" if kind == "integer" else kind for kind in declared if isinstance(kind, str)
+        }
     if schema.get("nullable") is True and types != ALL_TYPES:
         types |= {"null"}
     if "const" in schema:
@@ -43,7 +48,9 @@ def types_of(schema: Any, root: Any, depth: int = 0) -> frozenset[str]:
         types &= {type_of(value) for value in schema["enum"]}
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
-            types &= frozenset().union(*(types_of(part, root, depth + 1) for part in schema[keyword]))
+            types &= frozenset().union(
+                *(types_of(part, root, depth + 1) for part in schema[keyword])
+            )
     for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
         types &= types_of(part, root, depth + 1)
     if isinstance(schema.get("$ref"), str):
