@@ -17,7 +17,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "tool-calls.md"
 BEGIN, END = "<!-- families: begin -->\n", "<!-- families: end -->\n"
 CALL = ("weather", {"city": "Rome"})
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
-HARMONY = '<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>'
+HARMONY = (
+    "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>"
+    '{"city": "Rome"}<|call|>'
+)
 
 
 def table() -> str:
@@ -31,10 +34,7 @@ def table() -> str:
     ]
     for family, models in model_structural_tags().items():
         template = TEMPLATES.get(family)
-        if template is not None:
-            call = write_calls(template, [CALL], {CALL[0]: SCHEMA})
-        else:
-            call = HARMONY
+        call = write_calls(template, [CALL], {CALL[0]: SCHEMA}) if template else HARMONY
         cells = [
             f"`{family}`",
             ", ".join(_shown(model) for model in models),

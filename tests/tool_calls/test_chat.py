@@ -19,7 +19,6 @@ from stencilm.models.prompts import Conversation
 from stencilm.tool_calls.chat import chat
 from stencilm.tool_calls.functions import read_docstring, tool_of
 
-
 STATS = Stats(
     prompt_tokens=0,
     tokens=0,
@@ -34,7 +33,7 @@ STATS = Stats(
 
 
 class Scripted:
-    """A model that writes what a script says, each text checked against the grammar that it was asked in."""
+    """A model that writes what a script says, each text checked against its grammar."""
 
     def __init__(self, texts: Sequence[str], tokenizer: Any = None) -> None:
         self.texts = iter(texts)
@@ -112,13 +111,15 @@ class Answer(BaseModel):
 
 
 HERMES = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
+DAY = '{"city": "Rome", "day": "2026-05-01"}'
 LOCAL = [
-    HERMES % ("weather", '{"city": "Rome", "day": "2026-05-01"}') + "\n" + HERMES % ("clock", "{}"),
+    HERMES % ("weather", DAY) + "\n" + HERMES % ("clock", "{}"),
     '{"city": "Rome", "degrees": 21}',
 ]
 REMOTE = [
-    '{"turn": {"tool_calls": [{"name": "weather", "arguments": {"city": "Rome", "day": "2026-05-01"}}, '
-    '{"name": "clock", "arguments": {}}]}}',
+    '{"turn": {"tool_calls": [{"name": "weather", "arguments": '
+    + DAY
+    + '}, {"name": "clock", "arguments": {}}]}}',
     '{"turn": {"answer": {"city": "Rome", "degrees": 21}}}',
 ]
 
@@ -261,9 +262,10 @@ def test_a_schema_of_hints_and_docstring() -> None:
 @pytest.mark.parametrize(
     "docstring",
     [
-        "Does it.\n\nArgs:\n    a: The first\n        of two.\n    b (int): The second.\n\nReturns:\n    c: No.",
-        "Does it.\n\nParameters\n----------\na : str\n    The first\n    of two.\nb\n    The second.\n\n"
-        "Returns\n-------\nint\n    No.",
+        "Does it.\n\nArgs:\n    a: The first\n        of two.\n    b (int): The second.\n\n"
+        "Returns:\n    c: No.",
+        "Does it.\n\nParameters\n----------\na : str\n    The first\n    of two.\nb\n"
+        "    The second.\n\nReturns\n-------\nint\n    No.",
         "Does it.\n\n:param a: The first\n    of two.\n:param int b: The second.\n:returns: No.",
     ],
 )

@@ -234,15 +234,15 @@ def test_ids(compiler: GrammarCompiler) -> None:
 HARMONY: list[tuple[str, list[Call], str, str]] = [
     ("<|channel|>final<|message|>Hello<|return|>", [], "Hello", ""),
     (
-        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.clock "
-        "<|constrain|>json<|message|>{}<|call|>",
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+        "<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}<|call|>",
         CALLS["of nothing"],
         "",
         "Hm.",
     ),
     (
-        "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=functions.weather<|channel|>commentary "
-        'json<|message|>{"city":"Rome","days":2}<|call|>',
+        "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=functions.weather"
+        '<|channel|>commentary json<|message|>{"city":"Rome","days":2}<|call|>',
         CALLS["one"],
         "I look.",
         "",

@@ -1,4 +1,4 @@
-"""What the chat templates of models write, in the table `rendered.json`, and formats learnt from templates."""
+"""What the chat templates of models write, and formats that are learnt from them."""
 
 from __future__ import annotations
 
@@ -119,15 +119,16 @@ class TestRealTemplates:
 OWN: list[tuple[str, dict[str, Any]]] = [
     (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
-        "@call {{ c.function.name }} {{ c.function.arguments | tojson }};{% endfor %}</m>{% endfor %}"
-        "{% if add_generation_prompt %}<assistant>{% endif %}",
+        "@call {{ c.function.name }} {{ c.function.arguments | tojson }};{% endfor %}"
+        "</m>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}",
         {"call": "@call $name $arguments;", "trigger": "@call", "style": "json", "separator": ""},
     ),
     (
-        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}<calls>[{% for c in m.tool_calls %}"
-        '{"fn": "{{ c.function.name }}", "args": {{ c.function.arguments | tojson }}}{% if not loop.last %}, '
-        "{% endif %}{% endfor %}]</calls>{% endif %}</m>{% endfor %}{% if add_generation_prompt %}<assistant>"
-        "<think>{% endif %}",
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}<calls>["
+        "{% for c in m.tool_calls %}"
+        '{"fn": "{{ c.function.name }}", "args": {{ c.function.arguments | tojson }}}'
+        "{% if not loop.last %}, {% endif %}{% endfor %}]</calls>{% endif %}</m>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant><think>{% endif %}",
         {
             "call": '{"fn": $json_name, "args": $arguments}',
             "trigger": "<calls>[",
@@ -140,8 +141,8 @@ OWN: list[tuple[str, dict[str, Any]]] = [
     (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
         '{{ "<do:" ~ c.function.name ~ ">" }}{% for k, v in c.function.arguments.items() %}'
-        '{{ "<parameter=" ~ k ~ ">" ~ v ~ "</parameter>\\n" }}{% endfor %}</do>{% endfor %}</m>{% endfor %}'
-        "{% if add_generation_prompt %}<assistant>{% endif %}",
+        '{{ "<parameter=" ~ k ~ ">" ~ v ~ "</parameter>\\n" }}{% endfor %}</do>{% endfor %}'
+        "</m>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}",
         {"call": "<do:$name>$arguments</do>", "trigger": "<do:", "style": "parameter_xml"},
     ),
 ]

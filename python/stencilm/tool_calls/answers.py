@@ -1,7 +1,4 @@
-"""What a parser finds in an answer:
-
-calls, content and reasoning, whole and in pieces as they come.
-"""
+"""What a parser finds: calls, content and reasoning, whole and in pieces as they come."""
 
 from __future__ import annotations
 
@@ -42,8 +39,9 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """More of a call. The first of a call has its name and id; the texts of all are its arguments
-    as one JSON object.
+    """More of a call.
+
+    The first of a call has its name and id; the texts of all are its arguments as one JSON object.
 
     Attributes:
         index: Which call of the answer, from 0.

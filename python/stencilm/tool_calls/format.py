@@ -110,7 +110,8 @@ class ToolFormat:
             reader = HarmonyReader(text)
         else:
             raise ValueError(
-                f"{self.family!r} is a function, from which no parser is made: register a ToolTemplate"
+                f"{self.family!r} is a function, from which no parser is made: register a "
+                "ToolTemplate"
             )
         return ToolCallParser(
             reader, text, self.request.tools, tokenizer_info=tokenizer_info, first_id=first_id

@@ -1,7 +1,4 @@
-"""Python functions as tools:
-
-a schema from hints and docstrings, and calls with checked arguments.
-"""
+"""Python functions as tools: schemas from hints and docstrings, calls with checked arguments."""
 
 from __future__ import annotations
 

@@ -112,7 +112,8 @@ def _loose(literal: str) -> str:
 class AnswerReader(Protocol):
     """Reads a text to its end; what it finds goes to the parser that it is made for."""
 
-    def read(self, out: Output) -> Generator[None, None, None]: ...
+    def read(self, out: Output) -> Generator[None, None, None]:
+        """Reads the whole text."""
 
 
 class Output:
@@ -133,10 +134,7 @@ class Output:
         self.is_open = False
 
     def say(self, text: str, *, reasoning: bool = False) -> None:
-        """More content or reasoning, without white space at its beginning;
-
-        that at its end waits.
-        """
+        """More content or reasoning without white space before it; that after it waits."""
         if self.is_fresh:
             text = text.lstrip()
         if not text:

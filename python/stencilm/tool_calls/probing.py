@@ -97,7 +97,8 @@ def _by_name(model: Any, reason: str) -> tuple[str, ToolTemplate | Builder]:
         except GrammarSyntaxError:
             pass
     raise GrammarSyntaxError(
-        f"no tool calls are known for this model: {reason}; give the name of a family, or a ToolTemplate"
+        f"no tool calls are known for this model: {reason}; give the name of a family, or a "
+        "ToolTemplate"
     )
 
 
@@ -117,7 +118,7 @@ def _source(model: Any) -> tuple[str | None, dict[str, str]]:
 
 
 def _by_words(source: str) -> tuple[str, ToolTemplate] | None:
-    """The family whose words a chat template tells the model in its instructions, where it writes no calls itself."""
+    """The family whose markers a chat template tells the model, where it writes no calls itself."""
     found: list[tuple[int, str, ToolTemplate]] = []
     for name in model_structural_tags():
         template = family(name)
@@ -298,7 +299,7 @@ def _think(
 
 
 def _after(prompt: str, text: str) -> str:
-    """What a text has after a prompt, without reasoning that is empty or of which the prompt has the beginning."""
+    """What a text has after a prompt, without reasoning that is empty or that the prompt begins."""
     rest = rest_after(prompt, text)
     for begin, end in _THINKS:
         rest = re.sub(rf"^\s*(?:{re.escape(begin.strip())})?\s*{re.escape(end)}\s*", "", rest)

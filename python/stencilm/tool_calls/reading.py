@@ -68,10 +68,7 @@ class Text:
             yield
 
     def comes(self, literal: str) -> Generator[None, None, bool]:
-        """Whether a literal comes next, white space left aside in both;
-
-        goes over it where it does.
-        """
+        """Whether a literal comes next, white space left aside in both; goes over it if it does."""
         at = self.at
         for character in literal:
             if character.isspace():

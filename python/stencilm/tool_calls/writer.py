@@ -1,7 +1,4 @@
-"""Calls written as a family writes them:
-
-the inverse of the parser, for a known name and arguments.
-"""
+"""Calls written as a family writes them: the inverse of the parser."""
 
 from __future__ import annotations
 

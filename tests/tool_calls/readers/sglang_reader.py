@@ -21,8 +21,8 @@ class Vocabulary:
 
 
 def read(case: dict[str, Any]) -> Any:
-    from sglang.srt.entrypoints.openai.protocol import Tool
-    from sglang.srt.function_call.function_call_parser import FunctionCallParser
+    from sglang.srt.entrypoints.openai.protocol import Tool  # type: ignore[import-not-found,unused-ignore]
+    from sglang.srt.function_call.function_call_parser import FunctionCallParser  # type: ignore[import-not-found,unused-ignore]
 
     tools = [Tool.model_validate(tool) for tool in case["tools"]]
     tokenizer = Vocabulary(case["markers"])

@@ -72,8 +72,8 @@ class Vocabulary:
 
 
 def read(case: dict[str, Any]) -> Any:
-    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-    from vllm.tool_parsers import ToolParserManager
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest  # type: ignore[import-not-found,unused-ignore]
+    from vllm.tool_parsers import ToolParserManager  # type: ignore[import-not-found,unused-ignore]
 
     request = ChatCompletionRequest(
         model="m",
