@@ -1,8 +1,9 @@
 """Who else reads or writes the calls of a family: what the documentation's table is made from.
 
-Each name in `VLLM` and `SGLANG` is a tool parser of the released package, which reads the texts of `requests.CALLS` in
-the form of the family as the calls that they are; `readers` runs them where the package is there. What a parser cannot
-read is named beside it.
+Each name in `VLLM` and `SGLANG` is a tool parser of the released package, which reads the texts of
+`requests.CALLS` in the form of the family as the calls that they are; `readers` runs them where the
+package is there.
+What a parser cannot read is named beside it.
 """
 
 from __future__ import annotations
@@ -151,7 +152,15 @@ NOT_READ: dict[str, dict[tuple[str, str], str]] = {
         ("step_3", "nested"): _ARRAYS,
         **{
             ("functiongemma", kind): _STRINGS
-            for kind in ("one", "two", "twice the same", "all arguments", "nested", "signs", "letters")
+            for kind in (
+                "one",
+                "two",
+                "twice the same",
+                "all arguments",
+                "nested",
+                "signs",
+                "letters",
+            )
         },
     },
     "sglang": {
