@@ -69,6 +69,10 @@ CASES: dict[str, tuple[dict[str, int], Callable[[GrammarCompiler], Any]]] = {
         {"automaton_states": 40},
         lambda made: masks(made.compile_regex("(x{200}y)*"), "x" * 100),
     ),
+    "a mask that fills the memory": (
+        {"working_bytes": 20_000},
+        lambda made: masks(made.compile_regex(".*[abc].{24}"), "abc"),
+    ),
     "large stacks": (
         {"stack_bytes": 20_000},
         lambda made: masks(made.compile_builtin_json_grammar(), "[" * 2_000),
@@ -181,6 +185,7 @@ def test_the_greatest_limits_are_taken() -> None:
         derived_expressions=2**31,
         search_steps=2**31,
         automaton_states=2**30 - 1,
+        working_bytes=2**48,
         stack_bytes=2**48,
         lexicon_bytes=2**48,
         mask_cache_bytes=2**48,

@@ -1,27 +1,38 @@
-//! One case of fuzzing: bytes choose a grammar, a vocabulary and walks, and everything that must hold is checked.
+//! One case of fuzzing: bytes choose a grammar, a vocabulary and questions, and everything that must hold is checked.
 //!
-//! The flow is one way: bytes ([`Choices`]) → a grammar ([`grammars`], or a text from [`notations`] or [`lark`]) × a vocabulary
-//! ([`vocabularies`]) → walks ([`walks`]), judged by the slow mask and by a recogniser of its own ([`oracle`]). Bytes make
-//! a failure small by making the input small ([`minimize`]), and let a coverage-guided fuzzer choose.
+//! The flow is one way: bytes ([`Choices`]) → a grammar ([`grammars`], or a text of a notation) × a vocabulary
+//! ([`vocabularies`], [`tokenizers`]) → a [`Target`], which asks one kind of question and holds the answer against a slow twin.
+//! Bytes make a failure small by making the input small ([`minimize`]), and let a coverage-guided fuzzer choose.
 
+pub mod ambiguous;
+pub mod canonical;
 pub mod choices;
 pub mod exprs;
 pub mod grammars;
+pub mod interrupt;
 pub mod lark;
 pub mod minimize;
 pub mod notations;
 pub mod oracle;
+pub mod questions;
+pub mod repetitions;
 pub mod sentences;
+pub mod sequences;
+pub mod setting;
 pub mod show;
+pub mod source;
+pub mod tags;
+pub mod target;
+pub mod tokenizers;
 pub mod vocabularies;
 pub mod walks;
+pub mod written;
 
 use std::ops::AddAssign;
-use std::sync::Arc;
-
-use stencilm_grammar::Grammar;
 
 pub use choices::Choices;
+pub use source::{SOURCES, Source, check};
+pub use target::{TARGETS, Target};
 
 /// What a number of cases has compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +51,22 @@ pub struct Counts {
     pub limits: u64,
 }
 
+impl Counts {
+    /// All numbers in one line, which [`Counts::from_line`] reads.
+    pub fn line(&self) -> String {
+        let Counts { cases, grammars, masks, decisions, texts, limits } = self;
+        format!("counts {cases} {grammars} {masks} {decisions} {texts} {limits}")
+    }
+
+    /// What [`Counts::line`] wrote; `None` for anything else.
+    pub fn from_line(line: &str) -> Option<Counts> {
+        let mut numbers = line.strip_prefix("counts ")?.split(' ').map(|number| number.parse::<u64>().ok());
+        let mut next = || numbers.next().flatten();
+        let (cases, grammars, masks) = (next()?, next()?, next()?);
+        Some(Counts { cases, grammars, masks, decisions: next()?, texts: next()?, limits: next()? })
+    }
+}
+
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
         self.cases += other.cases;
@@ -49,78 +76,4 @@ impl AddAssign for Counts {
         self.texts += other.texts;
         self.limits += other.limits;
     }
-}
-
-/// Where the grammar of a case comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
-    /// Nodes put together at random, with what no notation writes.
-    Nodes,
-    /// Objects and arrays in each other, with all that they can ask for.
-    Containers,
-    /// A random regular expression.
-    Regex,
-    /// A random JSON Schema.
-    JsonSchema,
-    /// A random Lark text.
-    Lark,
-}
-
-/// All sources.
-pub const SOURCES: [Source; 5] = [Source::Nodes, Source::Containers, Source::Regex, Source::JsonSchema, Source::Lark];
-
-/// Checks the case that the bytes choose, whatever its source.
-///
-/// # Panics
-/// When something that must hold does not.
-pub fn fuzz_one(data: &[u8]) -> Counts {
-    let mut choices = Choices::new(data);
-    let source = source(&mut choices);
-    check(source, &mut choices)
-}
-
-fn source(choices: &mut Choices<'_>) -> Source {
-    const DRAWN: [Source; 7] = [
-        Source::Nodes,
-        Source::Nodes,
-        Source::Containers,
-        Source::Containers,
-        Source::Regex,
-        Source::JsonSchema,
-        Source::Lark,
-    ];
-    DRAWN[choices.below(DRAWN.len())]
-}
-
-/// The grammar that the bytes choose, as text for people.
-pub fn shown(data: &[u8]) -> String {
-    let mut choices = Choices::new(data);
-    let source = source(&mut choices);
-    let (grammar, what) = grammar(source, &mut choices);
-    format!("{what}\n{}", grammar.map_or("no grammar".into(), |grammar| show::grammar(&grammar)))
-}
-
-fn grammar(source: Source, choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
-    match source {
-        Source::Nodes => (grammars::random_grammar(choices), "nodes".to_owned()),
-        Source::Containers => (grammars::random_container(choices), "containers".to_owned()),
-        Source::Regex => notations::regex(choices),
-        Source::JsonSchema => notations::json_schema(choices),
-        Source::Lark => lark::lark(choices),
-    }
-}
-
-/// Checks the case that the choices make of a source.
-///
-/// # Panics
-/// When something that must hold does not.
-pub fn check(source: Source, choices: &mut Choices<'_>) -> Counts {
-    let mut counts = Counts { cases: 1, ..Counts::default() };
-    let (grammar, what) = grammar(source, choices);
-    if let Some(grammar) = grammar {
-        counts.grammars = 1;
-        let case = walks::Case::new(Arc::new(grammar), choices, source == Source::JsonSchema, what);
-        counts += case.map_or(Counts::default(), |case| case.walk(choices));
-    }
-    counts
 }

@@ -1,65 +1,88 @@
-//! Runs random cases for some time and keeps every failure as a small file.
+//! Looks for failures: random cases of each target, in child processes, for some time.
 //!
-//!     cargo run --profile fuzz -p stencilm-fuzz -- --seconds 60 --seed 1 --out target/fuzz
-//!     cargo run --profile fuzz -p stencilm-fuzz -- target/fuzz/failure-1-42.bin
-//!     cargo run --profile fuzz -p stencilm-fuzz -- --shrink target/fuzz/running-1.bin
+//!     cargo run --profile fuzz -p stencilm-fuzz -- --minutes 10 --seed 1
+//!     cargo run --profile fuzz -p stencilm-fuzz -- --target drafts --target forced --minutes 5
+//!     cargo run --profile fuzz -p stencilm-fuzz -- --target repetitions --to 100000 --minutes 300
+//!     cargo run --profile fuzz -p stencilm-fuzz -- --target drafts target/fuzz/drafts-1-42-panic.bin
+//!     cargo run --profile fuzz -p stencilm-fuzz -- --list
 //!
-//! Cases are numbered: a seed and a number make the same case again, on every machine. A panic is caught, made small and
-//! written to a file that replays. A case that kills the process (a stack overflow, say) or takes too long is kept too:
-//! it stands in `running-SEED.bin`, and `--shrink` makes it small in processes of its own. `--from` begins at a number.
+//! Cases are numbered: a seed and a number make the same case again, on every machine. What panics, kills its process (a
+//! stack overflow, say) or goes on behind its deadline is reported with both, made small and written to a file that replays. `--from` and `--to` choose the numbers. Where the environment variable `STENCILM_SHARED` names a folder
+//! with tokenizers, their vocabularies are used beside the small random ones.
 
-use std::fs;
-use std::panic;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod supervise;
+mod worker;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use stencilm_fuzz::choices::random_bytes;
-use stencilm_fuzz::minimize::minimize;
-use stencilm_fuzz::{Counts, fuzz_one, shown};
+use stencilm_fuzz::{TARGETS, Target, tokenizers};
 
-/// A case that takes longer has found work without a bound, also on a machine that is busy with other work.
-const MAX_CASE: Duration = Duration::from_secs(300);
-
-/// A case that takes longer counts as endless while it is made small.
-const SLOW: Duration = Duration::from_secs(2);
-
-/// How many different failures end a run.
-const MAX_FAILURES: usize = 20;
-
-static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
+use crate::supervise::Run;
+use crate::worker::Work;
 
 struct Options {
+    targets: Vec<&'static Target>,
     seconds: u64,
     seed: u64,
     from: u64,
+    to: u64,
     out: PathBuf,
-    shrink: Option<PathBuf>,
+    is_worker: bool,
+    is_list: bool,
     replay: Vec<PathBuf>,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options =
-        Options { seconds: 60, seed: 1, from: 0, out: "target/fuzz".into(), shrink: None, replay: Vec::new() };
+    let mut options = Options {
+        targets: Vec::new(),
+        seconds: 60,
+        seed: 1,
+        from: 0,
+        to: u64::MAX,
+        out: "target/fuzz".into(),
+        is_worker: false,
+        is_list: false,
+        replay: Vec::new(),
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
+        let mut text = || arguments.next().ok_or_else(|| format!("{argument} is the last argument, but takes a value"));
         let mut number = || {
-            let value = arguments.next().unwrap_or_default();
-            value.parse().map_err(|_| format!("{argument} is followed by {value:?}, but must be by a number"))
+            let value = text()?;
+            value.parse::<u64>().map_err(|_| format!("{argument} is followed by {value:?}, but must be by a number"))
         };
         match argument.as_str() {
+            "--target" => options.targets.extend(targets(&text()?)?),
             "--seconds" => options.seconds = number()?,
+            "--minutes" => options.seconds = number()?.saturating_mul(60),
             "--seed" => options.seed = number()?,
             "--from" => options.from = number()?,
-            "--out" => options.out = arguments.next().ok_or("--out is followed by a folder")?.into(),
-            "--shrink" => options.shrink = Some(arguments.next().ok_or("--shrink is followed by a file")?.into()),
+            "--to" => options.to = number()?,
+            "--out" => options.out = text()?.into(),
+            "--worker" => options.is_worker = true,
+            "--list" => options.is_list = true,
             flag if flag.starts_with('-') => return Err(format!("{flag} is not known; see the top of main.rs")),
             file => options.replay.push(file.into()),
         }
     }
+    if options.targets.is_empty() {
+        options.targets.extend(TARGETS);
+    }
+    if !options.replay.is_empty() && options.targets.len() != 1 {
+        return Err("a file is a case of one target; name it with --target, as the file's own name begins".into());
+    }
     Ok(options)
+}
+
+fn targets(name: &str) -> Result<Vec<&'static Target>, String> {
+    if name == "all" {
+        return Ok(TARGETS.iter().collect());
+    }
+    let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    let target = Target::named(name);
+    target.map(|target| vec![target]).ok_or_else(|| format!("no target is named {name:?}; give one of {names:?}"))
 }
 
 fn main() -> ExitCode {
@@ -70,23 +93,55 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // The recogniser recurses; it is slow and simple on purpose.
-    let run = move || match &options.shrink {
-        Some(file) => shrink(file),
-        None if options.replay.is_empty() => search(&options),
-        None => replay(&options.replay),
-    };
-    let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(run).expect("a thread can be started");
-    thread.join().expect("failures of cases are caught")
+    if options.is_list {
+        TARGETS.iter().for_each(|target| println!("{:16} {}", target.name, target.about));
+        return ExitCode::SUCCESS;
+    }
+    if options.is_worker || !options.replay.is_empty() {
+        return on_a_stack_of_its_own(options);
+    }
+    tokenizers::allow();
+    if !tokenizers::any() {
+        println!("STENCILM_SHARED names no folder with tokenizers, so all vocabularies are small");
+    }
+    // Time that one target leaves is the others'.
+    let begun = Instant::now();
+    let mut findings = 0;
+    for (index, target) in options.targets.iter().enumerate() {
+        let left = Duration::from_secs(options.seconds).saturating_sub(begun.elapsed());
+        let time = left / (options.targets.len() - index) as u32;
+        let (seed, from, to, out) = (options.seed, options.from, options.to, options.out.clone());
+        findings += supervise::run(&Run { target, seed, from, to, time, out });
+    }
+    if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn replay(files: &[PathBuf]) -> ExitCode {
+/// Runs cases of one target on a thread with the stack that the target asks for.
+fn on_a_stack_of_its_own(options: Options) -> ExitCode {
+    tokenizers::allow();
+    let target = options.targets[0];
+    let run = move || {
+        if options.is_worker {
+            let Options { seed, from, to, seconds, out, .. } = options;
+            worker::work(&Work { target, seed, from, to, time: Duration::from_secs(seconds), out });
+            return ExitCode::SUCCESS;
+        }
+        replay(target, &options.replay)
+    };
+    let thread = std::thread::Builder::new().stack_size(target.stack_bytes()).spawn(run);
+    match thread.expect("a thread can be started").join() {
+        Ok(code) => code,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn replay(target: &Target, files: &[PathBuf]) -> ExitCode {
     for file in files {
-        match fs::read(file) {
+        match std::fs::read(file) {
             Ok(data) => {
-                println!("{}: {}", file.display(), shown(&data));
+                println!("{}: {}", file.display(), target.shown(&data));
                 let start = Instant::now();
-                println!("{:?}, {:?}", fuzz_one(&data), start.elapsed());
+                println!("{:?}, {:?}", worker::run_case(target, &data), start.elapsed());
             }
             Err(error) => {
                 eprintln!("{}: {error}", file.display());
@@ -95,126 +150,4 @@ fn replay(files: &[PathBuf]) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
-}
-
-/// Makes a case small that kills its process or takes longer than [`SLOW`].
-fn shrink(file: &Path) -> ExitCode {
-    let data = fs::read(file).expect("the file can be read");
-    let candidate_file = file.with_extension("try");
-    let own = std::env::current_exe().expect("the program has a path");
-    let small = minimize(&data, 400, |candidate| {
-        fs::write(&candidate_file, candidate).expect("the file can be written");
-        let command = Command::new(&own).arg(&candidate_file).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let mut child = command.expect("the program can be started again");
-        let start = Instant::now();
-        loop {
-            match child.try_wait().expect("a process can be waited for") {
-                Some(status) => return status.code() != Some(0),
-                None if start.elapsed() > SLOW => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return true;
-                }
-                None => std::thread::sleep(Duration::from_millis(2)),
-            }
-        }
-    });
-    let _ = fs::remove_file(&candidate_file);
-    let path = file.with_extension("small.bin");
-    fs::write(&path, &small).expect("the file can be written");
-    println!("{}: {} bytes\n{}", path.display(), small.len(), shown(&small));
-    ExitCode::SUCCESS
-}
-
-fn search(options: &Options) -> ExitCode {
-    fs::create_dir_all(&options.out).expect("the folder can be made");
-    panic::set_hook(Box::new(|info| *LAST_PANIC.lock().expect("only the hook writes") = info.to_string()));
-    let running = options.out.join(format!("running-{}.bin", options.seed));
-    watch_for_endless_cases(options.seed);
-    let start = Instant::now();
-    let mut counts = Counts::default();
-    let mut failures: Vec<String> = Vec::new();
-    let mut next_report = 60;
-    for number in options.from.. {
-        if start.elapsed().as_secs() >= options.seconds || failures.len() >= MAX_FAILURES {
-            break;
-        }
-        let data = case_bytes(options.seed, number);
-        fs::write(&running, &data).expect("the file can be written");
-        CASE.store(number, Ordering::Relaxed);
-        BEGUN.store(start.elapsed().as_secs() + 1, Ordering::Relaxed);
-        let outcome = panic::catch_unwind(|| fuzz_one(&data));
-        BEGUN.store(0, Ordering::Relaxed);
-        match outcome {
-            Ok(more) => counts += more,
-            Err(_) => report(options, number, &data, &mut failures),
-        }
-        if start.elapsed().as_secs() >= next_report {
-            next_report += 300;
-            println!("{} s: {counts:?}, {} kinds of failure", start.elapsed().as_secs(), failures.len());
-        }
-    }
-    let _ = fs::remove_file(&running);
-    println!("seed {}, {} s: {counts:?}, {} kinds of failure", options.seed, start.elapsed().as_secs(), failures.len());
-    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn case_bytes(seed: u64, number: u64) -> Vec<u8> {
-    let len = [64, 256, 1024, 1024][number as usize % 4];
-    random_bytes(seed.wrapping_mul(0x1_0000_0001).wrapping_add(number), len)
-}
-
-/// Failures of the same kind panic in the same place.
-fn kind_of(message: &str) -> String {
-    message.lines().next().unwrap_or_default().to_owned()
-        + message.lines().nth(1).map_or("", |l| l.split(':').next().unwrap_or(""))
-}
-
-fn last_panic() -> String {
-    LAST_PANIC.lock().expect("only the hook writes").clone()
-}
-
-fn report(options: &Options, number: u64, data: &[u8], failures: &mut Vec<String>) {
-    let kind = kind_of(&last_panic());
-    if failures.contains(&kind) {
-        return;
-    }
-    let small = minimize(data, 3_000, |candidate| {
-        panic::catch_unwind(|| fuzz_one(candidate)).is_err() && kind_of(&last_panic()) == kind
-    });
-    let _ = panic::catch_unwind(|| fuzz_one(&small));
-    let path = options.out.join(format!("failure-{}-{number}.bin", options.seed));
-    let message = last_panic();
-    save(&path, &small, &message);
-    println!("FAILURE {}: {} bytes\n{}\n{}\n", path.display(), small.len(), message, shown_if_it_can(&small));
-    failures.push(kind);
-}
-
-/// The grammar of a case, unless making it is what fails.
-fn shown_if_it_can(data: &[u8]) -> String {
-    panic::catch_unwind(|| shown(data)).unwrap_or_else(|_| "the grammar cannot be made".into())
-}
-
-fn save(path: &Path, data: &[u8], message: &str) {
-    fs::write(path, data).expect("the file can be written");
-    fs::write(path.with_extension("txt"), format!("{message}\n{}", shown_if_it_can(data)))
-        .expect("the file can be written");
-}
-
-static CASE: AtomicU64 = AtomicU64::new(0);
-/// The second in which the case that is running began, counted from 1; 0 between cases.
-static BEGUN: AtomicU64 = AtomicU64::new(0);
-
-fn watch_for_endless_cases(seed: u64) {
-    let start = Instant::now();
-    std::thread::spawn(move || {
-        loop {
-            std::thread::sleep(Duration::from_secs(1));
-            let begun = BEGUN.load(Ordering::Relaxed);
-            if begun > 0 && start.elapsed().as_secs() > begun + MAX_CASE.as_secs() {
-                println!("FAILURE case {} of seed {seed} takes more than {MAX_CASE:?}", CASE.load(Ordering::Relaxed));
-                std::process::abort();
-            }
-        }
-    });
 }

@@ -27,7 +27,7 @@ pub fn regex(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     (grammar, format!("regex {pattern:?}"))
 }
 
-fn regex_text(choices: &mut Choices<'_>, depth: usize) -> String {
+pub(crate) fn regex_text(choices: &mut Choices<'_>, depth: usize) -> String {
     const ATOMS: [&str; 22] = [
         "a",
         "b",
@@ -95,7 +95,7 @@ pub fn json_schema(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     (grammar.ok(), format!("schema {text} with {options:?}"))
 }
 
-fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
+pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
     let small = |choices: &mut Choices<'_>| json!(choices.below(6));
     let mut schema = Map::new();
     let kind = choices.below(if depth == 0 { 8 } else { 13 });

@@ -6,6 +6,7 @@ use stencilm_engine::Vocabulary;
 
 use crate::choices::Choices;
 use crate::grammars::SPECIAL_TOKENS;
+use crate::tokenizers;
 
 const PIECES: [&str; 44] = [
     "a",
@@ -110,4 +111,11 @@ impl Tokens {
         let vocabulary = Vocabulary::new(&self.spelled, self.vocab_size, &self.stop, &self.special);
         Arc::new(vocabulary.expect("the ids and sizes fit"))
     }
+}
+
+/// The vocabulary of a well-known model, or a random small one where there is none.
+pub fn large_or_small(choices: &mut Choices<'_>) -> Arc<Vocabulary> {
+    // Two in three are the largest.
+    let number = [0, 0, 0, 0, 1, 2][choices.below(6)];
+    tokenizers::vocabulary(number).unwrap_or_else(|| Tokens::random(choices, &[]).vocabulary())
 }

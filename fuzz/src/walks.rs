@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
+use stencilm_engine::{
+    CompiledGrammar, GrammarMatcher, Limits, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive,
+};
 use stencilm_grammar::{Grammar, Node};
 
 use crate::Counts;
@@ -98,11 +100,14 @@ impl Case {
             // Another sequence of the same compiled grammar, then one in which nothing was computed yet.
             if choices.chance(3) {
                 self.replay(&walker, &self.compiled, "cached")?;
-                let fresh = Arc::new(
-                    CompiledGrammar::new(self.grammar.clone(), self.tokens.vocabulary())
-                        .expect("it was compiled before"),
-                );
-                self.replay(&walker, &fresh, "computed anew")?;
+                let fresh = |limits| {
+                    let made = CompiledGrammar::with_limits(self.grammar.clone(), self.tokens.vocabulary(), limits);
+                    Arc::new(made.expect("it was compiled before"))
+                };
+                self.replay(&walker, &fresh(Limits::default()), "computed anew")?;
+                // Its lexemes are let go as often as they can be, so that what was accepted is read again.
+                let limits = Limits { lexicon_bytes: 0, ..Limits::default() };
+                self.replay(&walker, &fresh(limits), "read again")?;
             }
         }
         for text in &self.texts {

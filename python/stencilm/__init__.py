@@ -57,12 +57,22 @@ if TYPE_CHECKING:
         traverse_draft_tree,
     )
     from stencilm.model import Model, from_llama_cpp, from_mlx, from_transformers, load
-    from stencilm.model_tags import (
+    from stencilm.tool_calls.answers import (
+        CallDelta,
+        CallDone,
+        ContentDelta,
+        ParsedAnswer,
+        ReasoningDelta,
+        ToolCall,
+    )
+    from stencilm.tool_calls.format import ToolFormat, tools
+    from stencilm.tool_calls.parser import ToolCallParser
+    from stencilm.tool_calls.registry import (
         get_model_structural_tag,
         model_structural_tags,
         register_model_structural_tag,
     )
-    from stencilm.model_templates import ToolTemplate
+    from stencilm.tool_calls.template import ToolTemplate
     from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.processor import LogitsProcessor
     from stencilm.structural_tag import StructuralTag, StructuralTagItem
@@ -73,9 +83,12 @@ __all__ = [
     "BatchError",
     "BatchGrammarMatcher",
     "Budget",
+    "CallDelta",
+    "CallDone",
     "Capabilities",
     "Choice",
     "CompiledGrammar",
+    "ContentDelta",
     "ContinuousBatchingLogitsProcessor",
     "Correction",
     "CustomGenerate",
@@ -103,8 +116,10 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelRefused",
+    "ParsedAnswer",
     "Pattern",
     "Prices",
+    "ReasoningDelta",
     "Regex",
     "Report",
     "StencilError",
@@ -113,6 +128,9 @@ __all__ = [
     "TokenIndex",
     "TokenizerError",
     "TokenizerInfo",
+    "ToolCall",
+    "ToolCallParser",
+    "ToolFormat",
     "ToolTemplate",
     "TypedModel",
     "Unsatisfiable",
@@ -140,6 +158,7 @@ __all__ = [
     "obtain_correction_pairs",
     "register_model_structural_tag",
     "reset_token_bitmask",
+    "tools",
     "traverse_draft_tree",
 ]
 
@@ -184,12 +203,22 @@ _NAMES = {
     "mask_rows": ("MaskPatch", "MaskRows"),
     "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
-    "model_tags": (
+    "tool_calls.answers": (
+        "CallDelta",
+        "CallDone",
+        "ContentDelta",
+        "ParsedAnswer",
+        "ReasoningDelta",
+        "ToolCall",
+    ),
+    "tool_calls.format": ("ToolFormat", "tools"),
+    "tool_calls.parser": ("ToolCallParser",),
+    "tool_calls.registry": (
         "get_model_structural_tag",
         "model_structural_tags",
         "register_model_structural_tag",
     ),
-    "model_templates": ("ToolTemplate",),
+    "tool_calls.template": ("ToolTemplate",),
     "output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
     "processor": ("LogitsProcessor",),
     "structural_tag": ("StructuralTag", "StructuralTagItem"),
@@ -199,7 +228,13 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
+_MODULES = ("ray",)
+"""Modules that are used by their name: `stencilm.ray.Generate`."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"stencilm.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'stencilm' has no attribute {name!r}")
     value: object = getattr(import_module(f"stencilm.{_HOMES[name]}"), name)

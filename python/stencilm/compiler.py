@@ -7,30 +7,27 @@ that ask for the same one at the same time wait for the first of them.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from threading import Event, get_ident
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from stencilm import _core
 from stencilm.errors import StencilError
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import (
-    DEFAULT_MAX_WHITESPACE,
     EbnfSource,
-    Formats,
     JsonSchemaSource,
     LarkSource,
-    OnUnsupported,
-    PropertyOrder,
     RegexSource,
     Schema,
+    SchemaOptions,
     SerializedSource,
     Source,
-    Spelling,
     StructuralTagSource,
     checked_text,
     json_schema_options,
@@ -43,6 +40,8 @@ if TYPE_CHECKING:
     from stencilm.structural_tag import Format, StructuralTag, StructuralTagItem
 
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
+# Names of special tokens that are shorter stand in many texts without being meant.
+_SHORTEST_NAME = 3
 
 
 class CompiledGrammar(_core.CompiledGrammar):
@@ -213,58 +212,23 @@ class GrammarCompiler:
         self,
         schema: Schema,
         *,
-        any_whitespace: bool = True,
-        indent: int | None = None,
-        separators: tuple[str, str] | None = None,
-        strict_mode: bool = False,
-        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
-        property_order: PropertyOrder = "declared",
-        spelling: Spelling = "natural",
-        formats: Formats = "enforced",
-        nullable: bool = False,
-        on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
+        **options: Unpack[SchemaOptions],
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_json_schema` with the same options."""
         if self._cache is None and type(schema) is str and documents is None:
             # Only the text is looked at; the values that stand for it are made when asked for.
             if not schema.isascii():
                 checked_text("schema", schema)
-            options = json_schema_options(
-                any_whitespace,
-                indent,
-                separators,
-                strict_mode,
-                max_whitespace,
-                property_order,
-                spelling,
-                formats,
-                nullable,
-                on_unsupported,
-            )
+            read = json_schema_options(**options)
             return CompiledGrammar(
-                (schema, options),
-                options.core,
+                (schema, read),
+                read.core,
                 self._tokenizer_info,
                 self._vocabulary,
                 self._bounds,
             )
-        return self._compile_source(
-            JsonSchemaSource.of(
-                schema,
-                any_whitespace=any_whitespace,
-                indent=indent,
-                separators=separators,
-                strict_mode=strict_mode,
-                max_whitespace=max_whitespace,
-                property_order=property_order,
-                spelling=spelling,
-                formats=formats,
-                nullable=nullable,
-                on_unsupported=on_unsupported,
-                documents=documents,
-            )
-        )
+        return self._compile_source(JsonSchemaSource.of(schema, documents=documents, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """The compiled form of `Grammar.builtin_json_grammar`."""
@@ -318,8 +282,20 @@ class GrammarCompiler:
             self._cache.clear()
 
     def get_cache_size_bytes(self) -> int:
-        """What the kept grammars take at present: never more than `cache_limit_bytes`."""
+        """What the kept grammars take at present: never more than `cache_limit_bytes`.
+
+        What they share with others is told by `get_shared_size_bytes`.
+        """
         return 0 if self._cache is None else self._cache.measure()
+
+    def get_shared_size_bytes(self) -> int:
+        """What the lexemes take at present that the grammars of the vocabulary share.
+
+        They are no grammar's own, so `get_cache_size_bytes` does not count them. For each `Limits`
+        in use they take no more than its `lexicon_bytes`, and while a call works, what it works
+        with.
+        """
+        return self._vocabulary.lexicon_size_bytes
 
     def _compile_source(self, source: Source) -> CompiledGrammar:
         if self._cache is None:
@@ -327,7 +303,22 @@ class GrammarCompiler:
         return self._cache.get(source, lambda: self._compiled(source, source.build(self._limits)))
 
     def _compiled(self, source: Source, core: _core.Grammar) -> CompiledGrammar:
+        if isinstance(source, (RegexSource, EbnfSource, LarkSource)):
+            _warn_of_names(core, self._tokenizer_info)
         return CompiledGrammar(source, core, self._tokenizer_info, self._vocabulary, self._bounds)
+
+
+def _warn_of_names(core: _core.Grammar, tokenizer_info: TokenizerInfo) -> None:
+    """Says where a text of a grammar is what a model writes as one special token."""
+    names = [name for name in tokenizer_info.special_token_names if len(name) >= _SHORTEST_NAME]
+    for name in core.names_as_text(names) if names else ():
+        warnings.warn(
+            f"the grammar spells {name!r} as text, which is a special token of the vocabulary, too: "
+            f"a model that writes the token does not write the text. Where the token is meant, "
+            f'write it as one ({name} in Lark, Token(id) in EBNF, a format {{"type": "token"}} in a '
+            "structural tag, whose texts mean both)",
+            stacklevel=5,
+        )
 
 
 def _checked_info(tokenizer_info: Any) -> TokenizerInfo:

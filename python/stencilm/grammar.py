@@ -9,23 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from stencilm import _core
 from stencilm.grammar_sources import (
-    DEFAULT_MAX_WHITESPACE,
     CombinedSource,
     EbnfSource,
-    Formats,
     JsonSchemaSource,
     LarkSource,
-    OnUnsupported,
-    PropertyOrder,
     RegexSource,
     Schema,
+    SchemaOptions,
     SerializedSource,
     Source,
-    Spelling,
     StructuralTagSource,
     check_length,
     checked_text,
@@ -90,48 +86,20 @@ class Grammar(OutputForm[str]):
     def from_json_schema(
         schema: Schema,
         *,
-        any_whitespace: bool = True,
-        indent: int | None = None,
-        separators: tuple[str, str] | None = None,
-        strict_mode: bool = False,
-        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
-        property_order: PropertyOrder = "declared",
-        spelling: Spelling = "natural",
-        formats: Formats = "enforced",
-        nullable: bool = False,
-        on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        **options: Unpack[SchemaOptions],
     ) -> Grammar:
         """The JSON texts that are valid under a schema.
 
         Args:
             schema: JSON text, a dict, a bool, or a Python type such as a pydantic model.
-            any_whitespace: Allow blanks wherever JSON does. Where False the one layout is that of
-                `json.dumps` with `indent` and `separators`.
-            indent: How many spaces a level is indented; None for a single line. Without effect
-                while any_whitespace is True.
-            separators: What stands between items and between a key and its value. Where None,
-                (", ", ": "), and (",", ": ") with an indent. Without effect while any_whitespace
-                is True.
-            strict_mode: Close objects and tuples that do not say whether they are open. Where
-                False undeclared properties are allowed, as the specification says.
-            max_whitespace: The longest run of blanks, so that a model cannot run away in them;
-                None for no bound.
-            property_order: "declared" writes known properties in the order of the schema, "any"
-                in every order.
-            spelling: "natural" writes keys, constants and patterns plainly, "digits" does so and
-                integers without a point, which is also how Python types are written, "any" allows
-                every text that a JSON reader takes for the same value.
-            formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
-                specification has it where nothing else is said.
-            nullable: Read `nullable: true` as OpenAPI 3.0 does: null is one more type beside those
-                that `type` names. Where False it is an annotation.
-            on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
-                in `report`.
             documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
                 fetched.
             limits: How large and how costly the grammar may be.
+            **options: How the schema is read and its instances are written: any of
+                `SchemaOptions`, such as `any_whitespace=False`, `strict_mode=True` or
+                `property_order="any"`.
 
         Raises:
             GrammarSyntaxError: The text is no JSON, or the JSON no schema.
@@ -140,20 +108,7 @@ class Grammar(OutputForm[str]):
             LimitExceeded: The schema is too large or too deep.
         """
         return Grammar.from_source(
-            JsonSchemaSource.of(
-                schema,
-                any_whitespace=any_whitespace,
-                indent=indent,
-                separators=separators,
-                strict_mode=strict_mode,
-                max_whitespace=max_whitespace,
-                property_order=property_order,
-                spelling=spelling,
-                formats=formats,
-                nullable=nullable,
-                on_unsupported=on_unsupported,
-                documents=documents,
-            ),
+            JsonSchemaSource.of(schema, documents=documents, **options),
             limits,
         )
 

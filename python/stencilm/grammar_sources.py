@@ -10,7 +10,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    cast,
+)
 
 from stencilm import _core
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
@@ -44,6 +53,46 @@ class Source(Protocol):
         """The grammar that it describes; raises LimitExceeded where it is too large."""
 
 
+class SchemaOptions(TypedDict, total=False):
+    """The options with which a JSON Schema is read, wherever one is taken.
+
+    Attributes:
+        any_whitespace: Allow blanks wherever JSON does. Where False the one layout is that of
+            `json.dumps` with `indent` and `separators`. Default True.
+        indent: How many spaces a level is indented; None for a single line. Without effect
+            while any_whitespace is True. Default None.
+        separators: What stands between items and between a key and its value. Where None,
+            (", ", ": "), and (",", ": ") with an indent. Without effect while any_whitespace
+            is True. Default None.
+        strict_mode: Close objects and tuples that do not say whether they are open. Where
+            False undeclared properties are allowed, as the specification says. Default False.
+        max_whitespace: The longest run of blanks, so that a model cannot run away in them;
+            None for no bound. Default 64.
+        property_order: "declared" writes known properties in the order of the schema, "any"
+            in every order. Default "declared".
+        spelling: "natural" writes keys, constants and patterns plainly, "digits" does so and
+            integers without a point, which is also how Python types are written, "any" allows
+            every text that a JSON reader takes for the same value. Default "natural".
+        formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
+            specification has it where nothing else is said. Default "enforced".
+        nullable: Read `nullable: true` as OpenAPI 3.0 does: null is one more type beside those
+            that `type` names. Where False it is an annotation. Default False.
+        on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
+            in `Grammar.report`. Default "error".
+    """
+
+    any_whitespace: bool
+    indent: int | None
+    separators: tuple[str, str] | None
+    strict_mode: bool
+    max_whitespace: int | None
+    property_order: PropertyOrder
+    spelling: Spelling
+    formats: Formats
+    nullable: bool
+    on_unsupported: OnUnsupported
+
+
 class _Read:
     """What the core made of the options: kept beside them, and no option itself."""
 
@@ -53,21 +102,21 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaOptions(_Read):
-    """How a schema is read and how its instances are written, as `Grammar.from_json_schema` says.
+    """`SchemaOptions` with their defaults, checked and hashable.
 
     Raises TypeError and ValueError for what is no option.
     """
 
-    any_whitespace: bool
-    indent: int | None
-    separators: tuple[str, str] | None
-    strict_mode: bool
-    max_whitespace: int | None
-    property_order: str
-    spelling: str
-    formats: str
-    nullable: bool
-    on_unsupported: str
+    any_whitespace: bool = True
+    indent: int | None = None
+    separators: tuple[str, str] | None = None
+    strict_mode: bool = False
+    max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
+    property_order: PropertyOrder = "declared"
+    spelling: Spelling = "natural"
+    formats: Formats = "enforced"
+    nullable: bool = False
+    on_unsupported: OnUnsupported = "error"
 
     def __post_init__(self) -> None:
         """Checks every option."""
@@ -95,20 +144,20 @@ class JsonSchemaOptions(_Read):
 _known_options = lru_cache(maxsize=64, typed=True)(JsonSchemaOptions)
 
 
-def json_schema_options(
-    any_whitespace: bool,
-    indent: int | None,
-    separators: Sequence[str] | None,
-    *others: Any,
-) -> JsonSchemaOptions:
-    """The options with these values, in the order of their fields."""
-    if isinstance(separators, list):
-        separators = tuple(separators)
-    given = (any_whitespace, indent, separators, *others)
+def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
+    """The options, those that are not given at their defaults; raises TypeError and ValueError."""
+    if isinstance(given.get("separators"), list):
+        given["separators"] = tuple(given["separators"] or ())  # type: ignore[typeddict-item]
     try:
-        return _known_options(*given)
-    except TypeError:  # of an option that is wrong, or that has no hash
-        return JsonSchemaOptions(*given)
+        return _known_options(**given)
+    except TypeError:  # of an option that is wrong, or unknown, or that has no hash
+        unknown = sorted(set(given) - set(SchemaOptions.__annotations__))
+        if unknown:
+            raise TypeError(
+                f"{unknown[0]!r} is no option of a schema; these are: "
+                f"{', '.join(SchemaOptions.__annotations__)}"
+            ) from None
+        return JsonSchemaOptions(**given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,36 +172,15 @@ class JsonSchemaSource:
     def of(
         schema: Schema,
         *,
-        any_whitespace: bool = True,
-        indent: int | None = None,
-        separators: tuple[str, str] | None = None,
-        strict_mode: bool = False,
-        max_whitespace: int | None = DEFAULT_MAX_WHITESPACE,
-        property_order: PropertyOrder = "declared",
-        spelling: Spelling = "natural",
-        formats: Formats = "enforced",
-        nullable: bool = False,
-        on_unsupported: OnUnsupported = "error",
         documents: Mapping[str, Schema] | None = None,
+        **options: Unpack[SchemaOptions],
     ) -> JsonSchemaSource:
         """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
-        if spelling == "natural" and isinstance(schema, type):
-            spelling = "digits"  # what Python reads as an int
-        options = json_schema_options(
-            any_whitespace,
-            indent,
-            separators,
-            strict_mode,
-            max_whitespace,
-            property_order,
-            spelling,
-            formats,
-            nullable,
-            on_unsupported,
-        )
+        if isinstance(schema, type) and options.get("spelling", "natural") == "natural":
+            options["spelling"] = "digits"  # what Python reads as an int
         return JsonSchemaSource(
             _schema_text(schema, "schema"),
-            options,
+            json_schema_options(**options),
             _document_texts(documents) if documents is not None else (),
         )
 

@@ -39,9 +39,14 @@ class Limits(_Read):
             complement of lexemes matches anything.
         automaton_states: Most states of one automaton; it holds the lexemes that may come at one
             place.
+        working_bytes: What one operation, such as one mask, may add to automata and to the
+            expressions that they are derived from; and what the text of one matcher may need of
+            them, where it is read once more (see `lexicon_bytes`).
         stack_bytes: What the stacks of one matcher may hold, its whole history included.
         lexicon_bytes: What the lexemes may hold that grammars of one tokenizer and of equal limits
-            share. Where they hold more, grammars compiled from then on begin with new ones.
+            share: automata, and what is known of all tokens in their states. Where they hold more,
+            those that no call is working with are dropped, and worked out again where they are
+            asked for: a matcher then reads what it has accepted once more.
         mask_cache_bytes: What the masks may hold that are kept for one grammar. Where they hold
             more, all of them are dropped.
         milliseconds: The longest time that one operation may take: reading a notation, compiling
@@ -53,8 +58,9 @@ class Limits(_Read):
     derived_expressions: int = 1_000_000
     search_steps: int = 100_000
     automaton_states: int = 500_000
+    working_bytes: int = 256 << 20
     stack_bytes: int = 256 << 20
-    lexicon_bytes: int = 64 << 20
+    lexicon_bytes: int = 128 << 20
     mask_cache_bytes: int = 16 << 20
     milliseconds: int = 5_000
 

@@ -200,6 +200,34 @@ class GrammarMatcher(_core.Matcher):
             root=root_position,
         )
 
+    def draft_tree_temperatures(
+        self,
+        retrieve_next_token: Any,
+        retrieve_next_sibling: Any,
+        draft_tokens: Any,
+        *,
+        root_position: int = 0,
+    ) -> list[float | None]:
+        """The temperature for the token behind every node of a tree of draft tokens.
+
+        The tree is as in `traverse_draft_tree`, and node `n` has what `temperature` is behind it: a
+        number from 0 on, or None where the grammar says nothing. Nodes that the grammar refuses,
+        those at which the text has ended, and those below either have None. The matcher stays as
+        it was.
+
+        Args:
+            retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.
+            retrieve_next_sibling: As above.
+            draft_tokens: As above.
+            root_position: The node to begin at.
+        """
+        return self._draft_tree_temperatures(
+            _numbers("retrieve_next_token", retrieve_next_token),
+            _numbers("retrieve_next_sibling", retrieve_next_sibling),
+            _numbers("draft_tokens", draft_tokens),
+            root_position,
+        )
+
 
 def traverse_draft_tree(
     retrieve_next_token: Any,

@@ -18,7 +18,6 @@ from typing import (
     Any,
     Literal,
     TypeAlias,
-    TypedDict,
     Unpack,
     get_args,
     get_origin,
@@ -33,8 +32,10 @@ from stencilm.grammar_sources import (
     Formats,
     OnUnsupported,
     PropertyOrder,
+    SchemaOptions,
     Spelling,
 )
+from stencilm.json_values import json_ready, read_json
 from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.output_form import OutputForm, V_co
 
@@ -80,20 +81,10 @@ class Lark(OutputForm[str]):
     limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
-class SchemaOptions(TypedDict, total=False):
-    """The options of `JsonSchema`."""
+class JsonSchemaArguments(SchemaOptions, total=False):
+    """The options of `JsonSchema`: those of every schema, its documents and its limits."""
 
-    any_whitespace: bool
-    indent: int | None
-    separators: tuple[str, str] | None
-    strict_mode: bool
-    max_whitespace: int | None
-    property_order: PropertyOrder
-    spelling: Spelling | None
-    formats: Formats
-    on_unsupported: OnUnsupported
     documents: Mapping[str, Any]
-    nullable: bool
     limits: Limits | None
 
 
@@ -101,9 +92,10 @@ class SchemaOptions(TypedDict, total=False):
 class JsonSchema(OutputForm[V_co]):
     """JSON that is valid under a schema, given as JSON text, a dict or a bool, or of a Python type.
 
-    The value is what `json.loads` makes of the text; of a Python type, its own value. The options
-    are those of `Grammar.from_json_schema`; `spelling` is "natural" where None, and "digits" for a
-    Python type. `limits`, here and in the types below, bound what the grammar and its masks may
+    The value is what `json.loads` makes of the text, with integers of any length, and with a
+    `decimal.Decimal` for a number beyond the range of a float; of a Python type, its own value. The
+    options are those of `Grammar.from_json_schema`; `spelling` is "natural" where None, and
+    "digits" for a Python type. `limits`, here and in the types below, bound what the grammar and its masks may
     cost; where None those of the call or of the model do.
     """
 
@@ -127,13 +119,15 @@ class JsonSchema(OutputForm[V_co]):
         def __init__(
             self: JsonSchema[Any],
             schema: str | Mapping[str, Any] | bool,
-            **options: Unpack[SchemaOptions],
+            **options: Unpack[JsonSchemaArguments],
         ) -> None: ...
 
         @overload
-        def __init__(self, schema: TypeForm[V_co], **options: Unpack[SchemaOptions]) -> None: ...
+        def __init__(
+            self, schema: TypeForm[V_co], **options: Unpack[JsonSchemaArguments]
+        ) -> None: ...
 
-        def __init__(self, schema: Any, **options: Unpack[SchemaOptions]) -> None: ...
+        def __init__(self, schema: Any, **options: Unpack[JsonSchemaArguments]) -> None: ...
 
     @property
     def is_of_type(self) -> bool:
@@ -288,7 +282,8 @@ def resolve(output_type: Any) -> Output:
         return Output(
             name="JsonSchema",
             make=lambda limits: _schema_grammar(output_type, limits),
-            parse=json.loads,
+            parse=read_json,
+            dump=json_ready,
             is_json=True,
             limits=output_type.limits,
         )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.output_form import OutputForm
@@ -27,6 +27,16 @@ Style: TypeAlias = Literal[
     "glm_xml",
     "cohere_xml",
     "kimi_k3_xml",
+    "parameter_xml",
+    "step_xml",
+    "gigachat_xml",
+    "ifm_xml",
+    "param_xml",
+    "hunyuan_xml",
+    "atem_xml",
+    "python",
+    "gemma",
+    "functiongemma",
 ]
 Token: TypeAlias = int | str
 
@@ -53,7 +63,12 @@ class JSONSchemaFormat(_Value):
         any_order: Properties in any order; only with the style "json".
         any_whitespace: Blanks wherever they may stand.
         strict_mode: Close objects that do not say whether they are open.
-        max_whitespace: The longest run of blanks; None for no bound.
+        max_whitespace: The longest run of blanks; None for no bound. It may also be given as
+            `max_whitespace_cnt`, the name that engines use, where None leaves the default.
+        excludes: Texts that must not come within a string or a name of the value, as they are
+            written between the quotes; only with the style "json".
+        on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
+            format alone, and the report of the grammar says so.
     """
 
     type: Literal["json_schema"] = "json_schema"
@@ -63,6 +78,25 @@ class JSONSchemaFormat(_Value):
     any_whitespace: bool = True
     strict_mode: bool = False
     max_whitespace: int | None = 64
+    on_unsupported: Literal["error", "relax"] = "error"
+    excludes: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_bound(cls, fields: Any) -> Any:
+        """The fields with `max_whitespace_cnt` under its own name."""
+        if not isinstance(fields, Mapping) or "max_whitespace_cnt" not in fields:
+            return fields
+        own = {name: value for name, value in fields.items() if name != "max_whitespace_cnt"}
+        most = fields["max_whitespace_cnt"]
+        if most is not None:
+            if "max_whitespace" in own:
+                raise ValueError(
+                    "max_whitespace and max_whitespace_cnt are two names of one bound; "
+                    "give one of them"
+                )
+            own["max_whitespace"] = most
+        return own
 
 
 class QwenXMLParameterFormat(_Value):
@@ -168,7 +202,7 @@ class TagFormat(_Value):
     """The content between a beginning and an end."""
 
     type: Literal["tag"] = "tag"
-    begin: str | TokenFormat
+    begin: str | TokenFormat | RegexFormat
     content: Format
     end: str | tuple[str | TokenFormat, ...] | TokenFormat
 
@@ -322,7 +356,12 @@ class StructuralTag(_Value, OutputForm[str]):
                 )
             if "structures" in value:
                 items = [StructuralTagItem(**item) for item in value["structures"]]
-                return StructuralTag.from_legacy_structural_tag(items, value.get("triggers", ()))
+                return StructuralTag.from_legacy_structural_tag(
+                    items,
+                    value.get("triggers", ()),
+                    at_least_one=value.get("at_least_one", False),
+                    stop_after_first=value.get("stop_after_first", False),
+                )
             if value.get("type", "structural_tag") != "structural_tag":
                 value = {"type": "structural_tag", "format": value}
             return StructuralTag.model_validate(_with_types(value))
@@ -340,11 +379,29 @@ class StructuralTag(_Value, OutputForm[str]):
 
     @staticmethod
     def from_legacy_structural_tag(
-        tags: Sequence[StructuralTagItem], triggers: Sequence[str]
+        tags: Sequence[StructuralTagItem],
+        triggers: Sequence[str],
+        *,
+        at_least_one: bool = False,
+        stop_after_first: bool = False,
     ) -> StructuralTag:
-        """Free text in which each trigger leads to the tags that begin with it."""
+        """Free text in which each trigger leads to the tags that begin with it.
+
+        Args:
+            tags: The tags, each of which begins with exactly one of the triggers.
+            triggers: What a model must write to come to a tag.
+            at_least_one: A tag comes, and before all text.
+            stop_after_first: Nothing comes behind the first tag.
+        """
         formats = tuple(tag.tag() for tag in tags)
-        return StructuralTag(format=TriggeredTagsFormat(triggers=tuple(triggers), tags=formats))
+        return StructuralTag(
+            format=TriggeredTagsFormat(
+                triggers=tuple(triggers),
+                tags=formats,
+                at_least_one=at_least_one,
+                stop_after_first=stop_after_first,
+            )
+        )
 
     def to_json(self) -> str:
         """The tag as JSON text, without what is as it is by default.

@@ -246,7 +246,8 @@ class _TypeSchemas(GenerateJsonSchema):
         return {**super().complex_schema(schema), "pattern": pattern}
 
     def fraction_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"type": "string", "pattern": "^-?(?:0|[1-9][0-9]*)(?:/[1-9][0-9]*)?$"}
+        digits = f"[1-9][0-9]{{0,{_READ_DIGITS - 1}}}"
+        return {"type": "string", "pattern": f"^-?(?:0|{digits})(?:/{digits})?$"}
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().str_schema(schema)
@@ -421,6 +422,12 @@ def _decimals(schema: Mapping[str, Any]) -> str:
 
 
 _MOST_KEYS = 1_000
+_READ_DIGITS = 4_300  # of an integer; Python and pydantic read no more
+_FLOATS = [  # nothing that is read as infinity
+    r"[0-9]{1,308}(?:\.[0-9]+)?",
+    r"[0-9](?:\.[0-9]+)?[eE](?:-[0-9]+|\+?(?:[0-9]{1,2}|[12][0-9]{2}|30[0-7]))",
+    r"1(?:\.[0-6][0-9]*)?[eE]\+?308",
+]
 
 
 def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
@@ -432,9 +439,9 @@ def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
             if low is not None and high is not None and 0 <= high - low < _MOST_KEYS:
                 return {"enum": [str(key) for key in range(low, high + 1)]}
             sign = "-?" if low is None or low < 0 else ""
-            return {"pattern": f"^{sign}[0-9]+$"}
+            return {"pattern": f"^{sign}[0-9]{{1,{_READ_DIGITS}}}$"}
         case "float":
-            return {"pattern": r"^-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"}
+            return {"pattern": f"^-?(?:{'|'.join(_FLOATS)})$"}
         case "bool":
             return {"enum": ["true", "false"]}
         case "decimal":

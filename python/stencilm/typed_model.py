@@ -29,6 +29,7 @@ from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known
 from stencilm.grammar import Grammar
 from stencilm.limits import Limits, checked_limits
+from stencilm.models.prompts import Conversation
 from stencilm.models.protocol import Prompt
 from stencilm.output_form import OutputForm
 from stencilm.output_types import Output
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm, TypeVar
 
     from stencilm.guiding.task import Budget
+    from stencilm.tool_calls.chat import Chat
 
     T = TypeVar("T", default=str)
 else:
@@ -530,6 +532,63 @@ class TypedModel(ABC):
         """A value of `output_type` as JSON-ready data."""
         return self._prepare(output_type, limits)[0].dump(value)
 
+    def chat(
+        self,
+        messages: Prompt,
+        tools: Sequence[Callable[..., Any] | Mapping[str, Any]] = (),
+        *,
+        tool_choice: Any = "auto",
+        output_type: Any = str,
+        parallel: bool = True,
+        max_rounds: int = 8,
+        on_error: Literal["tell", "raise"] = "tell",
+        family: Any = None,
+        **options: Unpack[Drawing],
+    ) -> Chat[Any]:
+        """A conversation in which the model calls tools, until it gives a typed answer.
+
+        Each turn is calls of tools or an answer, and nothing else can be written. Calls are run, the model is told what
+        came of them, and writes the next turn. A local model with a chat template that writes tool calls writes them as
+        its family does (see `stencilm.tools`); any other model, and one behind an API, writes one JSON object.
+
+        Args:
+            messages: Text, or chat messages.
+            tools: Python functions, whose schemas come from their hints and docstrings, and dicts in the form of
+                OpenAI's chat completions. A call of a dict ends the conversation: run it, and go on with its result.
+            tool_choice: Of the first turn: "auto", "required", "none", a function by name, or `allowed_tools`; later
+                turns are free.
+            output_type: What the answer is, as for `__call__`: a text, a type of JSON, or `Regex`.
+            parallel: Several calls may come in one turn. They are run one after the other.
+            max_rounds: The most turns with calls; the next one is an answer.
+            on_error: "tell": what a function raises is told to the model. "raise": it is raised.
+            family: A family of tool calls by name, where the chat template does not tell it.
+            options: Those of `Drawing`, for every turn.
+
+        Returns:
+            A `Chat`: the typed `value`, the `turns` with their traces, calls and results, and all `messages`.
+
+        Raises:
+            UnsupportedFeature: A function cannot be called by the names of its parameters, or the output type cannot
+                stand beside tools.
+            GrammarSyntaxError: Two tools have the same name, or `tool_choice` names none of them.
+            InvalidOutput: The type's own validators refuse the last answer.
+            IncompleteOutput: `max_tokens` cut a turn.
+        """
+        from stencilm.tool_calls.chat import chat
+
+        return chat(
+            self,
+            messages,
+            tools=tools,
+            tool_choice=tool_choice,
+            output_type=output_type,
+            parallel=parallel,
+            max_rounds=max_rounds,
+            on_error=on_error,
+            family=family,
+            options=options,
+        )
+
     # What a model says of itself
 
     @abstractmethod
@@ -573,11 +632,12 @@ class TypedModel(ABC):
 
         None where the model has no room for it.
         """
-        return [
+        messages = [
             *as_messages(prompt),
             {"role": "assistant", "content": refused.text},
             {"role": "user", "content": complaint_of(refused)},
         ]
+        return Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else messages
 
     def _sampled(self, n: int, options: Drawing) -> Drawing:
         """The options of `samples`."""

@@ -22,20 +22,9 @@ def test_all_rows_are_there() -> None:
     assert sorted(ROWS) == list(range(1, 41))
 
 
-# Rows that do not end well yet, and why.
-KNOWN = {4: "the automaton of a literal of 1 MB is laid out whole, in 310 MB"}
-
-
 @pytest.mark.parametrize(
     "number",
-    [
-        pytest.param(
-            number,
-            id=f"{number}: {title}",
-            marks=[pytest.mark.xfail(reason=KNOWN[number])] if number in KNOWN else [],
-        )
-        for number, (title, _) in ROWS.items()
-    ],
+    [pytest.param(number, id=f"{number}: {title}") for number, (title, _) in ROWS.items()],
 )
 def test_a_row_ends_well(number: int) -> None:
     paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]

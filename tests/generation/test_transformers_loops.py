@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from typing import Any, Literal
 
 import pytest
@@ -254,6 +255,81 @@ def test_static_cache_and_several_sequences(model: stencilm.Model) -> None:
         for row in ids[:, inputs["input_ids"].shape[1] :]:
             text = backend.tokenizer.decode(row, skip_special_tokens=True)
             Person.model_validate_json(text)
+
+
+COMPILED: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "sampled": {"do_sample": True, "num_return_sequences": 2},
+    "lookup": {"prompt_lookup_num_tokens": 3},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(COMPILED))
+def test_static_cache_with_compiled_passes(model: stencilm.Model, name: str) -> None:
+    """The passes are replayed from what torch.compile recorded; masks are no part of them."""
+    replayed = 0
+
+    def counting(graph: Any, _: Any) -> Any:
+        def run(*values: Any) -> Any:
+            nonlocal replayed
+            replayed += 1
+            return graph.forward(*values)
+
+        return run
+
+    config = transformers.CompileConfig(backend=counting, fullgraph=False, mode=None)
+    config._compile_all_devices = True  # else passes are compiled on GPUs only
+    options = {"cache_implementation": "static", "max_new_tokens": 60, "pad_token_id": 3}
+    backend: Any = model.backend
+    inputs = backend.tokenizer(PROMPT, return_tensors="pt")
+    torch.manual_seed(3)
+    ids = backend.model.generate(
+        **inputs, **{"do_sample": False, **options, **COMPILED[name]},
+        compile_config=config, logits_processor=[stencilm.LogitsProcessor(model.compile(Person))],
+    )  # fmt: skip
+    assert replayed > 5
+    for row in ids[:, inputs["input_ids"].shape[1] :]:
+        Person.model_validate_json(backend.tokenizer.decode(row, skip_special_tokens=True))
+
+
+@pytest.mark.parametrize(
+    "output_type",
+    [
+        stencilm.Ebnf('root ::= "(" [0-9]{2} ")"'),
+        stencilm.Lark('start: "(" /[0-9]{2}/ ")"'),
+        stencilm.StructuralTag.from_json(
+            {"type": "tag", "begin": "(", "content": {"type": "regex", "pattern": "[0-9]{2}"},
+             "end": ")"}
+        ),
+    ],
+    ids=lambda output_type: type(output_type).__name__,
+)  # fmt: skip
+def test_every_notation(model: stencilm.Model, output_type: Any) -> None:
+    processor = stencilm.LogitsProcessor(model.compile(output_type))
+    assert re.fullmatch(r"\(\d\d\)", write(model, PROMPT, logits_processor=[processor]))
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_beams_of_several_prompts_with_a_grammar_each(model: stencilm.Model, cache: str) -> None:
+    backend: Any = model.backend
+    inputs = backend.tokenizer(
+        [PROMPT, "A code: "], return_tensors="pt", padding=True, padding_side="left"
+    )
+    grammars = [model.compile(Person), model.compile(stencilm.Regex("[A-Z]{2}-[0-9]{3}"))]
+    ids = backend.model.generate(
+        **inputs, max_new_tokens=60, do_sample=False, num_beams=3, num_return_sequences=3,
+        cache_implementation=cache, pad_token_id=3,
+        logits_processor=[stencilm.LogitsProcessor(grammars)],
+    )  # fmt: skip
+    texts = backend.tokenizer.batch_decode(
+        ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True
+    )
+    assert len(set(texts)) == 6
+    for text in texts[:3]:
+        Person.model_validate_json(text)
+    for text in texts[3:]:
+        assert re.fullmatch("[A-Z]{2}-[0-9]{3}", text)
 
 
 def test_rows_must_be_a_multiple_of_the_grammars(model: stencilm.Model) -> None:

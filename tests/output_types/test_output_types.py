@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import json
 import re
 import uuid
 from collections.abc import Callable
@@ -156,8 +157,10 @@ class Box(BaseModel, Generic[T]):
         (JsonSchema({"type": "object"}), '{"a": 1}', {"a": 1}),
         (JsonSchema('{"type": "integer"}'), "7", 7),
         (JsonSchema(True), "null", None),
+        (JsonSchema(True), f"-{'9' * 6000}", 1 - 10**6000),
+        (JsonSchema(True), "-1.5e999", decimal.Decimal("-1.5e999")),
     ],
-    ids=str,
+    ids=lambda value: "-10**6000" if isinstance(value, int) and value < -9 else str(value)[:40],
 )
 def test_a_text_reads_back_as_its_value(output_type: Any, text: str, value: Any) -> None:
     parsed = resolve(output_type).parse(text)
@@ -173,6 +176,14 @@ def test_a_text_reads_back_as_its_value(output_type: Any, text: str, value: Any)
 def test_a_text_that_is_no_value_is_a_value_error(output_type: Any, text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         resolve(output_type).parse(text)
+
+
+def test_large_numbers_are_dumped_as_json_takes_them() -> None:
+    output = resolve(JsonSchema(True))
+    text = json.dumps(output.dump(output.parse(f"[1e999, {'9' * 6000}, {'9' * 600}, 1.5]")))
+    assert json.loads(text) == ["1E+999", "9" * 6000, 10**600 - 1, 1.5]
+    with pytest.raises(ValueError, match="too large an exponent"):
+        output.parse(f"1e{'9' * 30}")
 
 
 @pytest.mark.parametrize(

@@ -293,6 +293,45 @@ def test_digits_as_spelling(schema: dict[str, Any], fits: list[str], does_not: l
         assert start.longest_valid_prefix(text).status != "complete", text
 
 
+@pytest.mark.parametrize(
+    ("tp", "fits", "does_not"),
+    [
+        (int, ["9" * 4300, "-" + "9" * 4300], ["9" * 4301, "-1" + "0" * 4300]),
+        (Annotated[int, Field(ge=5)], ["5", "9" * 4300], ["4", "9" * 4301]),
+        (Annotated[int, Field(lt=5)], ["-" + "9" * 4300], ["5", "-" + "9" * 4301]),
+        (Annotated[int, Field(multiple_of=3)], ["9" * 4300], ["9" * 4301, "4"]),
+        (
+            float,
+            ["1.7976931348623157e+308", "-1e308", "1e-400", "9" * 308, "0." + "1" * 5000],
+            ["1.7976931348623158e+308", "-1e309", "1e999", "9" * 309],
+        ),
+        (
+            Annotated[float, Field(ge=0)],
+            ["1.7976931348623157e+308", "0", "1" + "0" * 308],
+            ["1.8e+308", "-1", "1" + "0" * 309],
+        ),
+        (FiniteFloat, ["1e308"], ["1e309"]),
+        (Any, ["9" * 308, '{"a": [1e308]}'], ["9" * 4301, "[1e309]"]),
+        (int | float, ["9" * 4300, "1.5"], ["9" * 4301, "1e309"]),
+        (dict[int, int], ['{"%s": 1}' % ("9" * 4300)], ['{"%s": 1}' % ("9" * 4301)]),
+        (dict[float, int], ['{"1.5e+308": 1}', '{"0.1": 1}'], ['{"1.8e308": 1}', '{"1e309": 1}']),
+        (fractions.Fraction, [f'"{"9" * 4300}/7"'], [f'"{"9" * 4301}/7"']),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_numbers_of_types_are_those_that_are_read(
+    tp: Any, fits: list[str], does_not: list[str]
+) -> None:
+    output = resolve(tp)
+    start = GrammarMatcher(COMPILER.compile_grammar(output.grammar()))
+    for text in fits:
+        assert start.longest_valid_prefix(text).status == "complete", text[:40]
+        value = output.parse(text)
+        assert "inf" not in repr(value), text[:40]
+    for text in does_not:
+        assert start.longest_valid_prefix(text).status == "dead", text[:40]
+
+
 class Kinded(BaseModel):
     kind: Literal[Colour.RED]
 

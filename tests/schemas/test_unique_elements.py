@@ -19,7 +19,7 @@ PIECES = [
     *(b"\\u002f", b"000a", b"0061", b"D83D", b"DE00", b"a\\", b"a\\n", b'a\\"', b'\\n"', b'\\/"'),
     *(b",", b'",', b'","', b'", "', b'a","', b'","a"', b'"a"', b'"a","', b'a"', b'b"', b'n"'),
     *(b"[", b"]", b'["', b'"]', b"{", b"}", b'{"', b'"}', b'":', b'":"', b'":1}', b'":"a"}'),
-    *("é".encode(), b"\xc3", b"\xa9"),
+    *("é".encode(), b"\xc3", b"\xa9", b"e", b"0e", b"e1", b".0", b"10"),
 ]
 STOP = len(PIECES)
 
@@ -38,6 +38,14 @@ SCHEMAS = [
     '{"type": "array", "uniqueItems": true, "items": {"type": ["string", "integer"]}}',
     """{"type": "array", "uniqueItems": true, "items": {"type": "array", "uniqueItems": true,
         "items": {"type": "string", "maxLength": 2}}}""",
+    '{"type": "array", "uniqueItems": true, "items": {"type": "object", "maxProperties": 1}}',
+    """{"type": "array", "uniqueItems": true,
+        "items": {"type": "object", "minProperties": 1, "maxProperties": 2}}""",
+    """{"type": "array", "uniqueItems": true,
+        "items": {"type": "integer", "minimum": 0, "maximum": 111}}""",
+    """{"type": "array", "uniqueItems": true, "items": {"anyOf": [{"enum": ["a", "b"]},
+        {"type": "number", "multipleOf": 0.5, "minimum": 0, "maximum": 1}]}}""",
+    '{"type": "array", "uniqueItems": true, "items": {"type": "number"}}',
 ]
 
 
@@ -63,3 +71,28 @@ def test_masks_are_what_accepting_tells(seed: int) -> None:
             assert matcher.accept_token(token)
             text += PIECES[token] if token != STOP else b""
     assert masks > 500
+
+
+def test_numbers_are_used_up_one_by_one() -> None:
+    info = TokenizerInfo(
+        [*(str(number).encode() for number in range(1000)), b",", b"[", b"]", None],
+        VocabType.RAW,
+        stop_token_ids=[1003],
+    )
+    schema = """{"type": "array", "uniqueItems": true,
+        "items": {"type": "integer", "minimum": 0, "maximum": 999}}"""
+    matcher = GrammarMatcher(GrammarCompiler(info).compile_json_schema(schema))
+    bitmask = np.zeros(-(-info.vocab_size // 32), dtype=np.int32)
+    left = set(range(1000))
+    chosen = random.Random(1)
+    assert matcher.accept_string("[")
+    while left:
+        matcher.fill_next_token_bitmask(bitmask)
+        allowed = {i for i in range(1000) if bitmask[i // 32] >> (i % 32) & 1}
+        assert allowed == {n for n in range(1000) if any(str(m).startswith(str(n)) for m in left)}
+        many = sorted(left)
+        for number in chosen.sample(many, min(len(many), 130)):
+            left.remove(number)
+            assert matcher.accept_string(f"{number}{',' if left else ''}")
+    matcher.fill_next_token_bitmask(bitmask)
+    assert [i for i in range(1003) if bitmask[i // 32] >> (i % 32) & 1] == [1002]

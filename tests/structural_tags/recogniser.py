@@ -172,14 +172,17 @@ class Recogniser:
             )
             if any(stop in spelled[:-1] for stop in complete):
                 break
-            if any(excluded in spelled for excluded in forbidden):
-                break
+            # What is excluded must not begin in the text; it may stand within what ends the text.
+            begun = [spelled.find(excluded) for excluded in forbidden if excluded in spelled]
+            first = min(begun, default=len(spelled))
             for stop, way in ways:
+                if first < len(spelled) - len(in_bytes(stop)):
+                    continue
                 text = in_text(piece[: len(piece) - len(way)]) if piece.endswith(way) else None
                 if text is not None and (most is None or len(text) <= most):
                     ended.append((stop, end))
             text = in_text(piece)
-            if text is None or (most is not None and len(text) > most):
+            if begun or text is None or (most is not None and len(text) > most):
                 continue
             if not any(spelled.endswith(stop) for stop in complete):
                 unended.add(end)

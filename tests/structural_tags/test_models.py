@@ -246,7 +246,7 @@ def text_of(family: str, text: str) -> str:
 
 
 def test_every_family_is_here() -> None:
-    assert {*FAMILIES, "harmony"} == {*model_structural_tags()}
+    assert {*FAMILIES, "harmony"} <= {*model_structural_tags()}
 
 
 @pytest.mark.parametrize(
@@ -470,9 +470,9 @@ def test_a_family_of_ones_own(compiler: GrammarCompiler) -> None:
     ):
         with pytest.raises((TypeError, ValueError)):
             register_model_structural_tag(name, wrong)  # type: ignore[arg-type]
-    from stencilm import model_tags
+    from stencilm.tool_calls import registry
 
-    del model_tags._REGISTRY["mine"], model_tags._REGISTRY["fixed"]
+    del registry._REGISTRY["mine"], registry._REGISTRY["fixed"]
 
 
 def test_options(compiler: GrammarCompiler) -> None:

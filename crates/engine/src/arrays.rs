@@ -13,8 +13,10 @@ impl Machine {
     pub(crate) fn item_phase(&mut self, id: ItemsId, state: ItemsState, stacks: &Stacks) -> Phase {
         let grammar = self.grammar.clone();
         let items = grammar.items(id);
-        let allowed = self.allowed(id, items, state.place, &counts_of(items, state, stacks));
-        Phase::Item { place: state.place.min(items.prefix.len() as u32), allowed }
+        let counts = counts_of(items, state, stacks);
+        let allowed = self.allowed(id, items, state.place, &counts);
+        let may_end = items.is_bare() && state.place >= items.min && items.is_satisfied(&counts);
+        Phase::Item { place: state.place.min(items.prefix.len() as u32), allowed, may_end }
     }
 
     /// What an array's register says behind an element.

@@ -1,12 +1,12 @@
 //! Many sequences at once: the same call for every one, on a few threads that wait for the next batch.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::cpus::available_cpus;
-use crate::locks::lock;
+use crate::locks::{Mutex, lock};
 
 /// More threads than this are used only where they are asked for: masks are short work, and engines have other threads.
 const MAX_DEFAULT_THREADS: usize = 8;

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{Table, hash_of};
+use stencilm_regex::{Table, hash_of, memory};
 
 use crate::bases::{Base, Bases};
 use crate::machine::{ForkId, FrameId, Machine};
@@ -159,7 +159,8 @@ pub(crate) struct LookCache<T> {
     index: Table,
     descriptions: Vec<u64>,
     names: Names,
-    bytes: usize,
+    /// Bytes that are held by what was found.
+    in_found: usize,
     budget: usize,
 }
 
@@ -214,14 +215,14 @@ impl<T> LookCache<T> {
             index: Table::default(),
             descriptions: Vec::new(),
             names: Names { horizon: horizon as u32, ..Names::default() },
-            bytes: 0,
+            in_found: 0,
             budget,
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.bytes
+        memory::of_list(&self.nodes) + memory::of_list(&self.descriptions) + self.index.memory_bytes() + self.in_found
     }
 
     /// What was kept for a configuration, if it was for all that it depends on.
@@ -281,7 +282,7 @@ impl<T> LookCache<T> {
         kept: &Arc<T>,
         size: usize,
     ) {
-        if self.bytes > self.budget {
+        if self.memory_bytes() > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
             *self = LookCache::new(self.budget, self.names.horizon as usize);
         }
@@ -327,9 +328,8 @@ impl<T> LookCache<T> {
     /// A node below another one with the description last written.
     fn add(&mut self, parent: u32, look: Look<T>, found_bytes: usize) -> u32 {
         let (id, start, len) = (self.nodes.len() as u32, self.descriptions.len(), self.names.description.len());
-        self.bytes += len * 8 + size_of::<Node<T>>() + 8;
         if let Look::Found(_) = look {
-            self.bytes += found_bytes + 32;
+            self.in_found += found_bytes + memory::of_shared::<T>(1);
         }
         self.descriptions.extend_from_slice(&self.names.description);
         self.nodes.push(Node { parent, described: (start as u32, len as u32), look });

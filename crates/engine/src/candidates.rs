@@ -33,8 +33,7 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        let configuration = self.configuration();
-        let mut candidates = self.probe(|run| {
+        let mut candidates = self.probe(|run, configuration| {
             let mut lexemes: Vec<ExprId> = Vec::new();
             for thread in run.stacks.entries(configuration).to_vec() {
                 if thread != Entry::BOTTOM && !offers_tokens(thread) {

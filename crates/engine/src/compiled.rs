@@ -1,20 +1,21 @@
 //! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
-use stencilm_regex::Watch;
+use stencilm_regex::{Watch, memory};
 
 use crate::cache::{KeptMask, MaskCache};
 use crate::canonical::CanonicalMasks;
 use crate::captures;
 use crate::error::EngineError;
 use crate::known_suffixes::KnownSuffixes;
-use crate::lexicon::Lexicon;
+use crate::lexemes::{Lexemes, SharedLexicon};
 use crate::limits::{LexiconLimits, Limits};
-use crate::locks::{lock, try_lock};
+use crate::locks::{Mutex, lock, try_lock};
 use crate::machine::Machine;
 use crate::marks::Marks;
 use crate::mask::{Cause, Doubtful};
@@ -36,17 +37,56 @@ pub struct CompiledGrammar {
     grammar_bytes: OnceLock<usize>,
     /// What the machine and the masks held when they were measured last.
     measured: AtomicUsize,
-    layout: Mutex<Arc<Layout>>,
+    /// The marks that the grammar has.
+    marks: Marks,
+    lexicon: Arc<SharedLexicon>,
+    layouts: Arc<Layouts>,
+    /// The masks whose rows were given out last, by the numbers of these.
+    given: Mutex<VecDeque<(u32, Arc<KeptMask>)>>,
 }
 
-/// What the matchers of a grammar lay out together. A matcher keeps the layout that it began with, for its states are
-/// numbers of it.
+/// Rows that were given out by number can be had for so many masks, wherever they are kept.
+const MAX_GIVEN: usize = 64;
+
+/// The layouts of one grammar: at most one for each generation of the lexemes. Only they keep a layout, so that it goes
+/// with its lexemes; matchers keep none but while they are working.
+#[derive(Default)]
+pub(crate) struct Layouts(Mutex<Vec<Arc<Layout>>>);
+
+impl Layouts {
+    /// The layout in these lexemes.
+    fn of(&self, lexemes: &Arc<Lexemes>) -> Option<Arc<Layout>> {
+        lock(&self.0).iter().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)).cloned()
+    }
+
+    /// Adds a layout, or gives the one that there is in its lexemes.
+    fn add(&self, layout: Arc<Layout>) -> (Arc<Layout>, bool) {
+        let mut layouts = lock(&self.0);
+        if let Some(known) = layouts.iter().find(|known| Arc::ptr_eq(&known.lexemes, &layout.lexemes)) {
+            return (known.clone(), false);
+        }
+        layouts.push(layout.clone());
+        (layout, true)
+    }
+
+    /// Takes out the layouts in these lexemes.
+    pub fn take(&self, lexemes: &Arc<Lexemes>) -> Vec<Arc<Layout>> {
+        let mut layouts = lock(&self.0);
+        let (taken, kept) = layouts.drain(..).partition(|layout| Arc::ptr_eq(&layout.lexemes, lexemes));
+        *layouts = kept;
+        taken
+    }
+}
+
+/// What the matchers of a grammar lay out together, in one generation of lexemes. The states of a matcher are numbers of it,
+/// so a matcher whose layout has gone reads its text once more.
 pub(crate) struct Layout {
     pub(crate) vocabulary: Arc<Vocabulary>,
     /// The marks that the grammar has.
     pub marks: Marks,
     machine: Mutex<Machine>,
-    lexicon: Arc<Mutex<Lexicon>>,
+    shared: Arc<SharedLexicon>,
+    lexemes: Arc<Lexemes>,
     masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
     max_stack_bytes: usize,
@@ -94,17 +134,30 @@ impl CompiledGrammar {
         if count > limits.grammar_expressions {
             return Err(EngineError::GrammarTooLarge { count, limit: limits.grammar_expressions });
         }
-        let grammar = token_edges::with_special_tokens(grammar, &vocabulary)?;
+        let grammar = token_edges::without_missing_tokens(grammar, &vocabulary)?;
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
-        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits)?;
+        let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
+        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits, &lexicon, lexicon.current())?;
         if grammar.all_items().iter().any(|items| items.unique) {
             refuse_in_unique_elements(&grammar)?;
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
         }
-        let layout = Mutex::new(Arc::new(layout));
         let capturing = captures::capturing(&grammar);
-        let (grammar_bytes, measured) = (OnceLock::new(), AtomicUsize::new(0));
-        Ok(CompiledGrammar { grammar, vocabulary, tokens, capturing, limits, grammar_bytes, measured, layout })
+        let compiled = CompiledGrammar {
+            marks: layout.marks,
+            grammar,
+            vocabulary,
+            tokens,
+            capturing,
+            limits,
+            grammar_bytes: OnceLock::new(),
+            measured: AtomicUsize::new(0),
+            lexicon,
+            layouts: Arc::default(),
+            given: Mutex::default(),
+        };
+        compiled.enter(layout);
+        Ok(compiled)
     }
 
     /// The limits that it is used within.
@@ -119,7 +172,12 @@ impl CompiledGrammar {
 
     /// Whether the grammar has parts with budgets of tokens.
     pub fn has_budgets(&self) -> bool {
-        self.layout().marks.budgets
+        self.marks.budgets
+    }
+
+    /// The marks that the grammar has.
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks
     }
 
     /// The grammar.
@@ -135,14 +193,20 @@ impl CompiledGrammar {
     /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
     /// other grammars share. Waits for nobody: while another thread works with the grammar, it is what it was before.
     pub fn memory_bytes(&self) -> usize {
-        let layout = self.layout();
-        let machine = try_lock(&layout.machine).map(|machine| machine.memory_bytes());
-        let masks = try_lock(&layout.masks).map(|masks| masks.known.memory_bytes() + masks.suffixes.memory_bytes());
-        let canonical = try_lock(&layout.canonical).map(|masks| masks.memory_bytes());
-        if let (Some(machine), Some(masks), Some(canonical)) = (machine, masks, canonical) {
-            self.measured.store(machine + masks + canonical, Ordering::Relaxed);
+        let layouts = try_lock(&self.layouts.0).map(|layouts| layouts.clone());
+        if let Some(layouts) = layouts
+            && let Some(held) = layouts.iter().map(|layout| layout.memory_bytes()).sum::<Option<usize>>()
+        {
+            self.measured.store(held, Ordering::Relaxed);
         }
-        self.grammar_bytes.get_or_init(|| self.grammar.memory_bytes()) + self.measured.load(Ordering::Relaxed)
+        let own = || {
+            let captured = memory::of_list(&self.capturing);
+            memory::of_shared::<CompiledGrammar>(1)
+                + captured
+                + self.tokens.memory_bytes()
+                + self.grammar.memory_bytes()
+        };
+        self.grammar_bytes.get_or_init(own) + self.measured.load(Ordering::Relaxed)
     }
 
     /// For every node whether a capture is in it; empty where there is none at all.
@@ -152,18 +216,47 @@ impl CompiledGrammar {
 
     /// The layout for a new matcher.
     pub(crate) fn layout(&self) -> Arc<Layout> {
-        lock(&self.layout).clone()
+        loop {
+            let lexemes = self.lexicon.current();
+            if let Some(known) = self.layouts.of(&lexemes) {
+                return known;
+            }
+            let (grammar, vocabulary) = (&self.grammar, &self.vocabulary);
+            let fresh = Layout::new(grammar, vocabulary, &self.tokens, &self.limits, &self.lexicon, lexemes);
+            let fresh = fresh.expect("what is wrong with the marks of a grammar showed the first time");
+            if let Some(layout) = self.enter(fresh) {
+                return layout;
+            }
+        }
     }
 
-    /// Begins a new layout for matchers to come, because this one has reached a limit: one text that asks for too much
-    /// must not spoil the next.
-    pub(crate) fn retire(&self, full: &Arc<Layout>) {
-        let mut current = lock(&self.layout);
-        if Arc::ptr_eq(&current, full) {
-            self.vocabulary.retire_lexicon(&full.lexicon);
-            let fresh = Layout::new(&self.grammar, &self.vocabulary, &self.tokens, &self.limits);
-            *current = Arc::new(fresh.expect("what is wrong with the marks of a grammar showed the first time"));
+    /// Keeps a layout for as long as its lexemes are kept; `None` where they have gone meanwhile.
+    fn enter(&self, fresh: Layout) -> Option<Arc<Layout>> {
+        let (layout, is_new) = self.layouts.add(Arc::new(fresh));
+        if is_new && !self.lexicon.enter(&layout.lexemes, Arc::downgrade(&self.layouts)) {
+            self.layouts.take(&layout.lexemes);
+            return None;
         }
+        Some(layout)
+    }
+
+    /// Begins new lexemes for matchers to come, because those of a layout have reached a limit: one text that asks for too
+    /// much must not spoil the next.
+    pub(crate) fn retire(&self, full: &Layout) {
+        self.lexicon.retire(&full.lexemes);
+    }
+
+    /// Gives out the number of a row from which a mask differs in few tokens, and keeps the row for who asks for it.
+    pub(crate) fn give_row(&self, kept: Arc<KeptMask>) -> u32 {
+        let row = kept.row(self.vocabulary.named());
+        let mut given = lock(&self.given);
+        if row != 0 && given.iter().all(|&(known, _)| known != row) {
+            if given.len() >= MAX_GIVEN {
+                given.pop_front();
+            }
+            given.push_back((row, kept));
+        }
+        row
     }
 }
 
@@ -173,13 +266,16 @@ impl Layout {
         vocabulary: &Arc<Vocabulary>,
         tokens: &Arc<TokenEdges>,
         limits: &Limits,
+        shared: &Arc<SharedLexicon>,
+        lexemes: Arc<Lexemes>,
     ) -> Result<Layout, EngineError> {
         let machine = Machine::new(grammar.clone(), tokens.clone())?;
         Ok(Layout {
             vocabulary: vocabulary.clone(),
             marks: machine.marks,
             machine: Mutex::new(machine),
-            lexicon: vocabulary.lexicon(LexiconLimits::from(limits)),
+            shared: shared.clone(),
+            lexemes,
             masks: Mutex::new(Masks {
                 known: MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth()),
                 suffixes: KnownSuffixes::new(vocabulary.trie().max_depth()),
@@ -190,14 +286,39 @@ impl Layout {
         })
     }
 
+    /// The lexemes that it is laid out in.
+    pub(crate) fn lexemes(&self) -> &Lexemes {
+        &self.lexemes
+    }
+
+    /// Bytes of memory held, without the lexemes; `None` while somebody works with it.
+    fn memory_bytes(&self) -> Option<usize> {
+        let machine = try_lock(&self.machine)?.memory_bytes();
+        let masks = try_lock(&self.masks)?;
+        let masks = masks.known.memory_bytes() + masks.suffixes.memory_bytes();
+        let canonical = try_lock(&self.canonical)?.memory_bytes();
+        Some(memory::of_shared::<Layout>(1) + machine + masks + canonical)
+    }
+
     /// Runs an operation with all memory in hand.
     pub(crate) fn with<T>(
         &self,
         stacks: &mut Stacks,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
+        let result = self.with_locked(stacks, operation);
+        self.shared.make_room(&self.lexemes);
+        result
+    }
+
+    /// The same without a look at what the lexemes hold by then.
+    fn with_locked<T>(
+        &self,
+        stacks: &mut Stacks,
+        operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         let mut machine = lock(&self.machine);
-        let mut lexicon = lock(&self.lexicon);
+        let mut lexicon = self.lexemes.lock();
         lexicon.begin();
         stacks.begin(self.max_stack_bytes);
         let mut run = Run {
@@ -211,20 +332,25 @@ impl Layout {
             spent_at: None,
             known: None,
         };
-        Watch::new(self.milliseconds, None).over(|| operation(&mut run))
+        let result = Watch::new(self.milliseconds, None).over(|| operation(&mut run));
+        self.lexemes.note(&mut lexicon);
+        result
     }
 
-    /// The number of a row from which the mask of a configuration differs in few tokens; 0 where none is known.
-    pub(crate) fn row_of(&self, stacks: &mut Stacks, configuration: SetId) -> Result<u32, EngineError> {
+    /// The mask of a configuration as it is kept, where it is.
+    pub(crate) fn kept_mask(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+    ) -> Result<Option<Arc<KeptMask>>, EngineError> {
         let mut masks = lock(&self.masks);
-        let kept = self.with(stacks, |run| {
+        self.with(stacks, |run| {
             let mut threads = run.threads_of(configuration);
             run.saturate_but_for(&mut threads)?;
             let kept = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
             run.lexicon.room.saturated = threads;
             Ok(kept)
-        })?;
-        Ok(kept.map_or(0, |kept| kept.row(self.vocabulary.named())))
+        })
     }
 
     /// Writes the mask of a configuration, without stop tokens, from the cache where it is known. Says how many tokens

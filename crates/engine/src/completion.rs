@@ -48,9 +48,9 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        let start = self.configuration();
         let compiled = self.compiled().clone();
-        let completion = self.probe(|run| run.complete(Costs::new(compiled.grammar()), start, max_bytes as u64))?;
+        let completion =
+            self.probe(|run, start| run.complete(Costs::new(compiled.grammar()), start, max_bytes as u64))?;
         match completion {
             Completion::Text(text) => Ok(text),
             Completion::TooLong(bytes) => Err(MatcherError::CompletionTooLong { bytes, max_bytes }),

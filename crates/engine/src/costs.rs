@@ -90,7 +90,7 @@ impl Costs {
             Frame::AfterValue(id) => self.of_members(run, &grammar, id, register, true),
             Frame::Key(id) => self.of_members(run, &grammar, id, register, false),
             Frame::AfterItem(id) => self.of_items(run, &grammar, id, register, true),
-            Frame::Item(id) => self.of_items(run, &grammar, id, register, false),
+            Frame::Item(id) => self.of_items(run, &grammar, id, register, grammar.items(id).is_bare()),
             Frame::Left { nullable: true, .. } => 0,
             Frame::Left { .. } => self.of_left(run, frame)?,
             Frame::Text | Frame::End(_) => 0,

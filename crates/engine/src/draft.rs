@@ -116,6 +116,17 @@ impl<'a> DraftTree<'a> {
     fn link(links: &[i64], node: usize) -> Option<usize> {
         usize::try_from(links[node]).ok()
     }
+
+    /// A node and all below it, and below its siblings.
+    fn below(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let mut below = vec![node];
+        std::iter::from_fn(move || {
+            let node = below.pop()?;
+            below.extend(DraftTree::link(self.next_sibling, node));
+            below.extend(DraftTree::link(self.next_token, node));
+            Some(node)
+        })
+    }
 }
 
 /// What is left to do: go to a node, or take back the token of one whose subtree is done.
@@ -145,29 +156,48 @@ impl GrammarMatcher {
     ) -> Result<bool, MatcherError> {
         let words = self.compiled().vocabulary().mask_words();
         assert_eq!(rows.len(), words * tree.num_nodes(), "one row for every node");
-        let before = self.num_accepted_tokens();
+        tree.below(tree.root).for_each(|node| rows[node * words..][..words].fill(0));
         let deadline = time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        let done = self.traverse(tree, rows, words, deadline);
+        self.at_nodes(tree, deadline, |matcher, node| matcher.fill_mask(&mut rows[node * words..][..words]).map(|_| ()))
+    }
+
+    /// For every node of a draft tree the [temperature](GrammarMatcher::temperature) for the token behind it; `None` also at
+    /// nodes that the grammar refuses, and at those below them. The matcher is left as it was.
+    ///
+    /// # Errors
+    /// As [`GrammarMatcher::traverse_draft_tree`].
+    pub fn draft_tree_temperatures(&mut self, tree: &DraftTree<'_>) -> Result<Vec<Option<f64>>, MatcherError> {
+        let mut temperatures = vec![None; tree.num_nodes()];
+        self.at_nodes(tree, None, |matcher, node| {
+            temperatures[node] = matcher.temperature()?;
+            Ok(())
+        })?;
+        Ok(temperatures)
+    }
+
+    /// Does something at every node of a draft tree that the grammar accepts, with the tokens on the way to it accepted, and
+    /// takes them back. Answers whether all nodes were reached before the deadline.
+    fn at_nodes(
+        &mut self,
+        tree: &DraftTree<'_>,
+        deadline: Option<Instant>,
+        visit: impl FnMut(&mut GrammarMatcher, usize) -> Result<(), MatcherError>,
+    ) -> Result<bool, MatcherError> {
+        let before = self.num_accepted_tokens();
+        let done = self.walk_nodes(tree, deadline, visit);
         self.rollback(self.num_accepted_tokens() - before)?;
         done
     }
 
-    fn traverse(
+    fn walk_nodes(
         &mut self,
         tree: &DraftTree<'_>,
-        rows: &mut [u32],
-        words: usize,
         deadline: Option<Instant>,
+        mut visit: impl FnMut(&mut GrammarMatcher, usize) -> Result<(), MatcherError>,
     ) -> Result<bool, MatcherError> {
-        let mut below = vec![tree.root];
-        while let Some(node) = below.pop() {
-            rows[node * words..][..words].fill(0);
-            below.extend(DraftTree::link(tree.next_sibling, node));
-            below.extend(DraftTree::link(tree.next_token, node));
-        }
         let mut work = vec![Visit::Enter(tree.root)];
-        while let Some(visit) = work.pop() {
-            let Visit::Enter(node) = visit else {
+        while let Some(next) = work.pop() {
+            let Visit::Enter(node) = next else {
                 self.rollback(1)?;
                 continue;
             };
@@ -188,7 +218,7 @@ impl GrammarMatcher {
             if self.is_terminated() {
                 continue;
             }
-            self.fill_mask(&mut rows[node * words..][..words])?;
+            visit(self, node)?;
             work.extend(DraftTree::link(tree.next_token, node).map(Visit::Enter));
         }
         Ok(true)

@@ -99,6 +99,7 @@ fn name(limit: &LimitExceeded) -> &'static str {
         LimitExceeded::Expressions(_) => "derived_expressions",
         LimitExceeded::Search(_) => "search_steps",
         LimitExceeded::States(_) => "automaton_states",
+        LimitExceeded::Memory(_) => "working_bytes",
         LimitExceeded::Time(_) | LimitExceeded::Interrupted => "milliseconds",
     }
 }

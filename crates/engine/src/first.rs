@@ -31,6 +31,9 @@ const FEW_WAYS: usize = 300;
 const MAX_TEXTS: usize = 256;
 const MAX_TEXT_BYTES: usize = 8_192;
 
+/// A part of a sequence that takes so many bytes is a piece of a long text.
+const LONG_PIECE: usize = 512;
+
 /// So many lexemes are compared one by one.
 const FEW_LEXEMES: usize = 16;
 
@@ -142,7 +145,7 @@ impl Machine {
             return Ok(vec![fork]);
         }
         let mut search = Search::default();
-        let mut nullable = false;
+        let nullable;
         match (self.frames[frame.0 as usize], phase) {
             (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
                 nullable = may_end;
@@ -159,9 +162,10 @@ impl Machine {
                 let keys = self.keys(id, (next, known, tight, reach));
                 return self.key_forks(lexicon, whole, blanks, id, keys, (owed, tight));
             }
-            (Frame::Item(id), Phase::Item { place, allowed }) => {
-                let after = self.frame_id(Frame::AfterItem(id));
+            (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
                 let grammar = self.grammar.clone();
+                nullable = may_end;
+                let after = if grammar.items(id).is_bare() { frame } else { self.frame_id(Frame::AfterItem(id)) };
                 let alternatives = grammar.items(id).at(place as usize).iter().enumerate();
                 for (_, element) in alternatives.filter(|(index, _)| allowed & (1 << index) != 0) {
                     let register = Register::Element { counts: element.counts };
@@ -258,15 +262,23 @@ impl Machine {
             let fork = self.fork_of_cases(lexicon, frame, blanks, others)?;
             forks.push(Fork { members: Some(id), ..fork });
         }
-        let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
-        forks.push(Fork { blanks, members: Some(id), ..Fork::new(frame, automaton, ways) });
+        // Blanks before a key that cannot come would lead nowhere.
+        if forks.is_empty() || facts.names.goes_on(&filter, StateId::START) {
+            let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
+            forks.push(Fork { blanks, members: Some(id), ..Fork::new(frame, automaton, ways) });
+        }
         Ok(forks)
     }
 
     /// The fork of a lexeme that is one of a few texts, as a constant is.
-    fn fork_of_texts(&self, whole: FrameId, blanks: Option<Blanks>, frame: FrameId) -> Option<Fork> {
+    fn fork_of_texts(&mut self, whole: FrameId, blanks: Option<Blanks>, frame: FrameId) -> Option<Fork> {
+        let (expr, behind) = match self.frames[frame.0 as usize] {
+            Frame::Lexeme(expr) => (expr, None),
+            Frame::Rest { node, from } => self.piece(node, from)?,
+            Frame::Node(node) => self.piece(node, 0)?,
+            _ => return None,
+        };
         // What is known of unique elements is told by their expressions.
-        let Frame::Lexeme(expr) = self.frames[frame.0 as usize] else { return None };
         let exprs = self.grammar.exprs();
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
@@ -277,8 +289,19 @@ impl Machine {
             return None;
         }
         let automaton = Automaton::Names(Arc::new(names), Filter::Range { from: 0, to: 0 });
-        let ways = Ways::Listed(vec![vec![Continuation::default()]]);
+        let behind = behind.map(|rest| (self.frame_id(rest), Register::Value(0)));
+        let ways = Ways::Listed(vec![vec![behind.into_iter().collect()]]);
         Some(Fork { blanks, ..Fork::new(whole, automaton, ways) })
+    }
+
+    /// The part of a sequence at a place, where it is a piece of a long text, and what follows it. No other grammar has it, and
+    /// a text comes by it once, so an automaton that all share would only be in the way.
+    fn piece(&self, sequence: NodeId, from: u32) -> Option<(ExprId, Option<Frame>)> {
+        let Node::Sequence(parts) = self.grammar.node(sequence) else { return None };
+        let Node::Lexeme(expr) = *self.grammar.node(*parts.get(from as usize)?) else { return None };
+        let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= LONG_PIECE;
+        let has_more = from as usize + 1 < parts.len();
+        is_long.then_some((expr, has_more.then_some(Frame::Rest { node: sequence, from: from + 1 })))
     }
 
     /// The fork of these lexemes, each with the frames that follow it.
@@ -391,6 +414,18 @@ impl Machine {
                     Node::Items(id) => {
                         let items = grammar.items(*id);
                         let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
+                        if items.is_bare() {
+                            let allowed = self.allowed(*id, items, 0, &counts);
+                            let after = self.frame_id(Frame::Item(*id));
+                            for (index, element) in items.at(0).iter().enumerate() {
+                                if allowed & (1 << index) != 0 {
+                                    let register = Register::OnlyElement { items: *id, counts: element.counts };
+                                    let behind = search.links.push(continuation, (after, register));
+                                    search.add(Frame::Node(element.value), behind);
+                                }
+                            }
+                            return;
+                        }
                         if items.min == 0 && items.is_satisfied(&counts) {
                             search.cases.push((surface.empty, continuation));
                         }

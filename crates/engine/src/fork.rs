@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{MembersId, NodeId};
-use stencilm_regex::{ByteSet, LimitExceeded, StateId, Tag};
+use stencilm_regex::{ByteSet, LimitExceeded, StateId, Tag, memory};
 
 use crate::lexicon::{DfaId, Lexicon};
-use crate::machine::{Continuation, ForkId, FrameId};
+use crate::machine::{Continuation, ForkId, FrameId, Register};
 use crate::names::{Filter, Names};
 
 /// What reads the lexemes of a fork.
@@ -70,6 +70,11 @@ pub struct Fork {
     pub also: Option<ForkId>,
 }
 
+/// Bytes that a continuation holds.
+fn in_continuation(continuation: &Continuation) -> usize {
+    memory::of_slice::<(FrameId, Register)>(continuation.len())
+}
+
 impl Fork {
     /// A fork of some lexemes with nothing before or beside them.
     pub(crate) fn new(frame: FrameId, automaton: Automaton, ways: Ways) -> Fork {
@@ -107,15 +112,21 @@ impl Fork {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let ways = match &self.ways {
-            Ways::Listed(ways) => ways.iter().flatten().map(|way| 24 + way.len() * 20).sum(),
+            Ways::Listed(ways) => {
+                let lists = ways.iter().map(memory::of_list).sum::<usize>() + memory::of_list(ways);
+                lists + ways.iter().flatten().map(in_continuation).sum::<usize>()
+            }
             Ways::Known(_) => 0,
         };
+        let beside = self.tokens.iter().map(|(_, way)| way).chain(self.opens.iter().map(|(_, way)| way));
+        let beside =
+            beside.map(in_continuation).sum::<usize>() + memory::of_list(&self.tokens) + memory::of_list(&self.opens);
         // The names of an object are counted with it.
         let texts = match &self.automaton {
             Automaton::Names(names, _) if self.members.is_none() => names.memory_bytes(),
             _ => 0,
         };
-        size_of::<Fork>() + ways + texts + (self.tokens.len() + self.opens.len()) * 48
+        memory::of_shared::<Fork>(1) + ways + texts + beside
     }
 
     /// How many blanks may still come in this state; `None` without limit.

@@ -23,7 +23,7 @@ pub(crate) enum Frame {
     },
     /// A comma or the closing brace of an object comes next.
     AfterValue(MembersId),
-    /// An element of an array comes next.
+    /// An element of an array comes next; of a bare one, or its end.
     Item(ItemsId),
     /// A comma or the closing bracket of an array comes next.
     AfterItem(ItemsId),
@@ -75,12 +75,14 @@ pub enum Phase {
         /// The last member in declared order that may come, if the required ones let it; their number where others may.
         reach: u32,
     },
-    /// Before an element of an array.
+    /// Before an element of an array; of a bare one, also behind one.
     Item {
         /// Its place; the number of leading places for all that come later.
         place: u32,
         /// Bits of the alternatives that may come.
         allowed: u64,
+        /// Whether none need come, which only a bare array may say.
+        may_end: bool,
     },
     /// Behind a member of an object or an element of an array.
     AfterValue {
@@ -116,6 +118,13 @@ pub enum Register {
     FirstElement,
     /// Another one begins.
     NextElement,
+    /// The bare array has now its first element.
+    OnlyElement {
+        /// The array.
+        items: ItemsId,
+        /// The counters that the element counts for.
+        counts: u32,
+    },
     /// The array has now one more element.
     Element {
         /// The counters that it counts for.

@@ -68,7 +68,7 @@ impl Run<'_> {
 
     /// The keys of a list, as string values.
     fn used_keys(&self, seen: u32) -> Vec<Vec<u8>> {
-        self.stacks.list(seen).filter(|&key| key != UNKNOWN_TEXT).map(|key| self.stacks.text(key)).collect()
+        self.stacks.seen.entries(seen).filter(|&key| key != UNKNOWN_TEXT).map(|key| self.stacks.text(key)).collect()
     }
 
     fn leads_to_a_new_key(&mut self, dfa: DfaId, place: Place<'_>, quoted: bool) -> Result<bool, EngineError> {

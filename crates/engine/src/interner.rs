@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use stencilm_regex::{Table, hash_of};
+use stencilm_regex::{Table, hash_of, memory};
 
 /// Values that are equal exactly when their ids are. Id 0 is the default value given to `new`.
 #[derive(Clone)]
@@ -31,6 +31,11 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         self.values.push(value);
         self.index.insert(hash, id);
         id
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_list(&self.values) + self.index.memory_bytes()
     }
 
     /// The id of a value that has one.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
+use stencilm_regex::memory;
 
 /// What comes behind a left child.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -109,16 +110,21 @@ impl LeftGraph {
     pub fn begins_with_token(&self, node: NodeId) -> bool {
         let is_token = |node: NodeId| {
             let node = self.grammar.node(node);
-            matches!(node, Node::Token(_)) || is_opened(node)
+            matches!(node, Node::Token(_)) || is_opened(node) || self.is_bare_array(node)
         };
         let node = self.resolve(node);
         is_token(node) || self.reachable(node).iter().any(|&node| self.children(node).any(|(child, _)| is_token(child)))
     }
 
+    /// Whether elements come at once, which may begin with anything.
+    fn is_bare_array(&self, node: &Node) -> bool {
+        matches!(node, Node::Items(id) if self.grammar.items(*id).is_bare())
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let regions: usize = self.regions.values().map(|region| region.nodes.len() * 80).sum();
-        self.nullable.len() * 5 + self.cycles.len() * 8 + regions
+        memory::of_list(&self.nullable) + memory::of_list(&self.resolved) + memory::of_list(&self.cycles) + regions
     }
 
     /// Whether the rest of a node may be empty.

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{common_exprs, common_string};
 use stencilm_regex::{
     ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId,
-    Tag,
+    Tag, memory,
 };
 
 use crate::blanks::BlankRuns;
@@ -62,8 +62,12 @@ pub struct Lexicon {
     pub(crate) shapes: ValueShapes,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
-    /// How many expressions there were when the memory was measured, and how many bytes it was.
+    /// Bytes that the keys of automata own, and those of rows.
+    pub(crate) in_keys: usize,
+    /// How many bytes there were of what is told at once when the rest was measured, and how many it was.
     measured: (usize, usize),
+    /// See [`Lexicon::memory_bytes_if_grown`].
+    progress: ([usize; 3], usize),
     longest_token: usize,
     limits: Limits,
     /// What operations under the lock make on their way.
@@ -91,7 +95,9 @@ impl Lexicon {
             within_values: WithinValues::default(),
             shapes: ValueShapes::default(),
             kinds: None,
+            in_keys: 0,
             measured: (0, 0),
+            progress: ([0; 3], 0),
             longest_token,
             limits,
             walk_room: WalkRoom::default(),
@@ -153,29 +159,49 @@ impl Lexicon {
         Ok(())
     }
 
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
+    /// Bytes of memory held, where that may have changed since this was asked last.
+    #[inline]
+    pub fn memory_bytes_if_grown(&mut self) -> Option<usize> {
+        let progress = (self.deriver.progress(), self.rows_bytes);
+        if progress == self.progress {
+            return None;
+        }
+        self.progress = progress;
+        Some(self.memory_bytes())
+    }
+
+    /// Bytes of memory held. What grows with the work is told at once; the rest is looked through where there is an eighth
+    /// more than at the last time.
+    pub fn memory_bytes(&mut self) -> usize {
+        let told = self.deriver.memory_bytes()
+            + self.completions.memory_bytes()
+            + self.saturation.memory_bytes()
+            + self.relaxation.memory_bytes()
+            + self.rows_bytes
+            + self.in_keys
+            + memory::of_list(&self.dfas)
+            + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
+            + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
+            + memory::of_table::<RowKey>(self.met.capacity())
+            + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
+            + memory::of_table::<((DfaId, ExprId, StateId), Option<Box<[StateId]>>)>(self.behind_runs.capacity());
+        if told > self.measured.0 + self.measured.0 / 8 {
+            self.measured = (told, self.memory_bytes_apart());
+        }
+        told + self.measured.1
+    }
+
+    /// Bytes held by what grows little.
+    fn memory_bytes_apart(&self) -> usize {
         let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
-        self.deriver.memory_bytes()
-            + self.dfas.iter().map(Dfa::memory_bytes).sum::<usize>()
-            + self.completions.memory_bytes()
-            + self.rows_bytes
-            + self.room.bases.memory_bytes()
+        let met: usize = self.met.iter().map(|(residuals, _)| memory::of_slice::<ExprId>(residuals.len())).sum();
+        self.room.bases.memory_bytes()
             + self.within_values.memory_bytes()
             + self.shapes.memory_bytes()
             + runs
             + kinds
-    }
-
-    /// Whether the lexicon holds more than this. Measuring takes a look at everything, so it is done only when there is
-    /// an eighth more than at the last time.
-    pub fn has_outgrown(&mut self, budget_bytes: usize) -> bool {
-        let size = self.deriver.exprs.len();
-        if size > self.measured.0 + self.measured.0 / 8 {
-            self.measured = (size, self.memory_bytes());
-        }
-        self.measured.1 > budget_bytes
+            + met
     }
 
     /// Begins an operation, which has limits of its own.
@@ -252,6 +278,7 @@ impl Lexicon {
         let dfa = Dfa::new(&mut self.deriver, exprs, self.limits)?;
         let id = DfaId(self.dfas.len() as u32);
         self.dfas.push(dfa);
+        self.in_keys += memory::of_slice::<ExprId>(exprs.len());
         self.dfa_index.insert(exprs.into(), id);
         Ok(id)
     }

@@ -12,10 +12,13 @@ pub struct Limits {
     pub search_steps: usize,
     /// The greatest number of states of one automaton, which belongs to the lexemes that may come at one place.
     pub automaton_states: usize,
+    /// The greatest number of bytes by which one operation, such as one mask, may let automata and derived expressions
+    /// grow; and those that the text of one matcher may need, where it is read again.
+    pub working_bytes: usize,
     /// The greatest size of the stacks of one matcher, in bytes.
     pub stack_bytes: usize,
     /// How much the lexemes may hold that grammars of one vocabulary and of equal limits share, in bytes. Where they hold
-    /// more, grammars compiled from then on begin with new ones. No error.
+    /// more, those that no call is working with are let go, and laid out anew where they are asked for. No error.
     pub lexicon_bytes: usize,
     /// How much the masks may hold that are kept for one grammar, in bytes. Where they hold more, all are dropped. No error.
     pub mask_cache_bytes: usize,
@@ -31,8 +34,9 @@ impl Default for Limits {
             derived_expressions: lexemes.max_exprs,
             search_steps: lexemes.max_search,
             automaton_states: lexemes.max_states,
+            working_bytes: lexemes.max_bytes,
             stack_bytes: 256 << 20,
-            lexicon_bytes: 64 << 20,
+            lexicon_bytes: 128 << 20,
             mask_cache_bytes: 16 << 20,
             milliseconds: u64::MAX,
         }
@@ -52,6 +56,7 @@ impl From<&Limits> for LexiconLimits {
             max_exprs: limits.derived_expressions,
             max_search: limits.search_steps,
             max_states: limits.automaton_states,
+            max_bytes: limits.working_bytes,
         };
         LexiconLimits { work, bytes: limits.lexicon_bytes }
     }

@@ -3,11 +3,52 @@
 //! Whoever waits for one lets the program that called know before (`before_waiting`), which gives up what locks of its own the
 //! thread holds. So nobody holds one of the host's while he waits for one of ours; the other way round, a host takes none
 //! of its own while a thread holds one of these, which debug builds check by counting them ([`Held`]).
+//!
+//! A thread that lets go of a lock and wants it again at once mostly gets it, since it runs and those that wait do not. That is
+//! quick, and a thread with long work can keep all others from theirs for seconds. So it gets in line once another one has
+//! waited for [`PATIENCE`].
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{self, LazyLock, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use stencilm_regex::{Held, before_waiting};
+
+/// So long others may get a lock before the thread that waits for it.
+const PATIENCE: Duration = Duration::from_micros(500);
+
+/// What times are counted from.
+static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// A lock of the engine. Those who wait for it get it in turn.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T> {
+    inner: sync::Mutex<T>,
+    /// Held by the thread that is the next to get `inner`.
+    turn: sync::Mutex<()>,
+    /// When that thread has waited for long enough, in nanoseconds; 0 where there is none.
+    due: AtomicU64,
+}
+
+impl<T> Mutex<T> {
+    /// A lock that nobody holds.
+    pub fn new(value: T) -> Mutex<T> {
+        Mutex { inner: sync::Mutex::new(value), turn: sync::Mutex::default(), due: AtomicU64::new(0) }
+    }
+
+    /// Whether somebody has waited for so long that everybody else must get in line.
+    #[inline]
+    fn has_a_line(&self) -> bool {
+        let due = self.due.load(Ordering::Relaxed);
+        due != 0 && now() >= due
+    }
+}
+
+#[cold]
+fn now() -> u64 {
+    BEGUN.elapsed().as_nanos() as u64
+}
 
 /// A lock that is held.
 pub(crate) struct Guard<'a, T> {
@@ -34,22 +75,49 @@ impl<T> DerefMut for Guard<'_, T> {
 /// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
-    try_lock(mutex).unwrap_or_else(|| wait(mutex))
+    let free = if mutex.has_a_line() { None } else { try_lock(mutex) };
+    free.unwrap_or_else(|| wait(mutex))
 }
 
 #[cold]
 fn wait<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     before_waiting();
-    Guard { guard: mutex.lock().unwrap_or_else(PoisonError::into_inner), _held: Held::new() }
+    let turn = mutex.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    // Never 0, which means that nobody waits.
+    mutex.due.store((now() + PATIENCE.as_nanos() as u64).max(1), Ordering::Relaxed);
+    let guard = mutex.inner.lock().unwrap_or_else(PoisonError::into_inner);
+    mutex.due.store(0, Ordering::Relaxed);
+    drop(turn);
+    Guard { guard, _held: Held::new() }
 }
 
 /// The same, where nobody else holds it.
 #[inline]
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<Guard<'_, T>> {
-    let guard = match mutex.try_lock() {
+    let guard = match mutex.inner.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return None,
     };
     Some(Guard { guard, _held: Held::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_waited_gets_it_before_who_has_had_it() {
+        let mutex = Mutex::new("nobody");
+        std::thread::scope(|scope| {
+            let held = lock(&mutex);
+            scope.spawn(|| *lock(&mutex) = "the other one");
+            while !mutex.has_a_line() {
+                std::thread::yield_now();
+            }
+            drop(held);
+            assert_eq!(*lock(&mutex), "the other one");
+        });
+        assert!(!mutex.has_a_line());
+    }
 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node, NodeId};
-use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of};
+use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
 
 use crate::error::EngineError;
 use crate::fork::{Automaton, Fork, Ways};
@@ -112,10 +112,26 @@ impl Machine {
     pub fn memory_bytes(&self) -> usize {
         let of_tokens = self.forks_of_tokens.values().map(|(fork, _)| fork);
         let forks: usize = self.forks.iter().chain(of_tokens).map(|fork| fork.memory_bytes()).sum();
-        let objects: usize = self.objects.values().map(|facts| 64 + facts.names.memory_bytes()).sum();
-        let allowed = self.allowed_elements.keys().map(|(.., counts)| 64 + counts.len() * 4).sum::<usize>();
-        let tables = allowed + self.frames.len() * 64 + self.fork_index.len() * 32 + self.lexemes.len() * 16;
-        self.left.memory_bytes() + tables + forks + objects
+        let objects: usize = self.objects.values().map(|facts| facts.memory_bytes()).sum();
+        let counts = self.allowed_elements.keys().map(|(.., counts)| memory::of_slice::<u32>(counts.len()));
+        let known = self.known_sets.iter().map(|set| memory::of_slice::<u64>(set.len()));
+        let lists = memory::of_list(&self.frames)
+            + memory::of_list(&self.absorbed)
+            + memory::of_list(&self.forks)
+            + memory::of_list(&self.known_sets)
+            + memory::of_list(&self.unlooked)
+            + memory::of_list(&self.named_keys);
+        let tables = self.frame_index.memory_bytes()
+            + self.fork_index.memory_bytes()
+            + self.forks_of_tokens.memory_bytes()
+            + self.known_index.memory_bytes()
+            + self.objects.memory_bytes()
+            + self.allowed_elements.memory_bytes()
+            + self.lexemes.memory_bytes()
+            + self.shapes.memory_bytes()
+            + self.richness.memory_bytes();
+        let owned = counts.sum::<usize>() + known.sum::<usize>();
+        self.left.memory_bytes() + lists + tables + owned + forks + objects
     }
 
     /// A fork.
@@ -487,12 +503,8 @@ impl Machine {
             Frame::Left { nullable, .. } => nullable,
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
             Frame::End(_) => true,
-            Frame::Key(_)
-            | Frame::Member { .. }
-            | Frame::AfterValue(_)
-            | Frame::Item(_)
-            | Frame::AfterItem(_)
-            | Frame::Text => false,
+            Frame::Item(id) => self.grammar.items(id).is_bare(),
+            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::AfterItem(_) | Frame::Text => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }
@@ -502,6 +514,6 @@ impl Machine {
 fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
     let (count, met) = stacks.unpair(state.tally);
-    let free = if has_few(members) { stacks.list(state.seen).count() as u32 } else { 0 };
+    let free = if has_few(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
     Had { next: state.next, known: state.known, count, met, free }
 }

@@ -431,7 +431,7 @@ impl Run<'_> {
             let place = (dfa, state, memory.text, memory.seen);
             let is_first = !asked.contains(&place);
             let seen: Vec<Vec<u8>> = match is_first {
-                true => self.stacks.list(memory.seen).map(|key| self.stacks.text(key)).collect(),
+                true => self.stacks.seen.entries(memory.seen).map(|key| self.stacks.text(key)).collect(),
                 false => Vec::new(),
             };
             if is_first {

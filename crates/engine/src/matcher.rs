@@ -2,15 +2,16 @@
 //!
 //! History is a list of configurations with the size that the memory had at each; undoing is truncating both.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use stencilm_grammar::Temperature;
-use stencilm_regex::LimitExceeded;
+use stencilm_regex::{LimitExceeded, Watch, check_time, memory};
 
 use crate::canonical::{CanonicalVerdict, Trail};
 use crate::captures::captures;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
+use crate::lexemes::HeldLayout;
 use crate::patch::{MaskPatch, difference};
 use crate::record::Record;
 use crate::run::Run;
@@ -41,16 +42,69 @@ struct Step {
     tokens: u32,
     /// Whether the text is in a part whose budget is spent and that cannot end here.
     is_spent: bool,
+    /// How many bytes of texts were accepted until then.
+    texts: usize,
     mark: Mark,
+}
+
+/// What one step accepts.
+#[derive(Clone, Copy)]
+enum Input<'a> {
+    Text(&'a [u8]),
+    /// A token that is read as what it spells.
+    Token(u32, &'a [u8]),
+    /// A token that the grammar may ask for by its name or id, and what it spells where that may be read, too.
+    Named(u32, Option<&'a [u8]>),
+}
+
+impl Input<'_> {
+    /// By how many tokens it makes budgets smaller.
+    fn count(self) -> u32 {
+        u32::from(!matches!(self, Input::Text(_)))
+    }
+
+    fn read(self, run: &mut Run<'_>, from: SetId) -> Result<SetId, EngineError> {
+        match self {
+            Input::Text(bytes) | Input::Token(_, bytes) => run.run(from, bytes),
+            Input::Named(id, bytes) => run.step_token(from, id, bytes),
+        }
+    }
+}
+
+/// The step behind another one, and what it adds to the stacks; `None`, and nothing added, where it accepts nothing.
+fn next_step(layout: &Layout, stacks: &mut Stacks, now: Step, input: Input<'_>) -> Result<Option<Step>, EngineError> {
+    let has_budgets = layout.marks.budgets;
+    let tokens = if has_budgets { now.tokens.saturating_add(input.count()) } else { 0 };
+    let result = layout.with(stacks, |run| {
+        (run.tokens, run.spent_at) = (tokens, now.is_spent.then_some(now.tokens));
+        let configuration = input.read(run, now.configuration)?;
+        if !has_budgets || configuration == SetId::EMPTY {
+            return Ok((configuration, false));
+        }
+        run.settled(configuration, tokens)
+    });
+    if !result.as_ref().is_ok_and(|&(configuration, _)| configuration != SetId::EMPTY) {
+        stacks.rewind(now.mark);
+        return result.map(|_| None);
+    }
+    let (configuration, is_spent) = result?;
+    let (token, texts) = match input {
+        Input::Text(bytes) => (NO_TOKEN, now.texts + bytes.len()),
+        Input::Token(id, _) | Input::Named(id, _) => (id, now.texts),
+    };
+    Ok(Some(Step { configuration, token, stopped: false, tokens, is_spent, texts, mark: stacks.mark() }))
 }
 
 /// The state of one sequence. Cheap to fork; memory is copied when a fork goes its own way.
 #[derive(Clone)]
 pub struct GrammarMatcher {
     compiled: Arc<CompiledGrammar>,
-    layout: Arc<Layout>,
+    /// What the states are numbers of; not kept while nobody works with it.
+    layout: Weak<Layout>,
     stacks: Arc<Stacks>,
     history: Vec<Step>,
+    /// The texts that were accepted and are no tokens, one after the other.
+    texts: Arc<Vec<u8>>,
     /// What was accepted, where the grammar has captures.
     record: Option<Arc<Record>>,
     /// How the tokenizer reads what was accepted, where only its own tokens may come.
@@ -87,20 +141,22 @@ impl GrammarMatcher {
             false => None,
         };
         let mut stacks = Stacks::new();
-        let layout = compiled.layout();
+        let layout = HeldLayout::new(compiled.layout());
         let configuration = layout
             .with(&mut stacks, |run| run.initial())
             .inspect_err(|error| retire_if_full(&compiled, &layout, error))?;
-        let mark = stacks.mark();
+        let (mark, texts) = (stacks.mark(), 0);
+        let first = Step { configuration, token: NO_TOKEN, stopped: false, tokens: 0, is_spent: false, texts, mark };
         let record = (!compiled.capturing().is_empty()).then(Arc::default);
         Ok(GrammarMatcher {
             record,
             trail,
             verdict: None,
             compiled,
-            layout,
+            layout: Arc::downgrade(layout.layout()),
             stacks: Arc::new(stacks),
-            history: vec![Step { configuration, token: NO_TOKEN, stopped: false, tokens: 0, is_spent: false, mark }],
+            history: vec![first],
+            texts: Arc::default(),
             stop_token_ids: stop.into(),
             terminate_without_stop_token: options.terminate_without_stop_token,
         })
@@ -124,7 +180,8 @@ impl GrammarMatcher {
     /// Bytes of memory held by this sequence, about.
     pub fn memory_bytes(&self) -> usize {
         self.stacks.memory_bytes()
-            + self.history.len() * size_of::<Step>()
+            + memory::of_list(&self.history)
+            + memory::of_list(&self.texts)
             + self.record.as_ref().map_or(0, |record| record.memory_bytes())
             + self.trail.as_ref().map_or(0, Trail::memory_bytes)
     }
@@ -163,7 +220,7 @@ impl GrammarMatcher {
         if self.stop_token_ids.contains(&id) {
             // A token that the grammar names is read as what it names, also one that would stop.
             if self.has_token_edge(id)? {
-                return self.advance(Some(id), &[], |run| run.step_token(now.configuration, id, None));
+                return self.advance(Input::Named(id, None));
             }
             let complete = self.is_completed() && self.may_end_canonically();
             if complete {
@@ -172,16 +229,10 @@ impl GrammarMatcher {
             return Ok(complete);
         }
         if compiled.tokens().any() {
-            let spelled = bytes.unwrap_or_default();
-            return self.advance(Some(id), spelled, |run| run.step_token(now.configuration, id, bytes));
+            return self.advance(Input::Named(id, bytes));
         }
         let Some(bytes) = bytes else { return Ok(false) };
-        // What is recorded is a text: no token can be asked for by name.
-        let accepted = self.advance_by(1, None, bytes, |run| run.run(now.configuration, bytes))?;
-        if accepted {
-            self.history.last_mut().expect("a step was added").token = id;
-        }
-        Ok(accepted)
+        self.advance(Input::Token(id, bytes))
     }
 
     /// The last accepted tokens, at most `limit`, oldest first, as far as no text was accepted between or behind them.
@@ -207,11 +258,11 @@ impl GrammarMatcher {
         let trail = self.trail.as_mut().expect("only canonical matchers come here");
         trail.truncate(self.history.len() - 2);
         trail.push(id, cursor.clone());
-        let (encoding, configuration) = (trail.encoding.clone(), self.configuration());
+        let encoding = trail.encoding.clone();
         if verdict == Some(true) {
             return Ok(true);
         }
-        let leads_on = self.probe(|run| run.goes_on_behind(&encoding, configuration, id, &cursor));
+        let leads_on = self.probe(|run, here| run.goes_on_behind(&encoding, here, id, &cursor));
         if !matches!(leads_on, Ok(true)) {
             self.rollback(1)?;
         }
@@ -228,8 +279,7 @@ impl GrammarMatcher {
         if !self.compiled.tokens().any() {
             return Ok(false);
         }
-        let now = self.now();
-        self.probe(|run| Ok(run.has_token_edge(now.configuration, id)))
+        self.probe(|run, here| Ok(run.has_token_edge(here, id)))
     }
 
     /// Accepts bytes as one step of the history, or changes nothing and says `false`.
@@ -237,11 +287,10 @@ impl GrammarMatcher {
     /// # Errors
     /// As [`GrammarMatcher::accept_token`].
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<bool, MatcherError> {
-        let now = self.now();
         if self.is_terminated() {
             return Ok(false);
         }
-        self.advance(None, bytes, |run| run.run(now.configuration, bytes))
+        self.advance(Input::Text(bytes))
     }
 
     fn push(&mut self, step: Step, token: Option<u32>, bytes: &[u8]) {
@@ -255,53 +304,81 @@ impl GrammarMatcher {
         }
     }
 
-    /// One step of the history to the configuration that an operation finds, or no change and `false` where it finds none.
-    /// `token` and `bytes` say what is accepted.
-    fn advance(
-        &mut self,
-        token: Option<u32>,
-        bytes: &[u8],
-        operation: impl FnOnce(&mut Run<'_>) -> Result<SetId, EngineError>,
-    ) -> Result<bool, MatcherError> {
-        self.advance_by(u32::from(token.is_some()), token, bytes, operation)
+    /// One step of the history behind an input, or no change and `false` where the grammar does not allow it.
+    fn advance(&mut self, input: Input<'_>) -> Result<bool, MatcherError> {
+        let layout = self.layout()?;
+        let now = self.now();
+        let step = next_step(&layout, Arc::make_mut(&mut self.stacks), now, input);
+        let step = step.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
+        let Some(step) = step else { return Ok(false) };
+        match input {
+            Input::Text(bytes) => {
+                Arc::make_mut(&mut self.texts).extend_from_slice(bytes);
+                self.push(step, None, bytes);
+            }
+            // What is recorded is a text where no token can be asked for by name.
+            Input::Token(_, bytes) => self.push(step, None, bytes),
+            Input::Named(id, bytes) => self.push(step, Some(id), bytes.unwrap_or_default()),
+        }
+        Ok(true)
     }
 
-    /// The same, with a number of tokens by which budgets become smaller.
-    fn advance_by(
-        &mut self,
-        count: u32,
-        token: Option<u32>,
-        bytes: &[u8],
-        operation: impl FnOnce(&mut Run<'_>) -> Result<SetId, EngineError>,
-    ) -> Result<bool, MatcherError> {
-        let now = self.now();
-        let has_budgets = self.layout.marks.budgets;
-        let tokens = if has_budgets { now.tokens.saturating_add(count) } else { 0 };
-        let stacks = Arc::make_mut(&mut self.stacks);
-        let result = self.layout.with(stacks, |run| {
-            (run.tokens, run.spent_at) = (tokens, now.is_spent.then_some(now.tokens));
-            let configuration = operation(run)?;
-            if !has_budgets || configuration == SetId::EMPTY {
-                return Ok((configuration, false));
+    /// The layout that the states are numbers of, held for one call. Where it has gone, what was accepted is read again in
+    /// another one.
+    fn layout(&mut self) -> Result<HeldLayout, MatcherError> {
+        match self.layout.upgrade() {
+            Some(layout) => Ok(HeldLayout::new(layout)),
+            None => self.read_again(),
+        }
+    }
+
+    /// Reads what was accepted in a new layout, step by step, so that every state is there to roll back to.
+    #[cold]
+    fn read_again(&mut self) -> Result<HeldLayout, MatcherError> {
+        let layout = HeldLayout::new(self.compiled.layout());
+        let before = layout.lexemes().held();
+        let needed = || layout.lexemes().held().saturating_sub(before);
+        let most = self.compiled.limits().working_bytes;
+        let mut stacks = Stacks::new();
+        let read = Watch::new(self.compiled.limits().milliseconds, None).over(|| {
+            let configuration = layout.with(&mut stacks, |run| run.initial())?;
+            let mut history = Vec::with_capacity(self.history.len());
+            history.push(Step { configuration, mark: stacks.mark(), ..self.history[0] });
+            for step in &self.history[1..] {
+                check_time()?;
+                let now = history[history.len() - 1];
+                let again = match (step.stopped, step.token) {
+                    (true, token) => Step { token, stopped: true, ..now },
+                    (false, token) => {
+                        let input = match token {
+                            NO_TOKEN => Input::Text(&self.texts[now.texts..step.texts]),
+                            id => self.input_of(id),
+                        };
+                        let step = next_step(&layout, &mut stacks, now, input)?;
+                        step.expect("what was accepted is accepted wherever it is read")
+                    }
+                };
+                history.push(again);
+                if needed() > most {
+                    return Err(LimitExceeded::Memory(most).into());
+                }
             }
-            run.settled(configuration, tokens)
+            Ok(history)
         });
-        match result {
-            Ok((SetId::EMPTY, _)) => {
-                stacks.rewind(now.mark);
-                Ok(false)
-            }
-            Ok((configuration, is_spent)) => {
-                let (mark, stopped) = (stacks.mark(), false);
-                let step = Step { configuration, token: token.unwrap_or(NO_TOKEN), stopped, tokens, is_spent, mark };
-                self.push(step, token, bytes);
-                Ok(true)
-            }
-            Err(error) => {
-                stacks.rewind(now.mark);
-                retire_if_full(&self.compiled, &self.layout, &error);
-                Err(error.into())
-            }
+        layout.lexemes().raise_floor(needed());
+        let history = read.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
+        (self.history, self.stacks, self.verdict) = (history, Arc::new(stacks), None);
+        self.layout = Arc::downgrade(layout.layout());
+        Ok(layout)
+    }
+
+    /// How a token was read that was accepted and did not end the text.
+    fn input_of(&self, id: u32) -> Input<'_> {
+        let bytes = self.compiled.vocabulary().token_bytes(id);
+        match bytes {
+            _ if self.stop_token_ids.contains(&id) => Input::Named(id, None),
+            Some(bytes) if !self.compiled.tokens().any() => Input::Token(id, bytes),
+            bytes => Input::Named(id, bytes),
         }
     }
 
@@ -314,11 +391,12 @@ impl GrammarMatcher {
         let vocabulary = self.compiled.vocabulary().clone();
         let mut mask = vec![0; vocabulary.mask_words()];
         self.fill_mask(&mut mask)?;
+        let layout = self.layout()?;
         let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);
-        let found = self.layout.row_of(stacks, now.configuration);
+        let kept = layout.kept_mask(stacks, now.configuration);
         stacks.rewind(now.mark);
-        let (mut row, mut words) = (found?, vec![0; mask.len()]);
+        let (mut row, mut words) = (kept?.map_or(0, |kept| self.compiled.give_row(kept)), vec![0; mask.len()]);
         if !vocabulary.write_row(row, &mut words) {
             row = 0;
         }
@@ -341,21 +419,22 @@ impl GrammarMatcher {
                 vocab_size: vocabulary.vocab_size(),
             });
         }
-        let now = self.now();
-        if now.stopped {
+        if self.now().stopped {
             return Err(MatcherError::Terminated);
         }
+        let layout = self.layout()?;
+        let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);
         let filled = if let Some(trail) = &self.trail {
-            let filled = self.layout.fill_canonical_mask(stacks, now.configuration, &trail.encoding, trail.now(), mask);
+            let filled = layout.fill_canonical_mask(stacks, now.configuration, &trail.encoding, trail.now(), mask);
             filled.map(|verdict| {
                 self.verdict = verdict;
                 (None, self.verdict.is_some())
             })
         } else {
-            let mut filled = self.layout.fill_mask(stacks, now.configuration, mask, false).map(|plain| plain.allowed);
+            let mut filled = layout.fill_mask(stacks, now.configuration, mask, false).map(|plain| plain.allowed);
             if now.is_spent && filled.is_ok() {
-                filled = self.layout.with(stacks, |run| {
+                filled = layout.with(stacks, |run| {
                     (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));
                     run.leave_spent_parts(&vocabulary, now.configuration, now.tokens, mask)?;
                     Ok(None)
@@ -364,8 +443,7 @@ impl GrammarMatcher {
             filled.map(|counted| (counted, false))
         };
         stacks.rewind(now.mark);
-        let (mut counted, canonical) =
-            filled.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?;
+        let (mut counted, canonical) = filled.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
         if self.trail.is_some() {
             self.add_token_edges(mask)?;
         }
@@ -408,10 +486,9 @@ impl GrammarMatcher {
         if !self.compiled.tokens().any() || !self.may_end_canonically() {
             return Ok(());
         }
-        let configuration = self.configuration();
         let mut edges = vec![0; mask.len()];
-        self.probe(|run| {
-            run.token_edges(configuration, &mut edges);
+        self.probe(|run, here| {
+            run.token_edges(here, &mut edges);
             Ok(())
         })?;
         mask.iter_mut().zip(&edges).for_each(|(word, edges)| *word |= edges);
@@ -423,7 +500,6 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
     pub fn is_allowed(&mut self, id: u32) -> Result<bool, MatcherError> {
-        let now = self.now();
         if self.is_terminated() {
             return Ok(false);
         }
@@ -442,7 +518,7 @@ impl GrammarMatcher {
         }
         let compiled = self.compiled.clone();
         let Some(bytes) = compiled.vocabulary().token_bytes(id) else { return Ok(false) };
-        self.probe(|run| run.survives(now.configuration, bytes))
+        self.probe(|run, here| run.survives(here, bytes))
     }
 
     /// How many tokens may come next, stop tokens included.
@@ -466,8 +542,10 @@ impl GrammarMatcher {
     pub fn get_captures(&self) -> Result<Vec<(String, Vec<u8>)>, MatcherError> {
         let Some(record) = &self.record else { return Ok(Vec::new()) };
         let (grammar, capturing) = (self.compiled.grammar(), self.compiled.capturing());
-        let found = self.layout.with(&mut Stacks::new(), |run| captures(run, grammar, capturing, record));
-        Ok(found.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?)
+        // The text is read from its beginning, so the states of the matcher do not matter.
+        let layout = HeldLayout::new(self.layout.upgrade().unwrap_or_else(|| self.compiled.layout()));
+        let found = layout.with(&mut Stacks::new(), |run| captures(run, grammar, capturing, record));
+        Ok(found.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
     }
 
     /// The temperature at which the grammar wants the next token sampled: that of the innermost part around it that has one,
@@ -476,11 +554,10 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
     pub fn temperature(&mut self) -> Result<Option<f64>, MatcherError> {
-        if !self.layout.marks.temperatures || self.is_terminated() {
+        if !self.compiled.marks().temperatures || self.is_terminated() {
             return Ok(None);
         }
-        let now = self.now();
-        let temperature = self.probe(|run| run.temperature(now.configuration))?;
+        let temperature = self.probe(|run, here| run.temperature(here))?;
         Ok(temperature.map(Temperature::value))
     }
 
@@ -505,9 +582,12 @@ impl GrammarMatcher {
         {
             Arc::make_mut(record).truncate(accepted - count);
         }
-        let mark = self.now().mark;
+        let Step { mark, texts, .. } = self.now();
         if self.stacks.mark() != mark {
             Arc::make_mut(&mut self.stacks).rewind(mark);
+        }
+        if self.texts.len() != texts {
+            Arc::make_mut(&mut self.texts).truncate(texts);
         }
         Ok(())
     }
@@ -523,28 +603,25 @@ impl GrammarMatcher {
         self.clone()
     }
 
-    /// The configuration after what was accepted.
-    pub(crate) fn configuration(&self) -> SetId {
-        self.now().configuration
-    }
-
-    /// Runs an operation and forgets whatever it added to the memory.
+    /// Runs an operation on the configuration after what was accepted, and forgets whatever it added to the memory. The
+    /// number of the configuration is handed in, because it is another one where the lexemes have gone meanwhile.
     pub(crate) fn probe<T>(
         &mut self,
-        operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
+        operation: impl FnOnce(&mut Run<'_>, SetId) -> Result<T, EngineError>,
     ) -> Result<T, MatcherError> {
+        let layout = self.layout()?;
         let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);
-        let result = self.layout.with(stacks, |run| {
+        let result = layout.with(stacks, |run| {
             (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), now.is_spent.then_some(now.tokens));
-            operation(run)
+            operation(run, now.configuration)
         });
         stacks.rewind(now.mark);
-        Ok(result.inspect_err(|error| retire_if_full(&self.compiled, &self.layout, error))?)
+        Ok(result.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
     }
 }
 
-fn retire_if_full(compiled: &CompiledGrammar, layout: &Arc<Layout>, error: &EngineError) {
+fn retire_if_full(compiled: &CompiledGrammar, layout: &Layout, error: &EngineError) {
     // What was interrupted has reached no limit, and is often done again at once.
     if matches!(error, EngineError::Limit(limit) if *limit != LimitExceeded::Interrupted) {
         compiled.retire(layout);

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, KnownMember, Members};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts, memory};
 
 use crate::trie::Nodes;
 
@@ -173,7 +173,12 @@ impl Names {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.trie.memory_bytes() + self.tags.len() * 4 + self.bounds.len() * 8 + self.not_taken.len() * 16
+        memory::of_shared::<Names>(1)
+            + self.trie.memory_bytes()
+            + memory::of_list(&self.tags)
+            + memory::of_list(&self.bounds)
+            + memory::of_list(&self.others)
+            + memory::of_table::<(u32, u32)>(self.not_taken.capacity())
     }
 
     /// The nodes below a state, from one to before another.
@@ -269,9 +274,9 @@ impl Names {
         self.any_goes_on
     }
 
-    /// Whether a name that may come goes on behind this one.
+    /// Whether a name that may come goes on from a state, as behind a name.
     pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
-        let (mut child, end) = self.trie.children(state.0 as usize - 2);
+        let (mut child, end) = self.children(state);
         while child < end {
             if self.is_alive(filter, StateId(child as u32 + 2)) {
                 return true;

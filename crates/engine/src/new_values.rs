@@ -74,7 +74,7 @@ impl Run<'_> {
             }
             let mut go_on = false;
             for &thread in &threads {
-                let left = if goal == Goal::Safe { self.has_string_left(thread, text)? } else { None };
+                let left = if goal == Goal::Safe { self.has_counted_left(thread, text)? } else { None };
                 let is_there = match (goal, left) {
                     (Goal::End, _) => thread == Entry::BOTTOM,
                     (Goal::Safe, Some(is_left)) => is_left,
@@ -139,8 +139,7 @@ impl Run<'_> {
                 self.pending(thread, &mut pending);
             }
             if let Some(open) = self.open_string(level.text, &pending) {
-                let seen = self.seen_strings(&pending);
-                known = seen.rests(&open).filter_map(|rest| rest.first().copied()).collect();
+                known = self.seen_strings(&pending).next_bytes(&open);
             }
         }
         let is_number = level.string == Quoting::Outside && is_complete;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{Members, MembersId};
+use stencilm_regex::memory;
 
 use crate::frame::Phase;
 use crate::fresh_keys::most_free;
@@ -25,6 +26,15 @@ pub(crate) struct ObjectFacts {
     pub owed: Box<[u32]>,
     /// How many members there may be that nothing names; `None` without end.
     most_free: Option<usize>,
+}
+
+impl ObjectFacts {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        let numbers = self.next_required.len() + self.required_from.len() + self.owed.len();
+        let lists = memory::of_slice::<u32>(numbers) + memory::of_slice::<u64>(self.required.len());
+        memory::of_shared::<ObjectFacts>(1) + lists + self.names.memory_bytes()
+    }
 }
 
 /// The members that an object has.

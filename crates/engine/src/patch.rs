@@ -1,9 +1,9 @@
 //! Masks as a row and the few tokens in which they differ from it, for callers that keep rows on another device.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::bases::Base;
-use crate::locks::lock;
+use crate::locks::{Mutex, lock};
 use crate::row::Row;
 use crate::tokenset;
 

@@ -103,8 +103,7 @@ impl GrammarMatcher {
             let status = if bytes.is_empty() { Status::Complete } else { Status::Dead };
             return Ok(Verdict { status, valid_bytes: 0 });
         }
-        let start = self.configuration();
-        self.probe(|run| {
+        self.probe(|run, start| {
             let mut configuration = start;
             for (valid_bytes, &byte) in bytes.iter().enumerate() {
                 configuration = run.step(configuration, byte)?;
@@ -127,8 +126,7 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        let start = self.configuration();
-        self.probe(|run| {
+        self.probe(|run, start| {
             let mut forced = Vec::new();
             let mut configuration = start;
             while forced.len() < MAX_FORCED_BYTES {
@@ -168,9 +166,8 @@ impl GrammarMatcher {
         if self.is_allowed(id)? {
             return Ok(Explanation::Allowed);
         }
-        let start = self.configuration();
         if self.stop_token_ids().contains(&id) {
-            return self.probe(|run| Ok(Explanation::StopTooEarly(run.expected(start)?)));
+            return self.probe(|run, start| Ok(Explanation::StopTooEarly(run.expected(start)?)));
         }
         let Some(bytes) = vocabulary.token_bytes(id) else {
             let special = vocabulary.special_tokens().iter().find(|(special, _)| *special == id);
@@ -179,7 +176,7 @@ impl GrammarMatcher {
                 None => Explanation::SpellsNothing,
             });
         };
-        self.probe(|run| {
+        self.probe(|run, start| {
             let mut configuration = start;
             for (index, &byte) in bytes.iter().enumerate() {
                 let next = run.step(configuration, byte)?;

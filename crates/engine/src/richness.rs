@@ -2,12 +2,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId};
-use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId, memory};
 
 use crate::error::EngineError;
 use crate::fork::{Fork, IN_BLANKS};
 use crate::fresh_keys::most_free;
 use crate::machine::{ForkId, Frame, FrameId};
+use crate::number_counts::NumberCounts;
 use crate::run::{Run, offers_tokens};
 use crate::stacks::{Entry, MembersState, NIL};
 use crate::string_counts::StringCounts;
@@ -37,6 +38,15 @@ pub(crate) struct Richness {
     /// By node, and whether it is known to be a whole value.
     nodes: FxHashMap<(NodeId, bool), bool>,
     pub strings: StringCounts,
+    pub numbers: NumberCounts,
+}
+
+impl Richness {
+    /// Bytes of memory held, nearly all of them.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_table::<((ExprId, Stands), bool)>(self.lexemes.capacity())
+            + memory::of_table::<((NodeId, bool), bool)>(self.nodes.capacity())
+    }
 }
 
 impl Run<'_> {
@@ -60,7 +70,7 @@ impl Run<'_> {
             Some(dfa) if !rich && !comma => {
                 let state = if begins { StateId::START } else { StateId(thread.state) };
                 let stands = match string {
-                    Quoting::Outside if self.is_in_exponent() => Stands::Anywhere,
+                    Quoting::Outside if self.is_in_exponent(self.text) => Stands::Anywhere,
                     Quoting::Outside => Stands::Outside,
                     Quoting::Within | Quoting::Escape => Stands::InString,
                 };
@@ -234,9 +244,9 @@ impl Run<'_> {
         Ok(rich)
     }
 
-    /// Whether the text so far ends in the exponent of a number: what goes on there need not give another value.
-    fn is_in_exponent(&self) -> bool {
-        let bytes = self.text.into_iter().flat_map(|text| self.stacks.list(text));
+    /// Whether a text ends in the exponent of a number: what goes on there need not give another value.
+    pub(crate) fn is_in_exponent(&self, text: Option<u32>) -> bool {
+        let bytes = text.into_iter().flat_map(|text| self.stacks.list(text));
         let number = bytes.map_while(|byte| u8::try_from(byte).ok().filter(|byte| b"0123456789+-.eE".contains(byte)));
         number.into_iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'))
     }

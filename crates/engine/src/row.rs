@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use stencilm_regex::{ExprId, Tag};
+use stencilm_regex::{ExprId, Tag, memory};
 
 use crate::exits::{EscapedEnd, Leaving};
 use crate::tokens::Tokens;
@@ -78,11 +78,14 @@ impl RowHere {
 impl Row {
     pub fn memory_bytes(&self) -> usize {
         let exits: usize = self.exits.iter().flat_map(|exits| exits.iter()).map(Leaving::memory_bytes).sum();
-        let ends = self.ends.len() * 4;
+        let exits = exits + self.exits.as_ref().map_or(0, |exits| 48 + memory::of_list(exits));
+        let unkept = self.unkept.iter().map(|unkept| 16 + memory::of_slice::<u32>(unkept.len())).sum::<usize>();
         // Who shares the set with rows counts it.
         let own = self.inside.as_ref().filter(|inside| Arc::strong_count(inside) == 1);
-        let inside = own.map_or(0, |inside| inside.words().len() * 4) + self.without.len() * 4;
-        inside + self.listed.as_ref().map_or(0, |listed| listed.len() * 4) + exits + ends
+        let inside = own.map_or(0, |inside| 48 + memory::of_slice::<u32>(inside.words().len()));
+        let tokens = self.without.len() + self.listed.as_ref().map_or(0, |listed| listed.len());
+        let lists = memory::of_slice::<u32>(tokens) + memory::of_shared::<u32>(self.ends.len());
+        memory::of_shared::<Row>(1) + inside + lists + exits + unkept
     }
 
     /// A row of a set of tokens, without its ends.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag};
+use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag, memory};
 
 use crate::exits::{Exits, Leaving};
 use crate::length_bounds::Bounded;
@@ -60,6 +60,7 @@ impl Lexicon {
                     if Arc::strong_count(&row) == 1 {
                         self.rows_bytes += row.memory_bytes();
                     }
+                    self.in_keys += memory::of_slice::<ExprId>(1);
                     self.rows.insert((Box::new([current.residual]), None), row.clone());
                     row
                 }
@@ -194,6 +195,7 @@ impl Lexicon {
     pub(crate) fn keep(&mut self, key: RowKey, row: Row) -> Arc<Row> {
         let row = Arc::new(row);
         self.rows_bytes += row.memory_bytes();
+        self.in_keys += memory::of_slice::<ExprId>(key.0.len());
         self.rows.insert(key, row.clone());
         row
     }

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::MembersId;
+use stencilm_grammar::{ItemsId, MembersId};
 use stencilm_regex::{ExprId, StateId, Tag, check_time};
 
 use crate::arrays::counts_of;
@@ -111,9 +111,21 @@ pub(crate) struct Room {
 /// places of a vocabulary.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// The configuration behind a byte, and what was doubtful on the way.
-    steps: FxHashMap<(SetId, u8), (SetId, Doubt)>,
+    /// With all threads, and with [thin](Stacks::thin) stacks.
+    steps: [Steps; 2],
     starts: FxHashMap<SetId, Rc<[Entry]>>,
+}
+
+/// Where bytes lead the automaton of each thread, and whether lexemes are complete there.
+type States = Box<[(u32, bool)]>;
+
+/// Steps of configurations.
+#[derive(Default)]
+struct Steps {
+    /// The configuration behind a byte, and what was doubtful on the way.
+    by_byte: FxHashMap<(SetId, u8), (SetId, Doubt)>,
+    /// The same by the states behind the byte: bytes that lead all threads to the same states are alike.
+    by_states: FxHashMap<(SetId, States), (SetId, Doubt)>,
 }
 
 /// Whether a thread stands for the single tokens that may come at its fork.
@@ -332,14 +344,45 @@ impl Run<'_> {
     /// As [`Run::step`] within a mask, with what is doubtful of it. What was found is remembered to the end of the mask.
     pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Doubt), EngineError> {
         debug_assert!(!self.recording, "only a mask takes every key for a new one");
-        let known = &mut self.known.get_or_insert_default().steps;
-        if let Some(&found) = known.get(&(configuration, byte)) {
+        let thin = usize::from(self.stacks.thin);
+        let known = &mut self.known.get_or_insert_default().steps[thin];
+        if let Some(&found) = known.by_byte.get(&(configuration, byte)) {
             return Ok(found);
         }
-        self.doubt = Doubt::default();
-        let found = (self.step(configuration, byte)?, self.doubt);
-        self.known.get_or_insert_default().steps.insert((configuration, byte), found);
+        // What is compared with other texts hangs on the byte itself.
+        let key = match self.machine.keeps_text() {
+            true => None,
+            false => Some((configuration, self.states_behind(configuration, byte)?)),
+        };
+        let known = &mut self.known.get_or_insert_default().steps[thin];
+        let alike = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
+        let found = match alike {
+            Some(found) => found,
+            None => {
+                self.doubt = Doubt::default();
+                (self.step(configuration, byte)?, self.doubt)
+            }
+        };
+        let known = &mut self.known.get_or_insert_default().steps[thin];
+        known.by_byte.insert((configuration, byte), found);
+        if let (Some(key), None) = (key, alike) {
+            known.by_states.insert(key, found);
+        }
         Ok(found)
+    }
+
+    /// Where a byte leads the threads of a configuration.
+    fn states_behind(&mut self, configuration: SetId, byte: u8) -> Result<States, EngineError> {
+        let mut states = Vec::with_capacity(self.stacks.entries(configuration).len());
+        for index in 0..self.stacks.entries(configuration).len() {
+            let thread = self.stacks.entries(configuration)[index];
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
+                continue;
+            }
+            let fork = self.machine.fork(ForkId(thread.head)).clone();
+            states.push(fork.step(self.lexicon, thread.state, byte)?);
+        }
+        Ok(states.into())
     }
 
     /// Whether anything can follow these bytes.
@@ -547,7 +590,7 @@ impl Run<'_> {
                             return Ok(None);
                         }
                         let key = self.stacks.intern_key(&value);
-                        if self.stacks.list(old.seen).any(|seen| seen == key) {
+                        if self.stacks.seen.has(old.seen, key) {
                             return Ok(None);
                         }
                         key
@@ -556,14 +599,21 @@ impl Run<'_> {
                         self.doubt.taken |= fork.has_taken;
                         UNKNOWN_TEXT
                     };
-                    let seen = self.stacks.append(old.seen, key);
+                    let seen = self.stacks.seen.append(old.seen, key);
                     let next = self.machine.grammar().members(object).ordered as u32;
                     let tally = self.counted(object, old.tally, met);
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
                 }
                 Register::FirstElement => self.begin_element(ItemsState::default()),
                 Register::NextElement => self.begin_element(self.stacks.items(thread.register)),
-                Register::Element { counts } => self.one_more_element(fork, thread.register, counts),
+                Register::OnlyElement { items, counts } => self.one_more_element(items, ItemsState::default(), counts),
+                Register::Element { counts } => match self.machine.frame(fork.frame) {
+                    Frame::Item(id) => {
+                        let old = self.stacks.items(thread.register);
+                        self.one_more_element(id, old, counts)
+                    }
+                    _ => thread.register,
+                },
             };
             if let Some(absorbed) = self.machine.absorbed(frame) {
                 stack = self.stacks.without(absorbed.0, stack)?;
@@ -584,12 +634,10 @@ impl Run<'_> {
         self.stacks.pair(count, before | met)
     }
 
-    /// The register of an array after one more element, from that before it.
-    fn one_more_element(&mut self, fork: &Fork, register: u32, mask: u32) -> u32 {
-        let Frame::Item(id) = self.machine.frame(fork.frame) else { return register };
+    /// The register of an array after one more element, from the state before it.
+    fn one_more_element(&mut self, id: ItemsId, old: ItemsState, mask: u32) -> u32 {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
-        let old = self.stacks.items(register);
         let mut counts = old.counts;
         if mask != 0 {
             let before = counts_of(items, old, self.stacks);

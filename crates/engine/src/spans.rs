@@ -54,8 +54,7 @@ impl GrammarMatcher {
         }
         let compiled = self.compiled().clone();
         let trie = compiled.vocabulary().trie();
-        let now = self.configuration();
-        let spans = self.probe(|run| {
+        let spans = self.probe(|run, now| {
             let end = run.run(now, &forced)?;
             let mut spans = Vec::new();
             for (start, node) in span_starts(trie, &forced) {
@@ -77,8 +76,7 @@ impl GrammarMatcher {
         if !self.compiled().tokens().any() || self.is_terminated() || self.is_completed() {
             return Ok(None);
         }
-        let now = self.configuration();
-        self.probe(|run| {
+        self.probe(|run, now| {
             let mut only = None;
             for &thread in run.stacks.entries(now) {
                 if !offers_tokens(thread) {

@@ -5,14 +5,13 @@
 //! is a set whose entries are automaton states, and everything below is a set of frames to go on with. Equal sets are
 //! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, Table, check_time, hash_of};
+use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
 
 use crate::error::EngineError;
 use crate::interner::Interner;
 use crate::marks::Holds;
+use crate::seen_lists::{SeenLists, SeenMark};
 use crate::seen_strings::{KeptStrings, Strings};
 
 /// A set of entries.
@@ -51,7 +50,7 @@ pub struct MembersState {
     pub next: u32,
     /// The known members in any order that were seen, as a set of the machine.
     pub known: u32,
-    /// The free keys seen, as a list of texts; 0 for none.
+    /// The free keys seen, as a list of texts of [`Stacks::seen`]; 0 for none.
     pub seen: u32,
     /// The key that is being written, as a text; 0 outside of free keys.
     pub text: u32,
@@ -69,13 +68,13 @@ pub struct ItemsState {
     pub place: u32,
     /// The counters, as a list; 0 where all are 0.
     pub counts: u32,
-    /// The values seen, where no two may be equal, as a list of texts; 0 for none.
+    /// The values seen, where no two may be equal, as a list of texts of [`Stacks::seen`]; 0 for none.
     pub seen: u32,
     /// The text before the element under way, where no two may be equal.
     pub start: u32,
 }
 
-/// A list cell: an element and the list before it. Texts are lists of bytes, `seen` is a list of texts.
+/// A list cell: an element and the list before it. Texts are lists of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cell {
     /// The list without its last element.
@@ -111,6 +110,7 @@ pub struct Mark {
     members: usize,
     items: usize,
     cells: usize,
+    seen: SeenMark,
     starts: usize,
 }
 
@@ -130,8 +130,12 @@ pub struct Stacks {
     holds: Vec<Holds>,
     /// What is known of the free keys that objects have had.
     pub seen_keys: SeenKeys,
+    /// What objects and arrays have seen.
+    pub seen: SeenLists,
     seen_strings: KeptStrings,
     watch: Option<Watch>,
+    /// Whether threads that differ only in what lies below are not joined: the oldest one stays alone.
+    pub thin: bool,
     /// How many more entries the operation may look at.
     work_left: usize,
     /// So many bytes it may hold.
@@ -166,8 +170,10 @@ impl Stacks {
             started: Vec::new(),
             holds: Vec::new(),
             seen_keys: SeenKeys::default(),
+            seen: SeenLists::new(),
             seen_strings: KeptStrings::default(),
             watch: None,
+            thin: false,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
         };
@@ -331,7 +337,8 @@ impl Stacks {
         }
     }
 
-    /// Sorts threads, and joins those that differ only in what lies below to one.
+    /// Sorts threads, and joins those that differ only in what lies below to one; or keeps the first of them, where stacks are
+    /// [`Stacks::thin`].
     ///
     /// # Errors
     /// As [`Stacks::spend`].
@@ -349,7 +356,7 @@ impl Stacks {
             let first = threads[from];
             let to = from + threads[from..].iter().take_while(|entry| alike(entry, &first)).count();
             threads[kept] = first;
-            if to - from > 1 {
+            if to - from > 1 && !self.thin {
                 let below: Vec<SetId> = threads[from..to].iter().map(|entry| entry.below).collect();
                 threads[kept].below = self.union(&below, Vec::new())?;
             }
@@ -467,26 +474,24 @@ impl Stacks {
     }
 
     /// The strings of the elements of a list.
-    pub fn seen_strings(&mut self, list: u32) -> Arc<Strings> {
-        let (mut known, mut before, mut new) = (None, list, Vec::new());
-        while before != NIL && known.is_none() {
-            known = self.seen_strings.of(before).cloned();
-            if known.is_none() {
-                let Cell { before: rest, last } = self.cells.values[before as usize];
-                if last != UNKNOWN_TEXT {
-                    new.push(self.text(last));
-                }
-                before = rest;
+    pub fn seen_strings(&mut self, list: u32) -> Strings {
+        let (mut at, mut new) = (list, Vec::new());
+        let known = loop {
+            if let Some(known) = self.seen_strings.of(at) {
+                break known.clone();
             }
-        }
-        match known {
-            Some(known) if before == list => known,
-            known => {
-                let strings = Arc::new(known.unwrap_or_default().with(new));
-                self.seen_strings.keep(list, strings.clone());
-                strings
+            let Some((before, last)) = self.seen.last(at) else { break Strings::default() };
+            if last != UNKNOWN_TEXT {
+                new.push(self.text(last));
             }
+            at = before;
+        };
+        if at == list {
+            return known;
         }
+        let strings = known.with(new);
+        self.seen_strings.keep(list, strings.clone());
+        strings
     }
 
     /// The text of these bytes.
@@ -514,10 +519,15 @@ impl Stacks {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.holds.len() * size_of::<Holds>()
-            + (self.entries.len() + self.started.len() * 4) * size_of::<Entry>()
-            + self.spans.len() * 16
-            + (self.members.values.len() * 2 + self.items.values.len() + self.cells.values.len()) * 16
+        memory::of_list(&self.holds)
+            + memory::of_list(&self.entries)
+            + self.started.len() * 4 * size_of::<Entry>()
+            + memory::of_list(&self.spans)
+            + self.index.memory_bytes()
+            + self.members.memory_bytes()
+            + self.items.memory_bytes()
+            + self.cells.memory_bytes()
+            + self.seen.memory_bytes()
     }
 
     /// How many sets there are: the next new one gets this number.
@@ -534,6 +544,7 @@ impl Stacks {
             members: self.members.values.len(),
             items: self.items.values.len(),
             cells: self.cells.values.len(),
+            seen: self.seen.mark(),
             starts: self.started.len(),
         }
     }
@@ -553,7 +564,8 @@ impl Stacks {
         self.members.truncate(mark.members);
         self.items.truncate(mark.items);
         self.cells.truncate(mark.cells);
-        self.seen_strings.truncate(mark.cells);
+        self.seen.rewind(mark.seen);
+        self.seen_strings.truncate(mark.seen);
     }
 }
 

@@ -36,9 +36,17 @@ struct CountedString {
 }
 
 impl Run<'_> {
-    /// Whether an element that is a string and has begun can become one that its array does not have; `None` where that is not
-    /// told by counting.
-    pub(crate) fn has_string_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+    /// Whether an element that is a string or a number and has begun can become one that its array does not have; `None` where
+    /// that is not told by counting.
+    pub(crate) fn has_counted_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+        match self.has_string_left(thread, text)? {
+            None => self.has_number_left(thread, text),
+            known => Ok(known),
+        }
+    }
+
+    /// The same of strings.
+    fn has_string_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         let Some(CountedString { dfa, state, open, seen, count }) = self.counted_string(thread, text)? else {
             return Ok(None);
         };
@@ -66,12 +74,13 @@ impl Run<'_> {
         let Some(CountedString { dfa, state, open, seen, .. }) = self.counted_string(thread, text)? else {
             return Ok(false);
         };
-        let rests: Vec<&[u8]> = seen.whole_rests(&open).collect();
+        let mut rests: Vec<&[u8]> = seen.whole_rests(&open).collect();
+        rests.sort_unstable();
         let trie = vocabulary.trie();
         // Behind each byte of a rest: the node of the vocabulary, and the state.
         let mut path: Vec<(usize, StateId)> = Vec::new();
         for (first, rest) in rests.iter().enumerate() {
-            // The rests are sorted: what this one shares with the one before it is done.
+            // What this one shares with the one before it is done.
             let shared = first.checked_sub(1).map_or(0, |before| common(rests[before], rest));
             if path.len() < shared {
                 continue;

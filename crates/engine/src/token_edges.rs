@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 use std::sync::Arc;
-use stencilm_regex::{HashMap, HashSet};
+use stencilm_regex::{HashMap, HashSet, memory};
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};
@@ -51,6 +51,12 @@ impl IdSet {
 }
 
 impl TokenEdges {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        let ranges: usize = self.sets.values().map(|set| memory::of_slice::<(u32, u32)>(set.ranges.len())).sum();
+        memory::of_shared::<TokenEdges>(1) + memory::of_table::<(NodeId, IdSet)>(self.sets.capacity()) + ranges
+    }
+
     /// The ids of every token node.
     ///
     /// # Errors
@@ -83,12 +89,20 @@ impl TokenEdges {
     }
 }
 
-/// The grammar without what asks for special tokens that the vocabulary need not have and has not.
-pub(crate) fn with_special_tokens(grammar: Arc<Grammar>, tokens: &Tokens) -> Result<Arc<Grammar>, EngineError> {
+/// The grammar without what asks for special tokens that the vocabulary need not have and has not, and without what asks for
+/// a token where all are left out.
+pub(crate) fn without_missing_tokens(grammar: Arc<Grammar>, tokens: &Tokens) -> Result<Arc<Grammar>, EngineError> {
     // Few grammars ask for any, and a vocabulary may have hundreds.
     let special: LazyCell<HashSet<&str>, _> =
         LazyCell::new(|| tokens.special_tokens().iter().map(|(_, name)| &**name).collect());
-    match grammar.with_special_tokens(|name| special.contains(name)) {
+    let is_missing = |pattern: &TokenPattern| match pattern {
+        TokenPattern::IfSpecial(name) => !special.contains(&**name),
+        TokenPattern::Others { .. } | TokenPattern::Ids { negated: true, .. } => {
+            matches!(ids(pattern, tokens), Err(EngineError::NoTokenLeft))
+        }
+        TokenPattern::Special(_) | TokenPattern::Ids { .. } => false,
+    };
+    match grammar.without_tokens(is_missing) {
         Ok(Some(fewer)) => Ok(Arc::new(fewer)),
         Ok(None) => Ok(grammar),
         Err(_) => Err(EngineError::NoTokenLeft),

@@ -134,16 +134,16 @@ impl Run<'_> {
         let Some(text) = self.text.filter(|_| self.recording && state.start != UNKNOWN_TEXT) else {
             // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
             self.doubt.element = true;
-            let seen = self.stacks.append(state.seen, UNKNOWN_TEXT);
+            let seen = self.stacks.seen.append(state.seen, UNKNOWN_TEXT);
             let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
             return Ok(Some(Entry { register, ..frame }));
         };
         let written = text_since(self.stacks, text, state.start);
         let value = self.stacks.intern_text(&canonical_json(&written));
-        if self.stacks.list(state.seen).any(|seen| seen == value) {
+        if self.stacks.seen.has(state.seen, value) {
             return Ok(None);
         }
-        let seen = self.stacks.append(state.seen, value);
+        let seen = self.stacks.seen.append(state.seen, value);
         let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
         Ok(Some(Entry { register, ..frame }))
     }
@@ -166,7 +166,7 @@ impl Run<'_> {
         let string = self.quoting(text, &pending);
         let mut kept = Vec::with_capacity(threads.len());
         for &thread in threads.iter() {
-            let is_left = match self.has_string_left(thread, text)? {
+            let is_left = match self.has_counted_left(thread, text)? {
                 Some(is_left) => is_left,
                 None => self.is_safe(thread, string)? || self.search(&[thread], text, Goal::Safe)?,
             };
@@ -336,8 +336,17 @@ impl Run<'_> {
                     && !seen.have(bare);
                 !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
             };
-            tokens.extend(tokenset::iter(mask).filter(readable).filter(matters).map(Doubtful::element));
-            return Ok(());
+            let matter: Vec<u32> = tokenset::iter(mask).filter(readable).filter(matters).collect();
+            // Digits of an escape are no number, and those of an exponent need not make another one.
+            let is_number =
+                !decide && self.quoting(text, &pending) == Quoting::Outside && !self.is_in_exponent(Some(text));
+            let of_digits = |token: &u32| {
+                let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
+                is_number && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
+            };
+            let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
+            tokens.extend(others.into_iter().map(Doubtful::element));
+            return self.sort_out_digits(vocabulary, &threads, text, digits.into_iter(), tokens, refused);
         };
         // Within a string: what ends it or has an escape, and what a value seen goes on with.
         let allowed = vocabulary.quoting().iter().filter(|&&token| tokenset::get(mask, token));
@@ -378,7 +387,7 @@ pub(crate) struct StringsSeen {
 
 impl StringsSeen {
     fn new(open: Vec<u8>, seen: SeenStrings) -> StringsSeen {
-        let next = seen.rests(&open).filter_map(|rest| rest.first()).copied().collect();
+        let next = seen.next_bytes(&open);
         StringsSeen { open, next, seen }
     }
 
@@ -464,8 +473,6 @@ pub(crate) fn text_since(stacks: &Stacks, text: u32, start: u32) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::seen_strings::Strings;
 
@@ -482,7 +489,7 @@ mod tests {
     #[test]
     fn strings_are_new_that_no_element_has() {
         let values = [&b"\"ab\""[..], b"[\"ab\\u000ac\",1]", b"\"/\""].map(<[u8]>::to_vec);
-        let seen = Arc::new(Strings::default().with(values));
+        let seen = Strings::default().with(values);
         let from = |open: &[u8]| StringsSeen::new(open.to_vec(), SeenStrings::new(vec![seen.clone()]));
         let new: [(&[u8], &[u8]); 9] = [
             (b"\"a", b"c"),

@@ -1,24 +1,24 @@
 //! A tokenizer as the engine sees it: its tokens, and the lexemes that all grammars compiled for it share.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use crate::canonical::{self, Encoding, EncodingSource};
 use crate::index::Ranks;
-use crate::lexicon::Lexicon;
+use crate::lexemes::SharedLexicon;
 use crate::limits::{LexiconLimits, Limits};
-use crate::locks::{lock, try_lock};
+use crate::locks::{Mutex, lock};
 use crate::patch::NamedRows;
 use crate::tokens::{Tokens, VocabularyError};
 
-/// Lexemes are kept for so many different limits, the latest ones.
+/// Lexemes that nobody uses are kept for so many different limits, the latest ones.
 const MAX_LEXICONS: usize = 8;
 
 /// The tokens of a tokenizer. Immutable; shared by every grammar compiled for it.
 pub struct Vocabulary {
     tokens: Arc<Tokens>,
     /// Those of the limits asked for last come first.
-    lexicons: Mutex<Vec<(LexiconLimits, Arc<Mutex<Lexicon>>)>>,
+    lexicons: Mutex<Vec<Arc<SharedLexicon>>>,
     ranks: OnceLock<Arc<Ranks>>,
     named: NamedRows,
     encoding: OnceLock<Arc<Encoding>>,
@@ -43,9 +43,9 @@ impl Vocabulary {
         let vocabulary = Vocabulary { tokens, lexicons, ranks, named, encoding, prepared };
         vocabulary.lengths();
         vocabulary.shapes();
-        let lexicon = vocabulary.lexicon(LexiconLimits::from(&Limits::default()));
+        let lexemes = vocabulary.lexicon(LexiconLimits::from(&Limits::default())).current();
         // What a watch of this thread keeps it from finding is found when a mask asks for it.
-        let _ = lock(&lexicon).prepare(&vocabulary);
+        let _ = lexemes.lock().prepare(&vocabulary);
         Ok(vocabulary)
     }
 
@@ -89,31 +89,27 @@ impl Vocabulary {
         self.encoding.get()
     }
 
-    /// The lexemes that all grammars of this vocabulary and of these limits share. A lexicon that has outgrown its
-    /// budget is replaced by a new one for grammars to come; the old one lives as long as the grammars that use it.
-    pub(crate) fn lexicon(&self, limits: LexiconLimits) -> Arc<Mutex<Lexicon>> {
+    /// The lexemes that all grammars of this vocabulary and of these limits share.
+    pub(crate) fn lexicon(&self, limits: LexiconLimits) -> Arc<SharedLexicon> {
         let mut lexicons = lock(&self.lexicons);
-        let known = lexicons.iter().position(|(known, _)| *known == limits).map(|position| lexicons.remove(position).1);
-        let fits =
-            |lexicon: &Arc<Mutex<Lexicon>>| try_lock(lexicon).is_none_or(|mut one| !one.has_outgrown(limits.bytes));
-        let (lexicon, outgrown) = match known {
-            Some(known) if fits(&known) => (known, None),
-            outgrown => (self.new_lexicon(limits, outgrown.as_deref()), outgrown),
-        };
-        lexicons.insert(0, (limits, lexicon.clone()));
-        let kept = lexicons.len().min(MAX_LEXICONS);
-        let unused = lexicons.split_off(kept);
-        drop(lexicons);
-        unused.into_iter().map(|(_, lexicon)| lexicon).chain(outgrown).for_each(let_go);
+        let known =
+            lexicons.iter().position(|known| known.limits() == limits).map(|position| lexicons.remove(position));
+        let lexicon = known.unwrap_or_else(|| Arc::new(SharedLexicon::new(limits, self.tokens.trie().max_depth())));
+        // Those of grammars that are still there are bounded where they are, and must not be begun a second time.
+        let mut unused = 0;
+        lexicons.retain(|lexicon| {
+            unused += usize::from(Arc::strong_count(lexicon) == 1);
+            Arc::strong_count(lexicon) > 1 || unused < MAX_LEXICONS
+        });
+        lexicons.insert(0, lexicon.clone());
         lexicon
     }
 
-    /// Gives grammars to come a new lexicon in place of this one, which has reached a limit.
-    pub(crate) fn retire_lexicon(&self, full: &Arc<Mutex<Lexicon>>) {
-        let mut lexicons = lock(&self.lexicons);
-        if let Some((limits, lexicon)) = lexicons.iter_mut().find(|(_, lexicon)| Arc::ptr_eq(lexicon, full)) {
-            *lexicon = self.new_lexicon(*limits, Some(full));
-        }
+    /// Bytes of memory held by the lexemes that its grammars share, of all limits together.
+    pub fn lexicon_bytes(&self) -> usize {
+        // Copied first: nobody who asks for lexemes waits until all are counted.
+        let lexicons = lock(&self.lexicons).clone();
+        lexicons.iter().map(|lexicon| lexicon.memory_bytes()).sum()
     }
 
     /// Writes the row of a [`MaskPatch`](crate::MaskPatch), in words of 32 bits; `false`, and nothing written, where the
@@ -135,13 +131,6 @@ impl Vocabulary {
     pub(crate) fn ranks(&self) -> Arc<Ranks> {
         self.ranks.get_or_init(|| Arc::new(Ranks::new(self.tokens.trie(), self.tokens.vocab_size()))).clone()
     }
-
-    /// A lexicon without lexemes, with what can be taken over from one that nobody is using.
-    fn new_lexicon(&self, limits: LexiconLimits, before: Option<&Mutex<Lexicon>>) -> Arc<Mutex<Lexicon>> {
-        let renewed = before.and_then(|before| try_lock(before).map(|before| before.renewed()));
-        let lexicon = renewed.unwrap_or_else(|| Lexicon::new(self.tokens.trie().max_depth(), limits.work));
-        Arc::new(Mutex::new(lexicon))
-    }
 }
 
 impl Deref for Vocabulary {
@@ -149,14 +138,6 @@ impl Deref for Vocabulary {
 
     fn deref(&self) -> &Tokens {
         &self.tokens
-    }
-}
-
-/// Drops a lexicon. To take a full one apart takes up to half a second, which no compilation should wait for.
-fn let_go(lexicon: Arc<Mutex<Lexicon>>) {
-    if Arc::strong_count(&lexicon) == 1 {
-        // Where no thread can be had, it is dropped with the closure.
-        let _ = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(move || drop(lexicon));
     }
 }
 
@@ -182,13 +163,14 @@ mod tests {
         };
         let first = mask_in_a_string();
         let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
-        let rows: Vec<Arc<crate::row::Row>> = lexicon.lock().unwrap().rows.values().cloned().collect();
+        lexicon.retire(&lexicon.current());
+        let rows: Vec<Arc<crate::row::Row>> = lexicon.current().lock().rows.values().cloned().collect();
         assert!(!rows.is_empty(), "the row of the body of a string is taken over");
-        assert!(lexicon.lock().unwrap().dfas.is_empty(), "and nothing else");
-        drop(lexicon);
+        assert!(lexicon.current().lock().dfas.is_empty(), "and nothing else");
         assert_eq!(mask_in_a_string(), first);
-        let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
-        let known = lexicon.lock().unwrap();
+        lexicon.retire(&lexicon.current());
+        let current = lexicon.current();
+        let known = current.lock();
         assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
     }
 }

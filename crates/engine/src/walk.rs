@@ -6,7 +6,9 @@
 //! *context*; a *spot* is a context and a state.
 //!
 //! A grammar may be so ambiguous that one text can be read in exponentially many ways, which differ in their stacks. Then
-//! the walk begins anew with all threads together in sets, where equal tops are joined.
+//! the walk begins anew with all threads together in sets, where equal tops are joined. The sets of stacks below these may grow with
+//! every byte, so it first goes over thin stacks, of which each top has but one: what can be read so, can be read. Then only the
+//! strings that are left are walked with all.
 
 use std::sync::Arc;
 
@@ -404,11 +406,20 @@ impl<'r, 'a> Walk<'r, 'a> {
         doubt: Doubt,
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
+        let left = match doubt.is_any() || self.run.machine.keeps_text() {
+            true => None,
+            false => Some(self.over_thin_stacks(trie, threads, &mut reached)?),
+        };
+        // How many strings end at a node or below it that have not been reached.
+        let left_below = |node: usize| left.as_ref().is_none_or(|left| left[node + trie.size(node)] > left[node]);
         let run = &mut *self.run;
         let start = run.stacks.configuration(&mut threads.to_vec())?;
         trie.walk(
             (start, doubt),
-            |(set, doubt), byte, _| {
+            |(set, doubt), byte, node| {
+                if !left_below(node) {
+                    return Ok(None);
+                }
                 let (next, Doubt { seen, taken, element, uneven, .. }) = run.known_step(set, byte)?;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
                 let whole = doubt.whole || seen || taken;
@@ -424,6 +435,42 @@ impl<'r, 'a> Walk<'r, 'a> {
             },
             |entry, (_, doubt)| reached(entry, doubt),
         )
+    }
+
+    /// Walks a part of all threads together, which stays small whatever the text. Says how many strings that were not reached
+    /// end at the nodes before each node, and before the end.
+    fn over_thin_stacks(
+        &mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        reached: &mut impl FnMut(u32, Doubt),
+    ) -> Result<Vec<u32>, EngineError> {
+        let sure = Doubt { later: true, ..Doubt::default() };
+        let mut is_reached = vec![false; trie.len()];
+        let run = &mut *self.run;
+        run.stacks.thin = true;
+        let walked = run.stacks.configuration(&mut threads.to_vec()).and_then(|start| {
+            trie.walk(
+                start,
+                |set, byte, node| {
+                    let (next, doubt) = run.known_step(set, byte)?;
+                    // Whatever is in doubt is left to the walk with all threads.
+                    is_reached[node] = next != SetId::EMPTY && !doubt.is_any();
+                    Ok::<_, EngineError>(is_reached[node].then_some(next))
+                },
+                |entry, _| reached(entry, sure),
+            )
+        });
+        run.stacks.thin = false;
+        walked?;
+        let mut left = Vec::with_capacity(trie.len() + 1);
+        let mut count = 0;
+        for (node, is_reached) in is_reached.into_iter().enumerate() {
+            left.push(count);
+            count += u32::from(!is_reached && trie.entry_at(node).is_some());
+        }
+        left.push(count);
+        Ok(left)
     }
 
     /// The spots behind the lexemes that are complete at this one.

@@ -8,6 +8,7 @@ use crate::grammar::{
 };
 use crate::json_schema::common_exprs;
 use crate::objects::ObjectChecks;
+use crate::passes::split_literals;
 use crate::productive;
 use crate::report::KeptReport;
 
@@ -214,6 +215,6 @@ impl GrammarBuilder {
         let (members, items) = (self.members, self.items);
         let grammar =
             Grammar { exprs: self.exprs, nodes: self.nodes, rules, members, items, root, report: report.into() };
-        productive::without_dead_parts(grammar)
+        Ok(split_literals(productive::without_dead_parts(grammar)?))
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use crate::grammar::{Grammar, Node, NodeId};
+use crate::grammar::{Grammar, ItemsId, Node, NodeId};
 
 /// When a fact holds for a node.
 pub(crate) enum Clause<'a> {
@@ -118,7 +118,8 @@ impl Grammar {
         let is_nullable = |part: &NodeId| holds[part.0 as usize];
         match node {
             Node::Lexeme(expr) => self.exprs.is_nullable(*expr),
-            Node::Members(_) | Node::Items(_) | Node::Token(_) => false,
+            Node::Members(_) | Node::Token(_) => false,
+            Node::Items(id) => self.is_empty_array(*id),
             Node::Sequence(parts) => parts.iter().all(is_nullable),
             Node::Choice(parts) => parts.iter().any(is_nullable),
             Node::Repeat { body, min, .. } => *min == 0 || is_nullable(body),
@@ -127,10 +128,17 @@ impl Grammar {
         }
     }
 
+    /// Whether an array may be the empty text: elements alone, and none of them.
+    fn is_empty_array(&self, id: ItemsId) -> bool {
+        let items = self.items(id);
+        items.is_bare() && items.may_be_empty()
+    }
+
     fn nullable_by_counting(&self) -> Vec<bool> {
         let Ok(nullable) = least_fixed_point::<std::convert::Infallible>(self.nodes.len(), |index| {
             Ok(match &self.nodes[index] {
                 Node::Lexeme(expr) if self.exprs.is_nullable(*expr) => Clause::always(),
+                Node::Items(id) if self.is_empty_array(*id) => Clause::always(),
                 Node::Lexeme(_) | Node::Members(_) | Node::Items(_) | Node::Token(_) => Clause::Never,
                 Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
                 Node::Choice(parts) => Clause::Any(parts),

@@ -20,14 +20,18 @@ pub(crate) struct FreeText {
     characters: ExprId,
     /// Anything at all, be it text or not.
     anything: ExprId,
+    /// The strings that end the text.
+    stops: Box<[Box<str>]>,
+    /// The strings of which none may begin in the text and be complete.
+    excludes: Box<[Box<str>]>,
     /// Any of the strings that end the text, the first that comes.
-    stops: ExprId,
+    stop: ExprId,
     /// Texts that hold a string that must not come at all; `None` where every string may.
     forbidden: Option<ExprId>,
 }
 
 impl FreeText {
-    /// Up to `max` characters, which the first of `stops` ends, and in which none of `excludes` may come.
+    /// Up to `max` characters, which the first of `stops` ends, and in which none of `excludes` may begin.
     pub(crate) fn new(exprs: &mut ExprSet, stops: &[&str], excludes: &[&str], max: Option<u32>) -> FreeText {
         let character = Utf8.class(exprs, &[('\0', '\u{d7ff}'), ('\u{e000}', '\u{10ffff}')]);
         let characters = exprs.repeat(character, 0, max);
@@ -38,56 +42,56 @@ impl FreeText {
     pub(crate) fn of(exprs: &mut ExprSet, characters: ExprId, stops: &[&str], excludes: &[&str]) -> FreeText {
         let byte = exprs.bytes(ByteSet::ALL);
         let anything = exprs.repeat(byte, 0, None);
-        let stops = exprs.literals(stops);
+        let stop = exprs.literals(stops);
         let excluded = exprs.literals(excludes);
         let forbidden = (!excludes.is_empty()).then(|| exprs.concat_all(&[anything, excluded, anything]));
-        FreeText { characters, anything, stops, forbidden }
+        let kept = |texts: &[&str]| texts.iter().map(|&text| text.into()).collect();
+        FreeText { characters, anything, stops: kept(stops), excludes: kept(excludes), stop, forbidden }
     }
 
     /// The whole text, which nothing ended.
     pub(crate) fn unended(&self, exprs: &mut ExprSet) -> ExprId {
-        let stopped = exprs.concat_all(&[self.anything, self.stops, self.anything]);
+        let stopped = exprs.concat_all(&[self.anything, self.stop, self.anything]);
         self.without(exprs, self.characters, stopped)
     }
 
     /// The text with the string that ended it, which is one of the `stops`: none of them is complete any earlier.
     pub(crate) fn until(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
+        // What is excluded from the text may stand within the string that ends it, so the two are looked at apart.
+        if self.excludes.iter().any(|exclude| stop.contains(&**exclude)) {
+            let before = self.before(exprs, stop);
+            let stop = exprs.literal(stop.as_bytes());
+            return exprs.concat(before, stop);
+        }
         let stop = exprs.literal(stop.as_bytes());
         let text = exprs.concat(self.characters, stop);
         let byte = exprs.bytes(ByteSet::ALL);
-        let stopped = exprs.concat_all(&[self.anything, self.stops, byte, self.anything]);
+        let stopped = exprs.concat_all(&[self.anything, self.stop, byte, self.anything]);
         self.without(exprs, text, stopped)
     }
 
     /// The text before a string that ends it and is read apart: of such a text and the string, none of `stops` is complete
-    /// before the end, and none of `excludes` comes.
-    pub(crate) fn before(&self, exprs: &mut ExprSet, stop: &str, stops: &[&str], excludes: &[&str]) -> ExprId {
-        self.groups(exprs, &[stop], stops, excludes).first().map_or(ExprId::NOTHING, |&(text, _)| text)
+    /// before the end, and none of `excludes` begins in the text and is complete.
+    pub(crate) fn before(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
+        self.groups(exprs, &[stop]).first().map_or(ExprId::NOTHING, |&(text, _)| text)
     }
 
     /// The same for many strings: their positions in groups by the text before them, which is the same for nearly all.
     /// Those that can never be complete are in none.
-    pub(crate) fn groups(
-        &self,
-        exprs: &mut ExprSet,
-        strings: &[&str],
-        stops: &[&str],
-        excludes: &[&str],
-    ) -> Vec<(ExprId, Vec<usize>)> {
-        let (earlier, never) = (Within::new(stops), Within::new(excludes));
+    pub(crate) fn groups(&self, exprs: &mut ExprSet, strings: &[&str]) -> Vec<(ExprId, Vec<usize>)> {
+        let stops: Vec<&str> = self.stops.iter().map(|stop| &**stop).collect();
+        let earlier = Within::new(&stops);
         // By how a string may begin: the beginnings of others that are complete with it.
         let mut begun: HashMap<&str, Vec<(&str, bool)>> = HashMap::default();
-        for (text, is_stop) in stops.iter().map(|&text| (text, true)).chain(excludes.iter().map(|&text| (text, false)))
-        {
+        let excludes = self.excludes.iter().map(|text| (&**text, false));
+        for (text, is_stop) in stops.iter().map(|&text| (text, true)).chain(excludes) {
             for (at, _) in text.char_indices().skip(1) {
                 begun.entry(&text[at..]).or_default().push((&text[..at], is_stop));
             }
         }
         let mut groups: IndexMap<Vec<(&str, bool)>, Vec<usize>> = IndexMap::new();
         for (position, string) in strings.iter().enumerate() {
-            if earlier.find(string, string.len().saturating_sub(1)).is_some()
-                || never.find(string, string.len()).is_some()
-            {
+            if earlier.find(string, string.len().saturating_sub(1)).is_some() {
                 continue;
             }
             let beginnings = string.char_indices().skip(1).map(|(at, _)| at).chain([string.len()]);
@@ -171,20 +175,21 @@ mod tests {
             let excludes: Vec<&str> = excludes.iter().map(|exclude| &**exclude).collect();
             let mut deriver = Deriver::new(Limits::default());
             let free = FreeText::new(&mut deriver.exprs, &stops, &excludes, max);
-            let is_clean = first_end(&text, &excludes).is_none();
+            // Whether something excluded begins before a place.
+            let is_clean = |end: usize| !(0..end).any(|at| excludes.iter().any(|exclude| text[at..].starts_with(exclude)));
             let fits = |count: usize| max.is_none_or(|max| count <= max as usize);
             let unended = free.unended(&mut deriver.exprs);
-            let expected = is_clean && fits(text.len()) && first_end(&text, &stops).is_none();
+            let expected = is_clean(text.len()) && fits(text.len()) && first_end(&text, &stops).is_none();
             prop_assert_eq!(deriver.matches(unended, text.as_bytes()).unwrap(), expected);
             for stop in &stops {
                 let until = free.until(&mut deriver.exprs, stop);
-                let expected = is_clean
-                    && text.ends_with(stop)
+                let expected = text.ends_with(stop)
+                    && is_clean(text.len() - stop.len())
                     && fits(text.len() - stop.len())
                     && first_end(&text, &stops) == Some(text.len());
                 prop_assert_eq!(deriver.matches(until, text.as_bytes()).unwrap(), expected, "{} until {}", text, stop);
-                let before = free.before(&mut deriver.exprs, stop, &stops, &excludes);
-                let groups = free.groups(&mut deriver.exprs, &stops, &stops, &excludes);
+                let before = free.before(&mut deriver.exprs, stop);
+                let groups = free.groups(&mut deriver.exprs, &stops);
                 let group = groups.iter().find(|(_, group)| group.iter().any(|&position| stops[position] == *stop));
                 prop_assert_eq!(group.map_or(ExprId::NOTHING, |&(text, _)| text), before);
                 let apart = text.strip_suffix(stop).is_some_and(|text| deriver.matches(before, text.as_bytes()).unwrap());

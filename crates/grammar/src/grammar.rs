@@ -7,11 +7,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use stencilm_regex::{ExprId, ExprSet};
+use rustc_hash::FxHashSet;
+use stencilm_regex::{Expr, ExprId, ExprSet, memory};
 
 use crate::error::GrammarError;
 use crate::productive;
 use crate::report::{KeptReport, Report};
+
+/// A lexeme of at most so many texts, in so many bytes together, is looked at text by text.
+const MAX_TEXTS: usize = 256;
+const MAX_TEXT_BYTES: usize = 16_384;
 
 /// A node of one [`Grammar`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -242,7 +247,8 @@ impl Members {
     }
 }
 
-/// How an array is written: the text between its elements, white space included.
+/// How an array is written: the text between its elements, white space included. Where all of it is empty, the array is
+/// [bare](Items::is_bare).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ArraySurface {
     /// The whole array when it has no element, `[` to `]`.
@@ -285,6 +291,16 @@ pub struct Items {
 }
 
 impl Items {
+    /// Whether nothing is written but the elements, one after the other: then the array may be the empty text.
+    pub fn is_bare(&self) -> bool {
+        self.surface.item == ExprId::EMPTY
+    }
+
+    /// Whether it may have no element at all.
+    pub fn may_be_empty(&self) -> bool {
+        self.min == 0 && self.contains.iter().all(|&(min, _)| min == 0)
+    }
+
     /// The alternatives at a place.
     pub fn at(&self, place: usize) -> &[Element] {
         self.prefix.get(place).unwrap_or(&self.rest)
@@ -364,16 +380,13 @@ impl Grammar {
         self.report.read()
     }
 
-    /// The grammar for a vocabulary of which `has_special` says which special tokens it has: where it lacks one,
-    /// [`TokenPattern::IfSpecial`] and what depends on it are gone. `None` where nothing is gone.
+    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and what
+    /// depends on it, is gone. `None` where nothing is gone.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
-    pub fn with_special_tokens(&self, has_special: impl Fn(&str) -> bool) -> Result<Option<Grammar>, GrammarError> {
-        let lacks = |node: &Node| match node {
-            Node::Token(pattern) => matches!(&**pattern, TokenPattern::IfSpecial(name) if !has_special(name)),
-            _ => false,
-        };
+    pub fn without_tokens(&self, is_missing: impl Fn(&TokenPattern) -> bool) -> Result<Option<Grammar>, GrammarError> {
+        let lacks = |node: &Node| matches!(node, Node::Token(pattern) if is_missing(pattern));
         if !self.nodes.iter().any(lacks) {
             return Ok(None);
         }
@@ -384,33 +397,90 @@ impl Grammar {
         productive::without_dead_parts(grammar).map(Some)
     }
 
+    /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model that
+    /// writes the token does not write the text. Literals are looked at, not patterns that may match a name among others.
+    pub fn names_as_text<'n>(&self, names: &[&'n str]) -> Vec<&'n str> {
+        let is_token = |name: &str| {
+            self.nodes.iter().any(|node| match node {
+                Node::Token(pattern) => match &**pattern {
+                    TokenPattern::Special(known) | TokenPattern::IfSpecial(known) => **known == *name,
+                    TokenPattern::Others { names, .. } => names.iter().any(|known| **known == *name),
+                    // Which token is meant is known to the vocabulary alone.
+                    TokenPattern::Ids { .. } => false,
+                },
+                _ => false,
+            })
+        };
+        let mut spelled: Vec<u8> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for node in &self.nodes {
+            let Node::Lexeme(expr) = *node else { continue };
+            if !seen.insert(expr) {
+                continue;
+            }
+            // Texts are kept apart by a byte that is in no name.
+            match self.exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES) {
+                Some(texts) => texts.iter().for_each(|text| {
+                    spelled.extend_from_slice(text);
+                    spelled.push(0);
+                }),
+                None => self.literal_runs(expr, &mut spelled),
+            }
+        }
+        let holds = |name: &&str| spelled.windows(name.len().max(1)).any(|text| text == name.as_bytes());
+        names.iter().copied().filter(holds).filter(|name| !is_token(name)).collect()
+    }
+
+    /// Writes the literals that stand in the sequence that an expression is, each with a zero behind it.
+    fn literal_runs(&self, expr: ExprId, spelled: &mut Vec<u8>) {
+        let mut rest = Some(expr);
+        while let Some(id) = rest {
+            let (head, tail) = match *self.exprs.get(id) {
+                Expr::Concat { head, tail } => (head, Some(tail)),
+                _ => (id, None),
+            };
+            match self.exprs.get(head) {
+                Expr::Bytes(set) if set.len() == 1 => spelled.extend(set.iter()),
+                _ => spelled.push(0),
+            }
+            rest = tail;
+        }
+        spelled.push(0);
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let children: usize = self
             .nodes
             .iter()
             .map(|node| match node {
-                Node::Sequence(parts) | Node::Choice(parts) => parts.len() * size_of::<NodeId>(),
-                Node::Marked { mark: Mark::Capture(name), .. } => name.len(),
+                Node::Sequence(parts) | Node::Choice(parts) => memory::of_slice::<NodeId>(parts.len()),
+                Node::Marked { mark: Mark::Capture(name), .. } => memory::allocated(name.len()),
                 Node::Token(pattern) => pattern.memory_bytes(),
                 _ => 0,
             })
             .sum();
         let members = self.members.iter().map(|members| {
-            let known = members.known.iter().map(|known| size_of::<KnownMember>() + known.name.len());
-            let taken = members.free.iter().flat_map(|free| &free.taken).map(|name| size_of::<Box<str>>() + name.len());
-            size_of::<Members>() + known.sum::<usize>() + taken.sum::<usize>()
+            let known = members.known.iter().map(|known| memory::of_shared::<u8>(known.name.len()));
+            let taken = members.free.iter().flat_map(|free| &free.taken);
+            let taken = taken.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
+            let lists = memory::of_list(&members.known) + memory::of_list(&members.free);
+            lists + known.sum::<usize>() + taken.sum::<usize>()
         });
         let items = self.items.iter().map(|items| {
             let places = items.prefix.len() * size_of::<Box<[Element]>>() + items.contains.len() * 12;
-            size_of::<Items>() + places + items.elements().count() * size_of::<Element>()
+            places + items.elements().count() * size_of::<Element>()
         });
         let members: usize = members.sum::<usize>() + items.sum::<usize>();
-        let rules: usize = self.rules.iter().map(|rule| size_of::<Rule>() + rule.name.len()).sum();
+        let rules: usize = self.rules.iter().map(|rule| memory::allocated(rule.name.capacity())).sum();
         self.exprs.memory_bytes()
             + self.report.memory_bytes()
             + rules
-            + self.nodes.len() * size_of::<Node>()
+            + memory::of_list(&self.nodes)
+            + memory::of_list(&self.rules)
+            + memory::of_list(&self.members)
+            + memory::of_list(&self.items)
+            + memory::of_shared::<Grammar>(1)
             + children
             + members
     }

@@ -21,7 +21,7 @@ const MAX_WAY: usize = 256;
 const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
 
 /// JSON strings of which every character is written in the one way that is plain where it can be.
-const CANONICAL: &str = r#""(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f]))*""#;
+pub(crate) const CANONICAL: &str = r#""(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f]))*""#;
 
 /// JSON strings, however written; what is none has one spelling.
 const QUOTED: &str = r#""[\s\S]*""#;

@@ -12,6 +12,7 @@ mod json_schema;
 mod key_space;
 mod lark;
 mod lookahead;
+mod markers;
 mod objects;
 pub mod passes;
 mod places;

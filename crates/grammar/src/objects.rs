@@ -96,7 +96,11 @@ impl ObjectChecks {
     /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be told apart.
     pub(crate) fn check_array(&mut self, exprs: &ExprSet, items: &Items) -> Result<(), GrammarError> {
         let ArraySurface { empty, open, item, close } = items.surface;
-        self.check_lexemes(exprs, [empty, open, item, close].into_iter())?;
+        let signs = [empty, open, item, close];
+        // Elements alone are told apart by themselves. That no two are equal is told by what stands between them.
+        if signs != [ExprId::EMPTY; 4] || items.unique {
+            self.check_lexemes(exprs, signs.into_iter())?;
+        }
         let places = items.prefix.iter().chain([&items.rest]);
         let too_many = |what: &str, limit: usize| {
             let message = format!("an array has more than {limit} {what}; join some of them");

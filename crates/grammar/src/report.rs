@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use stencilm_regex::memory;
+
 /// One constraint and where it stands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Finding {
@@ -131,7 +133,7 @@ impl KeptReport {
     /// Bytes of memory held, about.
     pub(crate) fn memory_bytes(&self) -> usize {
         let later = self.later.as_ref().map_or(0, |later| later.memory_bytes());
-        self.texts.len() + self.notes.len() * size_of::<Note>() + later
+        memory::allocated(self.texts.capacity()) + memory::of_list(&self.notes) + later
     }
 
     /// Gives back the memory that was reserved and not used.

@@ -75,6 +75,11 @@ impl BatchMatcher {
         self.each(py, &matchers, "texts", texts, |matcher, text| matcher.accept_bytes(text))
     }
 
+    fn batch_temperature(&self, py: Python<'_>, matchers: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Option<f64>>> {
+        let nothing = vec![(); matchers.len()];
+        self.each(py, &matchers, "matchers", nothing, |matcher, ()| matcher.temperature())
+    }
+
     fn batch_rollback(
         &self,
         py: Python<'_>,

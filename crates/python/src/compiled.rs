@@ -21,6 +21,7 @@ struct Bounds {
     derived_expressions: usize,
     search_steps: usize,
     automaton_states: usize,
+    working_bytes: usize,
     stack_bytes: usize,
     lexicon_bytes: usize,
     mask_cache_bytes: usize,
@@ -43,6 +44,7 @@ impl Limits {
             derived_expressions: limits.derived_expressions,
             search_steps: limits.search_steps,
             automaton_states: limits.automaton_states,
+            working_bytes: limits.working_bytes,
             stack_bytes: limits.stack_bytes,
             lexicon_bytes: limits.lexicon_bytes,
             mask_cache_bytes: limits.mask_cache_bytes,
@@ -141,7 +143,7 @@ impl CompiledGrammar {
     }
 
     #[getter]
-    fn memory_size_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+    fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        watch::unstoppable(py, || self.inner.memory_bytes())
     }
 }

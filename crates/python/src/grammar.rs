@@ -149,6 +149,12 @@ impl Grammar {
         Grammar::wrap(py, result)
     }
 
+    /// Those of some names of special tokens that the grammar spells out as text only.
+    fn names_as_text(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vec<String>> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        watch::unstoppable(py, || self.inner.names_as_text(&names).into_iter().map(str::to_owned).collect())
+    }
+
     fn to_ebnf(&self, py: Python<'_>) -> PyResult<String> {
         watch::unstoppable(py, || self.inner.to_ebnf())
     }
@@ -185,8 +191,8 @@ impl Grammar {
     }
 
     #[getter]
-    fn memory_size_bytes(&self) -> usize {
-        self.inner.memory_bytes()
+    fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        watch::unstoppable(py, || self.inner.memory_bytes())
     }
 }
 

@@ -241,6 +241,22 @@ impl Matcher {
             .map_err(|error| errors::matcher(py, &error))
     }
 
+    fn _draft_tree_temperatures(
+        &self,
+        py: Python<'_>,
+        next_token: PyBuffer<i64>,
+        next_sibling: PyBuffer<i64>,
+        tokens: PyBuffer<i64>,
+        root: usize,
+    ) -> PyResult<Vec<Option<f64>>> {
+        let mut guard = self.lock(py)?;
+        let (next_token, next_sibling, tokens) = (next_token.to_vec(py)?, next_sibling.to_vec(py)?, tokens.to_vec(py)?);
+        let tree = DraftTree::new(&next_token, &next_sibling, &tokens, root)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let inner = &mut *guard;
+        watch::long(py, || inner.draft_tree_temperatures(&tree))?.map_err(|error| errors::matcher(py, &error))
+    }
+
     #[pyo3(signature = (num_tokens = None))]
     fn rollback(&self, py: Python<'_>, num_tokens: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let count = num_tokens.map_or(Ok(1), |count| arguments::count("num_tokens", count))?;

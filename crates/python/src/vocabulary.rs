@@ -136,4 +136,10 @@ impl Vocabulary {
     fn memory_size_bytes(&self) -> usize {
         self.inner.memory_bytes() + self.inner.encoding_bytes()
     }
+
+    /// What the lexemes hold that all its grammars share; waits for nobody who works with them.
+    #[getter]
+    fn lexicon_size_bytes(&self) -> usize {
+        self.inner.lexicon_bytes()
+    }
 }

@@ -10,6 +10,8 @@ use hashbrown::HashTable;
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId};
 use crate::hash::hash_of;
+use crate::memory;
+use crate::numbers::Number;
 
 /// What is known of an expression without looking inside again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +34,8 @@ struct Part {
     index: HashTable<(u32, u32)>,
     /// How many children the lists of all nodes hold together.
     children: usize,
+    /// Bytes that the nodes own.
+    in_nodes: usize,
 }
 
 /// Hash-consed nodes with their facts.
@@ -104,6 +108,7 @@ impl Arena {
         all.nodes.append(&mut self.own.nodes);
         all.facts.append(&mut self.own.facts);
         all.children += self.own.children;
+        all.in_nodes += self.own.in_nodes;
         all.nodes.shrink_to_fit();
         all.facts.shrink_to_fit();
         SharedExprs(Arc::new(all))
@@ -133,8 +138,10 @@ impl Arena {
 
     /// Bytes of memory held by what is not shared, about.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let per_node = size_of::<Expr>() + size_of::<Facts>() + size_of::<(u32, u32)>() * 2;
-        self.own.nodes.len() * per_node + self.own.children * size_of::<ExprId>()
+        memory::of_list(&self.own.nodes)
+            + memory::of_list(&self.own.facts)
+            + memory::of_table::<(u32, u32)>(self.own.index.capacity())
+            + self.own.in_nodes
     }
 
     /// How many nodes there are, and children in the lists of nodes.
@@ -202,6 +209,11 @@ impl Arena {
         if let Expr::Or(parts) | Expr::And(parts) = &expr {
             own.children += parts.len();
         }
+        own.in_nodes += match &expr {
+            Expr::Or(parts) | Expr::And(parts) => memory::of_slice::<ExprId>(parts.len()),
+            Expr::Number(_) => memory::allocated(size_of::<Number>()),
+            _ => 0,
+        };
         own.nodes.push(expr);
         own.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
         ExprId(id)

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
+use crate::memory;
 use crate::numbers::Number;
 
 /// The classes of so large an expression are kept: it takes long to look through, and formats are met again and again.
@@ -23,6 +24,8 @@ const FEW_ROOTS: usize = 8;
 #[derive(Clone, Default)]
 pub(crate) struct ByteClasses {
     known: FxHashMap<ExprId, Classes>,
+    /// Bytes that these own.
+    in_known: usize,
     /// By expression the round in which it was met last. A lexicon that many grammars have used has hundreds of thousands,
     /// most automata are of a dozen: to clear a bit for each took longer than to look at these.
     met: Vec<u32>,
@@ -48,9 +51,7 @@ impl ByteClasses {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let sets = self.known.values().map(|classes| classes.sets.len() + classes.seen.len()).sum::<usize>();
-        let known = self.known.len() * (size_of::<(ExprId, Classes)>() + 8) + sets * size_of::<ByteSet>();
-        known + self.met.len() * size_of::<u32>()
+        memory::of_table::<(ExprId, Classes)>(self.known.capacity()) + self.in_known + memory::of_list(&self.met)
     }
 
     fn classes(&mut self, exprs: &ExprSet, roots: &[ExprId]) -> Classes {
@@ -63,16 +64,21 @@ impl ByteClasses {
         for body in std::mem::take(&mut parts.bodies) {
             let own = self.parts(exprs, &[body]);
             if own.nodes >= MANY_IN_A_BODY {
-                self.known.insert(body, self.joined(&own));
+                self.keep(body, self.joined(&own));
             }
         }
         let classes = self.joined(&parts);
         if let &[root] = roots
             && parts.nodes > MANY_NODES
         {
-            self.known.insert(root, classes.clone());
+            self.keep(root, classes.clone());
         }
         classes
+    }
+
+    fn keep(&mut self, id: ExprId, classes: Classes) {
+        self.in_known += memory::of_list(&classes.sets) + memory::of_table::<ByteSet>(classes.seen.capacity());
+        self.known.insert(id, classes);
     }
 
     /// What lies below some expressions, as far as its classes are not known.

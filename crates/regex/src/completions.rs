@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::expr::{Expr, ExprId, ExprSet};
+use crate::memory;
 
 /// Of the expressions of one set the most bytes that complete a beginning of a match.
 #[derive(Clone, Default)]
@@ -58,7 +59,7 @@ impl Completions {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.known.len() * 12
+        memory::of_table::<(ExprId, u32)>(self.known.capacity())
     }
 }
 

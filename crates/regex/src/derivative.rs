@@ -14,6 +14,7 @@ use crate::byte_classes::ByteClasses;
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
+use crate::memory;
 use crate::needs::Needs;
 use crate::numbers::Number;
 use crate::saturate::Loosening;
@@ -44,8 +45,12 @@ pub struct Deriver {
     pairs: usize,
     /// How many pairs of states were looked at to tell texts apart by what they leave.
     pub(crate) split_work: usize,
-    /// How many expressions there were when the operation began.
+    /// Bytes held by the automata over these expressions.
+    pub(crate) in_automata: usize,
+    /// How many expressions there were when the operation began, and how many bytes all held.
     before: usize,
+    bytes_before: usize,
+    measured_at: [usize; 3],
     limits: Limits,
 }
 
@@ -63,17 +68,36 @@ impl Deriver {
     /// Begins an operation: what was derived before does not count against its limit, since others may have derived it.
     pub fn begin(&mut self) {
         self.before = self.exprs.len();
+        // Mostly nothing was added since the last time.
+        let progress = self.progress();
+        if progress != self.measured_at {
+            (self.measured_at, self.bytes_before) = (progress, self.memory_bytes());
+        }
     }
 
-    /// Bytes of memory held, about.
+    /// Tells whether anything was worked out between two moments.
+    #[inline]
+    pub fn progress(&self) -> [usize; 3] {
+        [self.exprs.len(), self.pairs, self.in_automata]
+    }
+
+    /// Bytes of memory held, with the automata over these expressions: told at once, nothing is looked through.
+    #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.exprs.memory_bytes()
             + self.pairs * size_of::<(ByteSet, ExprId)>()
-            + self.derivatives.len() * 48
-            + self.live.len() * 8
+            + self.derivatives.len() * memory::of_shared::<u8>(0)
+            + memory::of_table::<(ExprId, Derivatives)>(self.derivatives.capacity())
+            + memory::of_table::<(ExprId, bool)>(self.live.capacity())
             + self.needs.memory_bytes()
             + self.loosening.memory_bytes()
             + self.byte_classes.memory_bytes()
+            + self.in_automata
+    }
+
+    /// Whether the operation may go on for all that it has added.
+    pub(crate) fn check_bytes(&self) -> Result<(), LimitExceeded> {
+        self.limits.check_bytes(self.memory_bytes().saturating_sub(self.bytes_before))
     }
 
     /// All derivatives of `id`.
@@ -100,6 +124,7 @@ impl Deriver {
             self.pairs += computed.len();
             self.derivatives.insert(id, computed);
             self.limits.check_exprs(self.exprs.len() - self.before)?;
+            self.check_bytes()?;
         }
         Ok(self.derivatives[&id].clone())
     }

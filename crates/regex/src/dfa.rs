@@ -11,6 +11,7 @@ use crate::derivative::Deriver;
 use crate::expr::{Expr, ExprId, ExprSet};
 use crate::hash::hash_of;
 use crate::limits::{LimitExceeded, Limits};
+use crate::memory;
 use crate::saturate::Saturation;
 
 /// A state of one [`Dfa`].
@@ -41,8 +42,8 @@ pub struct Dfa {
     states: Vec<State>,
     table: Vec<u32>,
     index: HashTable<u32>,
-    /// How many residuals all states hold together.
-    residuals: usize,
+    /// Bytes that the states own.
+    in_states: usize,
     /// The repetition without a greatest count that was asked for last, and its state, saturated: along a text with a
     /// greatest length it is the same for every count.
     endless: Option<(Endless, StateId)>,
@@ -91,11 +92,12 @@ impl Dfa {
             states: Vec::new(),
             table: Vec::new(),
             index: HashTable::new(),
-            residuals: 0,
+            in_states: 0,
             endless: None,
             limits,
         };
-        dfa.state_of(&deriver.exprs, &[])?;
+        deriver.in_automata += dfa.memory_bytes();
+        dfa.state_of(deriver, &[])?;
         let mut alive = Vec::with_capacity(roots.len());
         for (tag, &root) in roots.iter().enumerate() {
             if deriver.is_live(root)? {
@@ -103,9 +105,9 @@ impl Dfa {
             }
         }
         if alive.is_empty() {
-            dfa.push_state(&deriver.exprs, &[]);
+            dfa.push_state(deriver, &[]);
         } else {
-            dfa.state_of(&deriver.exprs, &alive)?;
+            dfa.state_of(deriver, &alive)?;
         }
         Ok(dfa)
     }
@@ -133,9 +135,17 @@ impl Dfa {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.residuals * size_of::<(Tag, ExprId)>()
-            + self.states.len() * (size_of::<State>() + 8)
-            + self.table.len() * 4
+        size_of::<Dfa>() + self.in_lists()
+    }
+
+    /// What its lists hold, told at once.
+    fn in_lists(&self) -> usize {
+        self.in_states
+            + memory::of_list(&self.states)
+            + memory::of_list(&self.table)
+            + memory::of_list(&self.representatives)
+            + memory::of_list(&self.members)
+            + memory::of_table::<u32>(self.index.capacity())
     }
 
     /// The state after one byte.
@@ -271,7 +281,7 @@ impl Dfa {
         for (_, residual) in &mut residuals {
             *residual = saturation.apply(&mut deriver.exprs, *residual);
         }
-        let saturated = self.state_of(&deriver.exprs, &residuals)?;
+        let saturated = self.state_of(deriver, &residuals)?;
         self.states[state.0 as usize].saturated = saturated.0;
         self.states[saturated.0 as usize].saturated = saturated.0;
         if let Some(endless) = endless {
@@ -301,7 +311,7 @@ impl Dfa {
         let repeated = deriver.exprs.repeat(body, min, None);
         let residual = deriver.exprs.concat(repeated, tail);
         let residual = saturation.apply(&mut deriver.exprs, residual);
-        let saturated = self.state_of(&deriver.exprs, &[(tag, residual)])?;
+        let saturated = self.state_of(deriver, &[(tag, residual)])?;
         self.states[saturated.0 as usize].saturated = saturated.0;
         self.endless = Some((endless, saturated));
         Ok(Some(saturated))
@@ -324,7 +334,7 @@ impl Dfa {
         let Some(rest) = deriver.after_a_count(residual, byte)? else { return self.fill_row(deriver, state) };
         let next = match rest {
             ExprId::NOTHING => StateId::DEAD,
-            rest => self.state_of(&deriver.exprs, &[(tag, rest)])?,
+            rest => self.state_of(deriver, &[(tag, rest)])?,
         };
         let cell = state.0 as usize * self.representatives.len() + usize::from(self.columns[usize::from(byte)]);
         self.table[cell] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
@@ -360,7 +370,7 @@ impl Dfa {
             let column = same_column[0].0;
             residuals.clear();
             residuals.extend(same_column.iter().map(|&(_, tag, rest)| (tag, rest)));
-            let next = self.state_of(&deriver.exprs, &residuals)?;
+            let next = self.state_of(deriver, &residuals)?;
             live = live.union(&self.members[column]);
             self.table[row + column] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         }
@@ -369,21 +379,25 @@ impl Dfa {
         Ok(())
     }
 
-    fn state_of(&mut self, exprs: &ExprSet, residuals: &[(Tag, ExprId)]) -> Result<StateId, LimitExceeded> {
+    fn state_of(&mut self, deriver: &mut Deriver, residuals: &[(Tag, ExprId)]) -> Result<StateId, LimitExceeded> {
         let found = self.index.find(hash_of(residuals), |&id| *self.states[id as usize].residuals == *residuals);
         if let Some(&id) = found {
             return Ok(StateId(id));
         }
         self.limits.check_states(self.states.len())?;
-        Ok(self.push_state(exprs, residuals))
+        deriver.check_bytes()?;
+        Ok(self.push_state(deriver, residuals))
     }
 
-    fn push_state(&mut self, exprs: &ExprSet, residuals: &[(Tag, ExprId)]) -> StateId {
+    fn push_state(&mut self, deriver: &mut Deriver, residuals: &[(Tag, ExprId)]) -> StateId {
         let id = self.states.len() as u32;
         let hash = hash_of(residuals);
-        let accepts = residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
+        let before = self.in_lists();
+        let exprs = &deriver.exprs;
+        let accepts: Box<[Tag]> =
+            residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
+        self.in_states += memory::of_slice::<(Tag, ExprId)>(residuals.len()) + memory::of_slice::<Tag>(accepts.len());
         let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
-        self.residuals += residuals.len();
         self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
         let filled = residuals.is_empty();
         let (live, saturated) = (filled.then_some(ByteSet::EMPTY), UNKNOWN);
@@ -392,6 +406,7 @@ impl Dfa {
         if self.index.find(hash, |&known| states[known as usize].residuals == states[id as usize].residuals).is_none() {
             self.index.insert_unique(hash, id, |&id| hash_of(&states[id as usize].residuals));
         }
+        deriver.in_automata += self.in_lists() - before;
         StateId(id)
     }
 }

@@ -13,6 +13,7 @@ mod expr;
 mod hash;
 mod host;
 mod limits;
+pub mod memory;
 mod needs;
 mod normal;
 mod numbers;

@@ -11,6 +11,9 @@ pub enum LimitExceeded {
     /// The search for a matching string was too long.
     #[error("deciding whether an intersection or complement matches anything took more than {0} steps; simplify it")]
     Search(usize),
+    /// Expressions and automata hold too much.
+    #[error("working this out takes more than {0} bytes of memory; simplify the expression")]
+    Memory(usize),
     /// The automaton has too many states.
     #[error("the automaton needs more than {0} states; simplify the expression")]
     States(usize),
@@ -32,7 +35,7 @@ impl LimitExceeded {
     }
 }
 
-/// Bounds on derived expressions, on the search for emptiness, and on automaton states.
+/// Bounds on derived expressions, on the search for emptiness, on automaton states, and on the memory of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The greatest number of expressions that may be derived between two calls of [`Deriver::begin`](crate::Deriver::begin).
@@ -41,11 +44,14 @@ pub struct Limits {
     pub max_search: usize,
     /// The greatest number of states in one automaton.
     pub max_states: usize,
+    /// The greatest number of bytes by which expressions and automata may grow between two calls of
+    /// [`Deriver::begin`](crate::Deriver::begin).
+    pub max_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_exprs: 1_000_000, max_search: 100_000, max_states: 500_000 }
+        Limits { max_exprs: 1_000_000, max_search: 100_000, max_states: 500_000, max_bytes: 256 << 20 }
     }
 }
 
@@ -58,6 +64,10 @@ impl Limits {
     pub(crate) fn check_search(&self, count: usize) -> Result<(), LimitExceeded> {
         check()?;
         if count > self.max_search { Err(LimitExceeded::Search(self.max_search)) } else { Ok(()) }
+    }
+
+    pub(crate) fn check_bytes(&self, count: usize) -> Result<(), LimitExceeded> {
+        if count > self.max_bytes { Err(LimitExceeded::Memory(self.max_bytes)) } else { Ok(()) }
     }
 
     pub(crate) fn check_states(&self, count: usize) -> Result<(), LimitExceeded> {

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::byteset::ByteSet;
 use crate::expr::{Expr, ExprId, ExprSet};
+use crate::memory;
 
 /// No more needs than these are kept of an expression.
 const MAX_NEEDS: usize = 12;
@@ -41,6 +42,8 @@ impl Need {
 #[derive(Clone, Default)]
 pub(crate) struct Needs {
     known: FxHashMap<ExprId, Bytes>,
+    /// Bytes that these own.
+    in_known: usize,
 }
 
 impl Needs {
@@ -62,6 +65,7 @@ impl Needs {
             }
             if work.len() == before {
                 let bytes = self.gather(exprs, id);
+                self.in_known += memory::of_list(&bytes.needs);
                 self.known.insert(id, bytes);
                 work.pop();
             }
@@ -71,7 +75,7 @@ impl Needs {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.known.len() * (size_of::<Bytes>() + 4 * size_of::<Need>())
+        memory::of_table::<(ExprId, Bytes)>(self.known.capacity()) + self.in_known
     }
 
     /// From what is known of the children.

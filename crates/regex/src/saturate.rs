@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::expr::{Expr, ExprId, ExprSet};
+use crate::memory;
 
 /// Memoised saturation of expressions of one set, for one horizon.
 #[derive(Clone)]
@@ -25,6 +26,11 @@ impl Saturation {
     /// The length of the longest of these strings.
     pub fn horizon(&self) -> u32 {
         self.horizon
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_table::<(ExprId, ExprId)>(self.done.capacity())
     }
 
     /// An expression that every string of at most `horizon` bytes, and whether such a string can be completed, cannot
@@ -60,6 +66,12 @@ pub struct Relaxation {
 const MAX_PASSES: usize = 16;
 
 impl Relaxation {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_table::<(ExprId, ExprId)>(self.passed.capacity())
+            + memory::of_table::<(ExprId, Relaxed)>(self.done.capacity())
+    }
+
     /// The expression in which no repetition has a greatest count, except below an intersection or complement. This is a
     /// fixed point: relaxed again, it is itself. Where none is found, that is the expression as it is.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> Relaxed {
@@ -148,7 +160,7 @@ impl Loosening {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.done.len() * 12
+        memory::of_table::<(ExprId, ExprId)>(self.done.capacity())
     }
 }
 

@@ -118,7 +118,7 @@ fn rewritten(pattern: &str, dialect: Dialect) -> Result<rewritten::Rewritten, Pa
         return Err(PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 1, what));
     }
     match dialect {
-        Dialect::Standard => Ok(rewritten::Rewritten::end_anchors_only(pattern)),
+        Dialect::Standard => Ok(rewritten::Rewritten::standard(pattern)),
         Dialect::EcmaScript => ecma::rewrite(pattern),
     }
 }

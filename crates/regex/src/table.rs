@@ -10,6 +10,7 @@ use std::hash::Hash;
 use std::ops::Index;
 
 use crate::hash::hash_of;
+use crate::memory;
 
 /// The number of a slot that is empty.
 const NONE: u32 = u32::MAX;
@@ -39,7 +40,7 @@ impl Table {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<(u32, u32)>()
+        memory::of_list(&self.slots)
     }
 
     /// A number with this hash that is the one that is looked for.
@@ -181,6 +182,13 @@ pub struct Map<K, V> {
 impl<K, V> Default for Map<K, V> {
     fn default() -> Map<K, V> {
         Map { entries: Vec::new(), table: Table::default() }
+    }
+}
+
+impl<K, V> Map<K, V> {
+    /// Bytes of memory held, but for what keys and values own.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_list(&self.entries) + self.table.memory_bytes()
     }
 }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import collections.abc as abstract
 import dataclasses
-import json
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
+from stencilm.json_values import read_json
 from stencilm.output_types import type_adapter
 
 MISSING: Any = object()
@@ -283,7 +283,7 @@ class Shape:
         """The value of a closed part, given as JSON; `MISSING` where the type refuses it."""
         try:
             if self.is_anything:
-                return json.loads(text)
+                return read_json(text)
             return self._adapter.validate_json(text)
         except (ValueError, RecursionError, UnsupportedFeature):
             return MISSING
@@ -292,7 +292,7 @@ class Shape:
         """The values of a JSON array of such parts; None where one of them is refused."""
         try:
             if self.is_anything:
-                read: list[Any] = json.loads(text)
+                read: list[Any] = read_json(text)
             else:
                 read = self._adapter_of_all.validate_json(text)
             return read

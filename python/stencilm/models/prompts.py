@@ -6,11 +6,23 @@ is decided once. Nothing is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stencilm.errors import ModelError
 from stencilm.models.protocol import Prompt
+
+
+class Conversation(list[dict[str, Any]]):
+    """Chat messages, and the tools that the chat template tells the model of.
+
+    Attributes:
+        tools: As OpenAI's chat completions take them.
+    """
+
+    def __init__(self, messages: Iterable[dict[str, Any]], tools: Sequence[Any] = ()) -> None:
+        super().__init__(messages)
+        self.tools = list(tools)
 
 
 def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
@@ -22,7 +34,7 @@ def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
         token_ids = list(tokenizer.encode(prompt))
     else:
         # The template writes its own special tokens, so the tokenizer must add none.
-        token_ids = list(tokenizer.encode(_chat_text(tokenizer, prompt), add_special_tokens=False))
+        token_ids = list(tokenizer.encode(chat_text(tokenizer, prompt), add_special_tokens=False))
     first = (tokenizer.bos_token_id, tokenizer.eos_token_id)
     return or_document_start([int(token_id) for token_id in token_ids], first)
 
@@ -65,14 +77,20 @@ def stop_token_ids(*owners: Any) -> list[int]:
     return sorted(found)
 
 
-def _chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
+def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
+    """Chat messages as the tokenizer's chat template writes them, up to the model's answer.
+
+    Raises ModelError where there is no template.
+    """
     # mlx-lm's wrapper may know a format that the tokenizer within has no template for.
     known = ("chat_template", "has_chat_template")
     if not any(getattr(tokenizer, name, None) for name in known):
         raise no_chat_template()
+    tools = messages.tools if isinstance(messages, Conversation) else None
+    more: dict[str, Any] = {"tools": tools} if tools else {}
     return str(
         tokenizer.apply_chat_template(
-            text_messages(messages), tokenize=False, add_generation_prompt=True
+            text_messages(messages), tokenize=False, add_generation_prompt=True, **more
         )
     )
 

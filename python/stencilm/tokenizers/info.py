@@ -216,7 +216,8 @@ class TokenizerInfo:
             index: Which row of the bitmask.
 
         Raises:
-            LookupError: No grammar that had this row is alive; ask a matcher for its patch again.
+            LookupError: No grammar is alive that has given out this row as one of its last 64; ask
+                a matcher for its patch again.
         """
         if row < 0 or not self.core.fill_mask_row(row, bitmask, index):
             raise LookupError(
@@ -251,6 +252,12 @@ class TokenizerInfo:
     def special_token_ids(self) -> list[int]:
         """The tokens that never spell text, stop tokens among them, ascending."""
         return self._state.core.special_token_ids
+
+    @property
+    def special_token_names(self) -> list[str]:
+        """The names of the special tokens, each once, in the order of their ids."""
+        names = self._state.names
+        return list(dict.fromkeys(names[token_id] for token_id in sorted(names)))
 
     @property
     def facts(self) -> TokenizerFacts:

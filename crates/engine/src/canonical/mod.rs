@@ -42,7 +42,7 @@ mod trail;
 mod whole;
 mod within;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -65,7 +65,7 @@ pub use self::source::{Alphabet, EncodingSource};
 use self::splitter::{DEAD, START, Splitter};
 use self::sure::SureRows;
 pub(crate) use self::trail::Trail;
-use crate::locks::{Guard, lock};
+use crate::locks::{Guard, Mutex, lock};
 use crate::tokens::Tokens;
 use crate::tokenset::TokenSet;
 use crate::trie::Trie;

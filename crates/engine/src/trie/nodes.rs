@@ -1,5 +1,7 @@
 //! The nodes of a trie, and nothing beside them: as much as the names of an object need.
 
+use stencilm_regex::memory;
+
 use super::{ENDS, Node};
 
 /// A set of distinct non-empty byte strings as a flat tree in depth-first order, each with a number called its entry.
@@ -61,7 +63,7 @@ impl Nodes {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Node>()
+        memory::of_list(&self.0)
     }
 
     /// The entries of the strings that end at this node or below it.

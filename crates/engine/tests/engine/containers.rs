@@ -499,6 +499,79 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
     }
 }
 
+/// Elements of which few are left, or endlessly many behind some that look as if there were few: every byte has a mask, which is what
+/// completing the text says.
+#[test]
+fn small_unique_elements_have_masks() {
+    let vocabulary = bytes_as_tokens();
+    for (items, texts) in [
+        (r#"{"type":"object","maxProperties":1}"#, &[r#"[{},{"a":1},{"a":2},{"#, "[ {},{ "][..]),
+        (r#"{"type":"object","minProperties":1,"maxProperties":2}"#, &[r#"[{"a":1},{"a":1,"b":2},{"b":2,"a":"#]),
+        (
+            r#"{"type":"object","maxProperties":1,"patternProperties":{"^x":{"type":"string"}}}"#,
+            &[r#"[{},{"x":"","#, r#"[{"x":""},{"x":""#],
+        ),
+        (r#"{"type":"object","maxProperties":1,"propertyNames":{"pattern":"^[a-z]+$"}}"#, &[r#"[{},{"a":null},{"a":"#]),
+        (
+            r#"{"type":"integer","minimum":-1,"maximum":12}"#,
+            &["[-1,0,1,2,3,4,5,6,7,8,9,10,11,1", "[1,10,11,12,-0,-1.0", "[12,11,10,1.0,"],
+        ),
+        (r#"{"type":"number","multipleOf":0.5,"minimum":0,"maximum":1}"#, &["[0.0,1.00,0.5", "[0.50,1,-0", "[0.5,0.0"]),
+        (
+            r#"{"anyOf":[{"type":"boolean"},{"type":"integer","minimum":8,"maximum":10}]}"#,
+            &["[8,true,10,9,f", "[8,10,9,", "[10,1"],
+        ),
+        (
+            r#"{"type":"array","items":{"type":"integer","minimum":0,"maximum":1},"maxItems":1}"#,
+            &["[[],[0],[1.0", "[[],[1],["],
+        ),
+    ] {
+        let schema = format!(r#"{{"type":"array","uniqueItems":true,"items":{items}}}"#);
+        let grammar = from_json_schema(&schema, &JsonSchemaOptions::default()).expect("a plain schema");
+        let fresh = matcher(grammar, vocabulary.clone());
+        for text in texts {
+            let mut matcher = fresh.fork();
+            for byte in text.bytes().map(Some).chain([None]) {
+                let mut mask = TokenSet::empty(vocabulary.vocab_size());
+                matcher.fill_mask(mask.words_mut()).expect("within the limits");
+                assert_eq!(mask, naive::mask(&matcher).expect("within the limits"), "{items} within {text}");
+                let mut fork = matcher.fork();
+                let completion = fork.shortest_completion(1_000).expect("there is no dead end");
+                assert!(
+                    fork.accept_bytes(&completion).expect("within the limits") && fork.is_completed(),
+                    "{items} {text}"
+                );
+                let Some(byte) = byte else { break };
+                if !matcher.accept_token(u32::from(byte)).expect("within the limits") {
+                    break;
+                }
+            }
+        }
+    }
+    let numbers = |bounds: &str| format!("root ::= %array {{ unique; rest: %number(\"{bounds}\"); }}");
+    dies_at(&numbers(">=0 <12 *1 plain"), "[1,10,11,1", 9);
+    dies_at(&numbers(">=0 <12 *1 plain"), "[1.0,10,11,1", 11);
+    dies_at(&numbers(">=0 <2 *1 plain"), "[1,0,", 4);
+    dies_at(&numbers(">=0 <=1 *0.5 plain"), "[0.5,0,0.", 7);
+}
+
+/// A thousand numbers of which one is left after the other.
+#[test]
+fn unique_numbers_are_used_up() {
+    let numbers = r#"{"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":0,"maximum":999}}"#;
+    let grammar = from_json_schema(numbers, &JsonSchemaOptions::default()).expect("a plain schema");
+    let mut matcher = matcher(grammar, bytes_as_tokens());
+    let all: Vec<String> = (0..999).map(|number| number.to_string()).collect();
+    assert_eq!(matcher.accept_bytes(format!("[{},", all.join(",")).as_bytes()), Ok(true));
+    let mut mask = TokenSet::empty(bytes_as_tokens().vocab_size());
+    for byte in *b"999]" {
+        matcher.fill_mask(mask.words_mut()).expect("within the limits");
+        let others = mask.iter().filter(|&token| !b" \t\r\n.".contains(&(token as u8))).collect::<Vec<_>>();
+        assert_eq!(others, [u32::from(byte)]);
+        assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"));
+    }
+}
+
 /// What ends a key with an escape in the token, behind names that begin as the key does, and behind one that was written.
 #[test]
 fn keys_with_escapes_are_not_written_twice() {

@@ -18,6 +18,10 @@ use crate::substring;
 use crate::syntax_error::SyntaxError;
 use crate::word_trie;
 
+/// What the macro of a pattern takes.
+const REGEX: &str =
+    "one pattern, and each option once: Regex(\"[a-z]+\"), Regex(/[a-z]+/, flags=\"ims\", json_string=true)";
+
 /// What stands in brackets between the name of a rule and `::=`.
 #[derive(Clone, Default)]
 pub(super) struct Attributes {
@@ -80,10 +84,16 @@ impl Parser<'_> {
         self.scanner.take_while(blank);
         let mut attributes = Attributes { place: self.scanner.offset, ..Attributes::default() };
         self.scanner.offset += 1;
+        let mut given: Vec<String> = Vec::new();
         loop {
             self.scanner.take_while(blank);
             let place = self.scanner.offset;
             let name = self.scanner.take_while(word).to_string();
+            if given.contains(&name) {
+                let message = format!("`{name}` of `{rule}` is given twice; leave one out");
+                return Err(SyntaxError::at(place, message));
+            }
+            given.push(name.clone());
             self.scanner.take_while(blank);
             let mut value = None;
             if self.scanner.rest().starts_with('=') {
@@ -172,10 +182,25 @@ impl Parser<'_> {
         let wrong = |at: usize, what: &str| Err(SyntaxError::at(at, format!("{name} takes {what}")));
         Ok(match name {
             "Regex" => {
-                let [(at, Argument::Text(pattern) | Argument::Pattern(pattern))] = &arguments[..] else {
-                    return wrong(place, "one pattern: Regex(\"[a-z]+\") or Regex(/[a-z]+/)");
+                let [(at, Argument::Text(pattern) | Argument::Pattern(pattern)), options @ ..] = &arguments[..] else {
+                    return wrong(place, REGEX);
                 };
-                let expr = self.pattern(*at, pattern)?;
+                let (mut flags, mut json_string) = (None, None);
+                for (at, option) in options {
+                    match option {
+                        Argument::Option(name, value) => match (name.as_str(), &value.1) {
+                            ("flags", Argument::Text(text)) if flags.is_none() => flags = Some(text.as_str()),
+                            ("json_string", Argument::Name(word))
+                                if json_string.is_none() && (word == "true" || word == "false") =>
+                            {
+                                json_string = Some(word == "true");
+                            }
+                            _ => return wrong(*at, REGEX),
+                        },
+                        _ => return wrong(*at, REGEX),
+                    }
+                }
+                let expr = self.flagged(*at, pattern, flags.unwrap_or(""), json_string == Some(true))?;
                 self.text.add(place, Part::Terminal(expr))
             }
             "Substring" => {
@@ -243,12 +268,7 @@ impl Parser<'_> {
     }
 
     /// The triggers with their rules, what is excluded, and whether free text comes again.
-    fn dispatch(
-        &mut self,
-        name: &str,
-        start: usize,
-        arguments: Vec<(usize, Argument)>,
-    ) -> Result<Dispatch, SyntaxError> {
+    fn dispatch(&mut self, name: &str, arguments: Vec<(usize, Argument)>) -> Result<Dispatch, SyntaxError> {
         let mut dispatch = Dispatch { triggers: Vec::new(), excluded: Vec::new(), loops: true };
         for (place, argument) in arguments {
             match argument {
@@ -287,15 +307,11 @@ impl Parser<'_> {
                 }
             }
         }
-        if dispatch.triggers.is_empty() {
-            let message = format!("{name} has no trigger; give pairs of a trigger and a rule");
-            return Err(SyntaxError::at(start, message));
-        }
         Ok(dispatch)
     }
 
     fn tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
-        let Dispatch { triggers, excluded, loops } = self.dispatch("TagDispatch", place, arguments)?;
+        let Dispatch { triggers, excluded, loops } = self.dispatch("TagDispatch", arguments)?;
         let (mut texts, mut places): (Vec<(String, u32)>, Vec<usize>) = Default::default();
         for (at, trigger, rule) in triggers {
             places.push(at);
@@ -325,7 +341,7 @@ impl Parser<'_> {
         let free = FreeText::new(self.exprs, &triggers, &excludes, None);
         let mut ways = Vec::new();
         if texts.len() > FEW_STRINGS {
-            for (before, positions) in free.groups(self.exprs, &triggers, &triggers, &excludes) {
+            for (before, positions) in free.groups(self.exprs, &triggers) {
                 let before = self.text.add(place, Part::Terminal(before));
                 let group: Vec<(&str, PartId)> = positions
                     .into_iter()
@@ -355,7 +371,7 @@ impl Parser<'_> {
     }
 
     fn token_tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
-        let Dispatch { triggers, excluded, loops } = self.dispatch("TokenTagDispatch", place, arguments)?;
+        let Dispatch { triggers, excluded, loops } = self.dispatch("TokenTagDispatch", arguments)?;
         let mut stops = Vec::new();
         for (at, stop) in &excluded {
             stops.push(id(stop).ok_or_else(|| token_ids(*at, "TokenTagDispatch"))?);

@@ -2,6 +2,8 @@
 //!
 //! `|` binds weakest, then `&`, then standing side by side, then `~` in front, then `* + ? {m,n}` behind.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet, NumberSet};
@@ -252,6 +254,41 @@ impl Parser<'_> {
     }
 
     pub(super) fn pattern(&mut self, place: usize, pattern: &str) -> Result<ExprId, SyntaxError> {
+        self.pattern_behind(place, pattern, 0)
+    }
+
+    /// A pattern under flags; within a JSON string only the texts of characters that stand there as they are.
+    pub(super) fn flagged(
+        &mut self,
+        place: usize,
+        pattern: &str,
+        flags: &str,
+        json_string: bool,
+    ) -> Result<ExprId, SyntaxError> {
+        if let Some(flag) = flags.chars().find(|flag| !"imsxu".contains(*flag)) {
+            let message = format!("the flag {flag:?} of the pattern is not known; there are i, m, s, x and u");
+            return Err(SyntaxError::at(place, message));
+        }
+        // Patterns are of characters anyway.
+        let flags: BTreeSet<char> = flags.chars().filter(|&flag| flag != 'u').collect();
+        let expr = if flags.is_empty() {
+            self.pattern(place, pattern)?
+        } else {
+            let flags: String = flags.into_iter().collect();
+            // A comment of the flag x ends with its line.
+            let end = if flags.contains('x') { "\n)" } else { ")" };
+            self.pattern_behind(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3)?
+        };
+        if !json_string {
+            return Ok(expr);
+        }
+        let plain = Utf8.class(self.exprs, &[(' ', '!'), ('#', '['), (']', char::MAX)]);
+        let plain = self.exprs.repeat(plain, 0, None);
+        Ok(self.exprs.and(&[expr, plain]))
+    }
+
+    /// A pattern of which `before` characters at its beginning are not in the text.
+    fn pattern_behind(&mut self, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
         let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
         parse_pattern(self.exprs, pattern, &options, &mut Utf8).map_err(|error| {
             let kind = match error.kind {
@@ -259,7 +296,7 @@ impl Parser<'_> {
                 PatternErrorKind::Unsupported => ErrorKind::Unsupported,
                 PatternErrorKind::Limit => ErrorKind::Limit,
             };
-            let place = (place + 1 + error.offset).min(self.scanner.offset);
+            let place = (place + 1 + error.offset.saturating_sub(before)).min(self.scanner.offset);
             SyntaxError { kind, ..SyntaxError::at(place, error.message) }
         })
     }

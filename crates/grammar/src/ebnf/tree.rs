@@ -14,7 +14,7 @@ impl PartId {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Part {
     /// A literal, a class, a set of bytes or a pattern.
     Terminal(ExprId),
@@ -54,7 +54,7 @@ pub(crate) enum Part {
 }
 
 /// The entries of `%object { ... }`, in their order.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Object {
     pub empty: Option<PartId>,
     pub open: Option<PartId>,
@@ -71,7 +71,7 @@ pub(crate) struct Object {
 }
 
 /// A class of other members.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Others {
     pub key: Option<PartId>,
     /// Names that the keys must not have, where they are given.
@@ -81,7 +81,7 @@ pub(crate) struct Others {
 }
 
 /// The entries of `%array { ... }`, in their order.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Array {
     pub empty: Option<PartId>,
     pub open: Option<PartId>,
@@ -102,7 +102,7 @@ pub(crate) enum Container {
     Array(Array),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub name: String,
     pub required: bool,

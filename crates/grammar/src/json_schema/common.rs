@@ -9,7 +9,7 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet, Held, SharedExprs, unwatched};
 
 use super::intervals::{any_integer, any_number, scientific};
-use super::numbers::Kind;
+use super::numbers::{Kind, any_readable};
 use super::schema::Format;
 use super::strings::{Strings, Tables};
 use super::surface::Surfaces;
@@ -30,6 +30,8 @@ pub(super) struct Common {
     number: ExprId,
     integer: ExprId,
     pointless: ExprId,
+    /// Numbers that common readers have a number for, and those of them that are written by digits alone.
+    readable: [ExprId; 2],
     /// Numbers with an exponent in the natural spelling, by which of them there are.
     scientific: [ExprId; 16],
     string: ExprId,
@@ -65,6 +67,7 @@ impl Common {
         let number = any_number(&mut exprs);
         let integer = any_integer(&mut exprs, Kind::Integer);
         let pointless = any_integer(&mut exprs, Kind::Pointless);
+        let readable = [Kind::Number, Kind::Pointless].map(|kind| any_readable(&mut exprs, kind));
         let scientific = std::array::from_fn(|which| scientific(&mut exprs, which as u8));
         let null = exprs.literal(b"null");
         let booleans = [exprs.literal(b"false"), exprs.literal(b"true")];
@@ -78,6 +81,7 @@ impl Common {
         let mut strings = Strings::alone(Spelling::Natural);
         let string = strings.any_string(&mut exprs, 0, None);
         exprs.or(&[null, booleans, number, string]);
+        exprs.or(&[null, booleans, readable[0], string]);
         for scalar in [number, integer, booleans, string] {
             exprs.or(&[null, scalar]);
         }
@@ -98,6 +102,7 @@ impl Common {
             number,
             integer,
             pointless,
+            readable,
             scientific,
             string,
             surfaces,
@@ -121,9 +126,11 @@ impl Common {
         self.scientific[usize::from(which)]
     }
 
-    /// Any number of a kind.
-    pub(super) fn number(&self, kind: Kind) -> ExprId {
+    /// Any number of a kind, or any that common readers have a number for.
+    pub(super) fn number(&self, kind: Kind, readable: bool) -> ExprId {
         match kind {
+            Kind::Pointless if readable => self.readable[1],
+            Kind::Number | Kind::Fraction | Kind::Pointed if readable => self.readable[0],
             Kind::Number | Kind::Fraction | Kind::Pointed => self.number,
             Kind::Integer => self.integer,
             Kind::Pointless => self.pointless,
@@ -149,7 +156,7 @@ mod tests {
         for (kind, known) in
             [(Kind::Number, any_number(&mut exprs)), (Kind::Integer, any_integer(&mut exprs, Kind::Integer))]
         {
-            assert_eq!(common().number(kind), known);
+            assert_eq!(common().number(kind, false), known);
         }
         strings.literals(&mut exprs, &["a"]);
         Surfaces::of_blanks(Some(64)).object(&mut exprs, 0);

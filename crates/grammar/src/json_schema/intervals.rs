@@ -17,7 +17,8 @@ fn many_digits(exprs: &mut ExprSet, min: u32) -> ExprId {
     exprs.repeat(digit, min, None)
 }
 
-fn many_zeros(exprs: &mut ExprSet, min: u32) -> ExprId {
+/// So many zeros, or more.
+pub(super) fn many_zeros(exprs: &mut ExprSet, min: u32) -> ExprId {
     let zero = digits(exprs, 0, 0);
     exprs.repeat(zero, min, None)
 }
@@ -84,9 +85,15 @@ pub(super) fn any_integer(exprs: &mut ExprSet, kind: Kind) -> ExprId {
     exprs.concat(int, zeros)
 }
 
-/// Plain decimals of a kind in an interval. [`ExprId::NOTHING`] when there are none,
-/// `None` when an end has too many digits.
-pub(super) fn between(exprs: &mut ExprSet, lower: Option<&End>, upper: Option<&End>, kind: Kind) -> Option<ExprId> {
+/// Plain decimals of a kind in an interval, of at most `longest` digits before the point where no end says so.
+/// [`ExprId::NOTHING`] when there are none, `None` when an end has too many digits.
+pub(super) fn between(
+    exprs: &mut ExprSet,
+    lower: Option<&End>,
+    upper: Option<&End>,
+    kind: Kind,
+    longest: Option<u32>,
+) -> Option<ExprId> {
     let zero = || Side { plain: Plain { int: vec![0], frac: vec![] }, exclusive: false };
     let side = |end: &End| Some(Side { plain: end.value.plain()?, exclusive: end.exclusive });
     let above_zero = |end: &End| !end.value.negative && !end.value.is_zero();
@@ -96,13 +103,13 @@ pub(super) fn between(exprs: &mut ExprSet, lower: Option<&End>, upper: Option<&E
         let least = lower.filter(|end| !end.value.negative).map_or(Some(zero()), side)?;
         let most = upper.map(side);
         let most = if let Some(most) = most { Some(most?) } else { None };
-        parts.push(Walk::new(exprs, least, most, kind).magnitudes());
+        parts.push(Walk::new(exprs, least, most, kind).magnitudes(longest));
     }
     if lower.is_none_or(|end| !above_zero(end)) {
         let least = upper.filter(|end| !above_zero(end)).map_or(Some(zero()), side)?;
         let most = lower.map(side);
         let most = if let Some(most) = most { Some(most?) } else { None };
-        let magnitude = Walk::new(exprs, least, most, kind).magnitudes();
+        let magnitude = Walk::new(exprs, least, most, kind).magnitudes(longest);
         let minus = exprs.literal(b"-");
         parts.push(exprs.concat(minus, magnitude));
     }
@@ -128,7 +135,8 @@ struct Walk<'a> {
     after_int: [ExprId; 4],
 }
 
-fn point_zeros(exprs: &mut ExprSet) -> ExprId {
+/// A point and zeros, or nothing.
+pub(super) fn point_zeros(exprs: &mut ExprSet) -> ExprId {
     let point = exprs.literal(b".");
     let zeros = many_zeros(exprs, 1);
     let tail = exprs.concat(point, zeros);
@@ -219,12 +227,12 @@ impl<'a> Walk<'a> {
         self.exprs.or(&parts)
     }
 
-    /// All numbers from `least` to `most`, without a sign.
-    fn magnitudes(&mut self) -> ExprId {
+    /// All numbers from `least` to `most`, without a sign; with so many digits before the point where there is no `most`.
+    fn magnitudes(&mut self, unbounded: Option<u32>) -> ExprId {
         let shortest = self.least.plain.int.len();
         let Some(longest) = self.most.as_ref().map(|most| most.plain.int.len()) else {
             let same = self.integers(shortest, LOW);
-            let longer = self.longer_integers(shortest, None);
+            let longer = self.longer_integers(shortest, unbounded.map(|longest| longest as usize));
             return self.exprs.or(&[same, longer]);
         };
         if shortest > longest {
@@ -290,7 +298,7 @@ mod tests {
                 for kind in [Kind::Number, Kind::Integer, Kind::Pointless] {
                     let mut deriver = Deriver::new(Limits::default());
                     let (low, high) = (end(lower), end(upper));
-                    let expr = between(&mut deriver.exprs, low.as_ref(), high.as_ref(), kind).unwrap();
+                    let expr = between(&mut deriver.exprs, low.as_ref(), high.as_ref(), kind, None).unwrap();
                     for text in &texts {
                         let value = Decimal::parse(text).unwrap();
                         let fits = low
@@ -324,7 +332,7 @@ mod tests {
             ("x1", "1", Kind::Number),
             ("x1", "x2", Kind::Pointless),
         ] {
-            let expr = between(&mut exprs, end(lower).as_ref(), end(upper).as_ref(), kind);
+            let expr = between(&mut exprs, end(lower).as_ref(), end(upper).as_ref(), kind, None);
             assert_eq!(expr, Some(ExprId::NOTHING), "{lower}..{upper}");
         }
     }
@@ -334,7 +342,7 @@ mod tests {
         let mut exprs = ExprSet::new();
         let value = Decimal::parse("1e4000").unwrap();
         let end = End { value, exclusive: false };
-        between(&mut exprs, Some(&end), Some(&end), Kind::Number).unwrap();
+        between(&mut exprs, Some(&end), Some(&end), Kind::Number, None).unwrap();
         assert!(exprs.len() < 60_000, "{}", exprs.len());
     }
 }

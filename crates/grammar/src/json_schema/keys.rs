@@ -13,7 +13,6 @@ use super::lower::Lowering;
 use super::merge::{KeyRule, Keys, Known, Merged, Terms, merge, with};
 use super::parse::parse;
 use super::schema::{Keyword, SchemaId, Types};
-use super::strings::quote;
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::KeySpace;
 use crate::key_space::{canonical_keys, is_key, key_space};
@@ -299,7 +298,7 @@ impl<'a> Lowering<'a> {
             return Ok(known);
         }
         let body = self.pattern(pattern, "patternProperties", at)?;
-        tests.list.push(body.map(|body| quote(&mut self.builder.exprs, body)));
+        tests.list.push(body.map(|body| self.strings.quoted(&mut self.builder.exprs, body)));
         tests.patterns.insert(pattern, tests.list.len() - 1);
         Ok(tests.list.len() - 1)
     }
@@ -458,7 +457,8 @@ impl<'a> Lowering<'a> {
             let (checker, copy) = self.checker(class.key);
             let texts =
                 canonical_keys(checker, copy).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
-            for name in texts.iter().filter_map(|text| read_key(text)) {
+            let are_bare = self.strings.are_bare();
+            for name in texts.iter().filter_map(|text| read_key(text, are_bare)) {
                 if known.iter().all(|other| other.name != name) {
                     let member = Known { value: Terms::Several(class.value.clone()), ..Known::default() };
                     known.push(KnownKey { name, known: member, some: class.some.clone() });
@@ -477,7 +477,11 @@ impl<'a> Lowering<'a> {
 }
 
 /// The string value of a key as it is written.
-fn read_key(text: &[u8]) -> Option<Box<str>> {
-    let document = parse(std::str::from_utf8(text).ok()?, &[], usize::MAX).ok()?;
+fn read_key(text: &[u8], is_bare: bool) -> Option<Box<str>> {
+    let text = std::str::from_utf8(text).ok()?;
+    if is_bare {
+        return Some(text.into());
+    }
+    let document = parse(text, &[], usize::MAX).ok()?;
     if let Json::String(name) = document.get(document.root()) { Some((&**name).into()) } else { None }
 }

@@ -15,6 +15,7 @@ use super::atoms::Term;
 use super::common::common_exprs;
 use super::document::JsonId;
 use super::explain::{Branch, Reasons};
+use super::marked::{Marked, Marking};
 use super::merge::Merged;
 use super::normal::Normal;
 use super::schema::{self, SchemaId, Schemas};
@@ -66,6 +67,8 @@ pub(super) struct Lowering<'a> {
     pub(super) values: Values<'a>,
     lexemes: Map<ExprId, NodeId>,
     pub(super) work: Vec<Task<'a>>,
+    /// Where the members of the root are written between markers.
+    pub(super) marking: Option<Box<Marking<'a>>>,
     admitted: usize,
 }
 
@@ -86,8 +89,16 @@ impl<'a> Lowering<'a> {
             values: Values::default(),
             lexemes: Map::default(),
             work: Vec::new(),
+            marking: None,
             admitted: 0,
         }
+    }
+
+    /// The same for roots whose members are written between these markers, if there are some.
+    pub(super) fn with_marking(mut self, marked: Option<&'static Marked>) -> Lowering<'a> {
+        self.marking = marked.map(|marked| Box::new(Marking::new(marked)));
+        self.prepare_marking();
+        self
     }
 
     /// The report on the whole document.
@@ -120,11 +131,24 @@ impl<'a> Lowering<'a> {
         // About as many expressions as there are letters in keys.
         self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
         self.builder.reserve_nodes(2 * self.schemas.list.len());
-        let root = self.value(&[Term::Holds(self.schemas.root)], 0)?;
+        self.root_of(self.schemas.root)
+    }
+
+    fn root_of(&mut self, root: SchemaId) -> Result<NodeId, GrammarError> {
+        if self.marking.is_some() {
+            return self.arguments(root);
+        }
+        let node = self.value(&[Term::Holds(root)], 0)?;
+        self.define_all()?;
+        Ok(node)
+    }
+
+    /// Builds the bodies of all rules that still have none.
+    pub(super) fn define_all(&mut self) -> Result<(), GrammarError> {
         while let Some(task) = self.work.pop() {
             self.define(task)?;
         }
-        Ok(root)
+        Ok(())
     }
 
     /// One grammar of several schemas, one after the other, and the node of each.
@@ -133,10 +157,7 @@ impl<'a> Lowering<'a> {
         self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
         let mut nodes = Vec::with_capacity(roots.len());
         for &root in roots {
-            nodes.push(self.value(&[Term::Holds(root)], 0)?);
-            while let Some(task) = self.work.pop() {
-                self.define(task)?;
-            }
+            nodes.push(self.root_of(root)?);
         }
         let report = self.report();
         let root = self.builder.sequence(&nodes);

@@ -6,8 +6,8 @@
 //! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`marks`], [`implied`], [`alike`] and
 //! [`texts`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and
 //! nodes, with [`values`], [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
-//! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`]; what all schemas
-//! share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
+//! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`], or between markers through
+//! [`marked`]; what all schemas share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
 
 mod alike;
 mod applicators;
@@ -20,6 +20,7 @@ mod common;
 pub(crate) mod document;
 mod elements;
 mod equal;
+mod excluding;
 mod explain;
 mod formats;
 mod implied;
@@ -29,6 +30,7 @@ mod keywords;
 mod lengths;
 mod literal;
 mod lower;
+mod marked;
 mod marks;
 mod members;
 mod merge;
@@ -58,12 +60,13 @@ mod witnesses;
 
 pub use canonical::canonical_json;
 pub use common::{common_exprs, common_string};
+pub(crate) use marked::{Marked, Words};
 pub(crate) use parse::{MAX_BYTES, parse};
 pub(crate) use validate::spelled;
 
 use std::borrow::Cow;
 
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, memory};
 
 use crate::builder::MAX_EXPRS;
 use crate::error::GrammarError;
@@ -108,6 +111,8 @@ pub struct JsonSchemaOptions {
     pub nullable: bool,
     /// Whether what is not supported is left out and reported, where that only allows more.
     pub relax: bool,
+    /// Texts that must not come within a string or a name, as they are written between the quotes.
+    pub excludes: Vec<Box<str>>,
     /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
     pub documents: Vec<(String, String)>,
     /// Longest schema, in bytes.
@@ -130,6 +135,7 @@ impl Default for JsonSchemaOptions {
             enforce_formats: true,
             nullable: false,
             relax: false,
+            excludes: Vec::new(),
             documents: Vec::new(),
             max_bytes: parse::MAX_BYTES,
             max_exprs: MAX_EXPRS,
@@ -148,7 +154,8 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
         let again = Again { schema: schema.into(), options: options.clone() };
         KeptReport::later(again)
     });
-    read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(later))
+    let grammar = read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(later))?;
+    excluding::excluding(grammar, &options.excludes)
 }
 
 /// Reads a schema, with the meta-schemas that it refers to, and goes on with it.
@@ -187,7 +194,20 @@ fn lowering<'a>(
 /// # Errors
 /// As [`from_json_schema`].
 pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
-    read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(None))
+    let grammar = read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(None))?;
+    excluding::excluding(grammar, &options.excludes)
+}
+
+/// The grammar of the members of the objects that are valid under a schema, between markers.
+///
+/// # Errors
+/// As [`from_json_schema`], and [`ErrorKind::Unsupported`] where what the schema asks cannot be written so.
+pub(crate) fn marked_arguments(
+    schema: &str,
+    marked: &'static Marked,
+    options: &JsonSchemaOptions,
+) -> Result<Grammar, GrammarError> {
+    read(schema, options, |schemas, options| lowering(schemas, options)?.with_marking(Some(marked)).grammar(None))
 }
 
 /// What it takes to read a schema again, for its report.
@@ -204,12 +224,12 @@ impl Later for Again {
     }
 
     fn memory_bytes(&self) -> usize {
-        size_of::<Again>() + self.schema.len()
+        memory::of_shared::<Again>(1) + memory::allocated(self.schema.len())
     }
 }
 
 /// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
-/// to anything, for `#` would mean the whole document.
+/// to anything, for `#` would mean the whole document. With markers, these are around the members of each.
 ///
 /// # Errors
 /// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say
@@ -218,9 +238,10 @@ pub(crate) fn from_values(
     document: &document::Document<'_>,
     values: &[document::JsonId],
     options: &JsonSchemaOptions,
+    marked: Option<&'static Marked>,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
     let (schemas, roots) = keywords::read_values(document, values, options)?;
-    lowering(&schemas, options)?.together(&roots)
+    lowering(&schemas, options)?.with_marking(marked).together(&roots)
 }
 
 /// The grammar of every JSON value, in the chosen form.

@@ -4,18 +4,20 @@
 //! built once for all grammars; everything else is a [`NumberSet`], whose derivatives are arithmetic.
 
 use stencilm_regex::{
-    Decimal, End, ExprId, ExprSet, LARGE_EXPONENTS, NumberForm, NumberSet, NumberSetError, SMALL_EXPONENTS,
+    Decimal, End, ExprId, ExprSet, LARGE_EXPONENTS, LimitExceeded, NumberForm, NumberSet, NumberSetError, Plain,
+    SMALL_EXPONENTS, check_time,
 };
 
 use super::Spelling;
 use super::common::common;
 use super::document::Json;
-use super::intervals::between;
+use super::intervals::{between, many_zeros, point_zeros};
 use super::lower::Lowering;
 use super::merge::{Clash, Merged};
 use super::schema::{SchemaId, Types};
 use super::vocabulary::Draft;
 use crate::error::{ErrorKind, GrammarError};
+use crate::word_trie::{Part, common_beginning, trie};
 
 /// Which numbers count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +45,46 @@ pub(super) struct Numbers<'a> {
     pub(super) not_multiple_of: Vec<Decimal>,
     /// It is none of these.
     pub(super) excluded: Vec<Decimal>,
+    /// Whether only those are meant that common readers have a number for: integers of at most [`MAX_READ_DIGITS`] digits, and
+    /// other numbers within the range of a double.
+    pub(super) readable: bool,
+}
+
+/// Python reads no integer of more digits, for it takes time that grows with their square.
+const MAX_READ_DIGITS: u32 = 4_300;
+
+/// The greatest double.
+const GREATEST_DOUBLE: &str = "1.7976931348623157e308";
+
+impl Numbers<'_> {
+    /// The ends beyond which no number is read, where this one asks for that: below and above.
+    fn readable_ends(&self) -> Option<[End; 2]> {
+        self.readable.then(|| readable_ends(self.kind))
+    }
+}
+
+/// The ends beyond which no number of a kind is read.
+fn readable_ends(kind: Kind) -> [End; 2] {
+    let (greatest, exclusive) = match kind {
+        Kind::Pointless => (format!("1e{MAX_READ_DIGITS}"), true),
+        _ => (GREATEST_DOUBLE.into(), false),
+    };
+    [format!("-{greatest}"), greatest]
+        .map(|text| End { value: Decimal::parse(&text).expect("it is a number"), exclusive })
+}
+
+/// Any number of a kind that common readers have a number for, by digits alone or with a point and an exponent.
+pub(super) fn any_readable(exprs: &mut ExprSet, kind: Kind) -> ExprId {
+    let [least, most] = readable_ends(kind);
+    match kind {
+        Kind::Pointless => {
+            between(exprs, None, None, kind, Some(MAX_READ_DIGITS)).expect("there is no end with too many digits")
+        }
+        _ => {
+            let numbers = NumberSet::new(Some(&least), Some(&most), &[], &[], NumberForm::Any);
+            exprs.numbers(numbers.expect("there are no steps"))
+        }
+    }
 }
 
 /// Why an expression for numbers cannot be had.
@@ -86,6 +128,7 @@ impl Lowering<'_> {
             multiple_of: steps(false),
             not_multiple_of: steps(true),
             excluded: excluded.collect(),
+            readable: self.options.integers_as_digits,
         };
         numbers(&mut self.builder.exprs, asked, self.options.spelling).map_err(|error| {
             let place = merged.multiple_of.first().map_or(at, |step| step.at);
@@ -124,7 +167,8 @@ impl Lowering<'_> {
 
 /// The numbers asked for, in a spelling.
 pub(super) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -> Result<ExprId, NumbersError> {
-    let Numbers { kind, lower, upper, mut multiple_of, mut not_multiple_of, mut excluded } = asked;
+    let ends = asked.readable_ends();
+    let Numbers { kind, lower, upper, mut multiple_of, mut not_multiple_of, mut excluded, readable } = asked;
     let is_plain = spelling == Spelling::Natural;
     // Plain decimals of these kinds need no arithmetic where bounds are all that is asked.
     let no_steps = multiple_of.is_empty() && not_multiple_of.is_empty();
@@ -153,9 +197,20 @@ pub(super) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
         };
         let (from_end, to_end) = (from.as_ref(), to);
         let is_free = (from_end, to_end) == (None, None) && multiple_of.is_empty() && not_multiple_of.is_empty();
+        let is_cut = ends.is_some() && (from_end.is_none() || to_end.is_none());
+        let (from_end, to_end) = match &ends {
+            Some([least, most]) if kind != Kind::Pointless || !laid_out => {
+                let from_end = Some(from_end.filter(|end| end.value > least.value).unwrap_or(least));
+                (from_end, Some(to_end.filter(|end| end.value < most.value).unwrap_or(most)))
+            }
+            _ => (from_end, to_end),
+        };
         ways.push(match () {
-            () if is_free => common().number(shape),
-            () if laid_out => between(exprs, from_end, to_end, shape).ok_or(NumbersError::TooManyDigits)?,
+            () if is_free => common().number(shape, readable),
+            () if laid_out && (!is_cut || kind == Kind::Pointless) => {
+                let longest = readable.then_some(MAX_READ_DIGITS);
+                between(exprs, from_end, to_end, shape, longest).ok_or(NumbersError::TooManyDigits)?
+            }
             () => exprs.numbers(NumberSet::new(from_end, to_end, &multiple_of, &not_multiple_of, form)?),
         });
         if !is_free && is_plain && matches!(shape, Kind::Number | Kind::Fraction) {
@@ -177,7 +232,7 @@ pub(super) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
     if kind != Kind::Pointed {
         return Ok(all);
     }
-    let pointless = common().number(Kind::Pointless);
+    let pointless = common().number(Kind::Pointless, false);
     let pointed = exprs.not(pointless);
     Ok(exprs.and(&[all, pointed]))
 }
@@ -218,8 +273,72 @@ pub(super) fn exactly(exprs: &mut ExprSet, value: &Decimal, kind: Kind, spelling
         multiple_of: Vec::new(),
         not_multiple_of: Vec::new(),
         excluded: Vec::new(),
+        readable: false,
     };
     numbers(exprs, asked, spelling).ok()
+}
+
+/// Adds the texts of exactly this number, each with what may follow it, where these are all that there are: zeros behind the point,
+/// and no exponent. Many such texts are read by one trie, where expressions of their own would be compared one by one at every byte.
+pub(super) fn plain_texts(
+    exprs: &mut ExprSet,
+    value: &Decimal,
+    (kind, spelling): (Kind, Spelling),
+    texts: &mut Vec<(String, ExprId)>,
+) -> bool {
+    let end = End { value: value.clone(), exclusive: false };
+    let is_plain = match kind {
+        Kind::Pointless => true,
+        _ if spelling != Spelling::Natural => false,
+        Kind::Integer => true,
+        Kind::Number => free_scientific(Some(&end), Some(&end)) == Some(0),
+        Kind::Fraction | Kind::Pointed => false,
+    };
+    if !is_plain || (kind != Kind::Number && !value.is_integer()) {
+        return false;
+    }
+    let Some(Plain { int, frac }) = value.plain() else { return false };
+    let written = |digits: &[u8]| digits.iter().map(|digit| char::from(b'0' + digit)).collect::<String>();
+    let mut text = written(&int);
+    let follows = match kind {
+        Kind::Pointless => ExprId::EMPTY,
+        _ if frac.is_empty() => point_zeros(exprs),
+        _ => many_zeros(exprs, 0),
+    };
+    if !frac.is_empty() {
+        text = format!("{text}.{}", written(&frac));
+    }
+    // Zero has both signs.
+    if value.negative || value.is_zero() {
+        texts.push((format!("-{text}"), follows));
+    }
+    if !value.negative {
+        texts.push((text, follows));
+    }
+    true
+}
+
+/// Any of these texts with what follows each.
+///
+/// # Errors
+/// Where it takes too long.
+pub(super) fn any_text(exprs: &mut ExprSet, texts: &[(String, ExprId)]) -> Result<ExprId, LimitExceeded> {
+    let texts = texts.iter().map(|(text, follows)| (&**text, *follows)).collect();
+    let mut in_time = Ok(());
+    let any = trie(texts, common_beginning, |part| {
+        if in_time.is_ok() {
+            in_time = check_time();
+        }
+        match part {
+            _ if in_time.is_err() => ExprId::NOTHING,
+            Part::Text(text, follows) => {
+                let text = exprs.literal(text.as_bytes());
+                exprs.concat(text, follows)
+            }
+            Part::Any(ways) => exprs.or(ways),
+        }
+    });
+    in_time.map(|()| any)
 }
 
 #[cfg(test)]
@@ -238,6 +357,35 @@ mod tests {
         is_digit
             && (exponent == power.to_string() || exponent == padded)
             && ((-324..=-5).contains(&power) || (13..=308).contains(&power))
+    }
+
+    /// Numbers that are given are the same one by one and as a trie.
+    #[test]
+    fn given_numbers_are_spelled_alike_in_a_trie() {
+        let given =
+            ["0", "-0.0", "7", "7.00", "-12", "120", "1.5", "-0.25", "1e2", "1e12", "1e13", "0.0001", "1e-5", "1e400"];
+        for kind in [Kind::Number, Kind::Integer, Kind::Fraction, Kind::Pointless, Kind::Pointed] {
+            for spelling in [Spelling::Natural, Spelling::Any] {
+                let mut deriver = Deriver::over(common_exprs(), Limits::default());
+                let exprs = &mut deriver.exprs;
+                let (mut texts, mut ways) = (Vec::new(), Vec::new());
+                for value in given.map(|text| Decimal::parse(text).unwrap()) {
+                    if plain_texts(exprs, &value, (kind, spelling), &mut texts) {
+                        ways.push(exactly(exprs, &value, kind, spelling).unwrap());
+                    }
+                }
+                assert_eq!(
+                    ways.is_empty(),
+                    matches!(kind, Kind::Fraction | Kind::Pointed)
+                        || (spelling == Spelling::Any && kind != Kind::Pointless)
+                );
+                let one_by_one = exprs.or(&ways);
+                let all = any_text(exprs, &texts).unwrap();
+                let (more, less) = (exprs.not(one_by_one), exprs.not(all));
+                let (more, less) = (exprs.and(&[all, more]), exprs.and(&[one_by_one, less]));
+                assert!(!deriver.is_live(more).unwrap() && !deriver.is_live(less).unwrap(), "{kind:?} {spelling:?}");
+            }
+        }
     }
 
     /// Every kind and spelling with everything that can be asked, against comparison and division of decimals.
@@ -280,6 +428,7 @@ mod tests {
                                     multiple_of: list(multiple_of),
                                     not_multiple_of: list(not_multiple_of),
                                     excluded: list(excluded),
+                                    readable: false,
                                 };
                                 let expr = numbers(&mut deriver.exprs, asked, spelling).unwrap();
                                 for text in &texts {

@@ -139,6 +139,9 @@ impl<'a> Lowering<'a> {
         at: SchemaId,
         depth: u32,
     ) -> Result<(NodeId, Branch), GrammarError> {
+        if self.strings.are_bare() {
+            return self.marked_members(merged, least, known, classes, at);
+        }
         let surface = self.surfaces.object(&mut self.builder.exprs, depth);
         let mut needs = Vec::new();
         let mut members = Vec::with_capacity(known.len());
@@ -227,18 +230,18 @@ impl<'a> Lowering<'a> {
 }
 
 /// A member that may come, by its key.
-struct Member<'k> {
-    name: &'k str,
-    value: &'k [Term],
-    required: Option<SchemaId>,
-    is_forbidden: bool,
-    is_declared: bool,
+pub(super) struct Member<'k> {
+    pub(super) name: &'k str,
+    pub(super) value: &'k [Term],
+    pub(super) required: Option<SchemaId>,
+    pub(super) is_forbidden: bool,
+    pub(super) is_declared: bool,
 }
 
 /// Members that may come, by a class of keys.
-struct Class<'k> {
-    key: stencilm_regex::ExprId,
-    space: KeySpace,
-    value: &'k [Term],
-    some: Option<&'k [Term]>,
+pub(super) struct Class<'k> {
+    pub(super) key: stencilm_regex::ExprId,
+    pub(super) space: KeySpace,
+    pub(super) value: &'k [Term],
+    pub(super) some: Option<&'k [Term]>,
 }

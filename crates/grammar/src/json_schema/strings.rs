@@ -48,17 +48,38 @@ pub(super) struct Strings {
     /// What is built once for all.
     common: Option<&'static Tables>,
     own: Tables,
+    /// What no string may hold as it is written, and the texts that do not hold it.
+    pub(super) without: Option<(&'static str, ExprId)>,
 }
 
 impl Strings {
     /// For sets of expressions that begin with the common ones.
     pub(super) fn new(spelling: Spelling) -> Strings {
-        Strings { spelling, common: Some(&common().tables), own: Tables::default() }
+        Strings { spelling, common: Some(&common().tables), own: Tables::default(), without: None }
     }
 
     /// For any set of expressions.
     pub(super) fn alone(spelling: Spelling) -> Strings {
-        Strings { spelling, common: None, own: Tables::default() }
+        Strings { spelling, common: None, own: Tables::default(), without: None }
+    }
+
+    /// Lets no string hold this text, which begins what ends the value around it: it is written with escapes. `without` are the
+    /// texts that do not hold it.
+    pub(super) fn never(&mut self, text: &'static str, without: ExprId) {
+        self.without = Some((text, without));
+    }
+
+    /// Whether strings stand as they are, without quotes and escapes.
+    pub(super) fn are_bare(&self) -> bool {
+        self.spelling == Spelling::Bare
+    }
+
+    /// Those of some strings that may be written.
+    fn allowed(&self, exprs: &mut ExprSet, strings: ExprId) -> ExprId {
+        match self.without {
+            Some((_, without)) => exprs.and(&[strings, without]),
+            None => strings,
+        }
     }
 
     /// What was built.
@@ -84,11 +105,12 @@ impl Strings {
             return exprs.repeat(character, min, max);
         }
         if let (Some(known), 0, None) = (self.known(|tables| tables.quoted_any), min, max) {
-            return known;
+            return self.allowed(exprs, known);
         }
         let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
         let body = exprs.repeat(character, min, max);
         let string = quote(exprs, body);
+        let string = self.allowed(exprs, string);
         if (min, max) == (0, None) {
             self.own.quoted_any = Some(string);
         }
@@ -130,8 +152,18 @@ impl Strings {
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<ExprId, E> {
         let mark = exprs.literal(if self.spelling == Spelling::Bare { &b""[..] } else { b"\"" });
-        let rest = self.trie(exprs, texts, mark, may_go_on)?;
-        Ok(exprs.concat(mark, rest))
+        let Some((never, _)) = self.without.filter(|(never, _)| texts.iter().any(|text| text.contains(never))) else {
+            let rest = self.trie(exprs, texts, mark, may_go_on)?;
+            return Ok(exprs.concat(mark, rest));
+        };
+        let (escaped, plain): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.contains(never));
+        let plain = self.trie(exprs, &plain, mark, &may_go_on)?;
+        let spelling = std::mem::replace(&mut self.spelling, Spelling::Any);
+        let escaped = self.trie(exprs, &escaped, mark, may_go_on);
+        self.spelling = spelling;
+        let rest = exprs.or(&[plain, escaped?]);
+        let literals = exprs.concat(mark, rest);
+        Ok(self.allowed(exprs, literals))
     }
 
     /// The key of a known member of this name, as [`KnownMember::key`] has it.
@@ -139,7 +171,8 @@ impl Strings {
     /// # Errors
     /// Where it takes too long.
     pub(super) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Result<Option<ExprId>, LimitExceeded> {
-        let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name);
+        let is_allowed = self.without.is_none_or(|(never, _)| !name.contains(never));
+        let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name) && is_allowed;
         if is_plain { Ok(None) } else { self.literals_in_time(exprs, &[name]).map(Some) }
     }
 
@@ -169,7 +202,11 @@ impl Strings {
 
     /// What stands between the quotes, with them where the spelling has quotes.
     pub(super) fn quoted(&self, exprs: &mut ExprSet, body: ExprId) -> ExprId {
-        if self.spelling == Spelling::Bare { body } else { quote(exprs, body) }
+        if self.spelling == Spelling::Bare {
+            return body;
+        }
+        let quoted = quote(exprs, body);
+        self.allowed(exprs, quoted)
     }
 
     /// The same without quotes.

@@ -195,7 +195,7 @@ impl Lowering<'_> {
         if merged.patterns.is_empty() && merged.formats.is_empty() {
             return Ok(None);
         }
-        let spelled = spelled(text);
+        let spelled = if self.strings.are_bare() { text.to_owned() } else { spelled(text) };
         for (body, fails) in self.text_bodies(merged)? {
             let (checker, body) = self.checker(body);
             let fits = checker.matches(body, spelled.as_bytes()).map_err(|limit| GrammarError::limit("", limit))?;

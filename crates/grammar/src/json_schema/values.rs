@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::{ExprId, Map};
+use stencilm_regex::{Decimal, ExprId, Map};
 
 use super::alike::Key;
 use super::atoms::{Atom, Term};
@@ -13,6 +13,7 @@ use super::document::Json;
 use super::explain::Branch;
 use super::lower::{Container, Lowering, Task};
 use super::merge::{Clash, Merged, merge};
+use super::numbers::{any_text, plain_texts};
 use super::schema::{SchemaId, Types};
 use super::surface::MAX_INDENT_DEPTH;
 use crate::error::{ErrorKind, GrammarError};
@@ -45,6 +46,8 @@ struct Parts<'a> {
     scalars: Vec<ExprId>,
     /// Strings of an `enum`.
     texts: Vec<&'a str>,
+    /// Numbers of an `enum` that are written plainly: the texts, and what may follow each.
+    numbers: Vec<(String, ExprId)>,
     containers: Vec<Container<'a>>,
     branches: Vec<Branch>,
 }
@@ -53,6 +56,7 @@ impl Parts<'_> {
     fn clear(&mut self) {
         self.scalars.clear();
         self.texts.clear();
+        self.numbers.clear();
         self.containers.clear();
         self.branches.clear();
     }
@@ -93,20 +97,17 @@ impl<'a> Lowering<'a> {
         if let Some(atom) = self.normal.alone(all) {
             self.count(1 + usize::from(atom.is_some()), at)?;
             self.admit()?;
-            self.alternative(atom.as_slice(), at, &mut parts)?;
+            self.alternative(atom.as_slice(), Types::ALL, at, &mut parts)?;
         } else {
             let alternatives = self.alternatives_or_more(all)?;
             self.count(alternatives.iter().map(|alternative| 1 + alternative.len()).sum(), at)?;
             self.admit()?;
             for alternative in alternatives.iter() {
-                self.alternative(alternative, at, &mut parts)?;
+                self.alternative(alternative, Types::ALL, at, &mut parts)?;
             }
         }
-        let Parts { scalars, texts, containers, branches } = &mut parts;
-        if !texts.is_empty() {
-            let literals = self.strings.literals_in_time(&mut self.builder.exprs, texts);
-            scalars.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
-        }
+        self.join_listed(&mut parts, at)?;
+        let Parts { scalars, containers, branches, .. } = &mut parts;
         if depth >= MAX_INDENT_DEPTH && !containers.is_empty() {
             self.cut_at_depth(all, at, scalars)?;
             branches.push(Branch::Possible);
@@ -136,19 +137,63 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
+    /// What is neither array nor object among the values of these types for which all these terms hold, those that are,
+    /// and what may stand in their way.
+    pub(super) fn parts_of_types(
+        &mut self,
+        all: &[Term],
+        types: Types,
+        at: SchemaId,
+    ) -> Result<(ExprId, Vec<Container<'a>>, Vec<Branch>), GrammarError> {
+        self.normal.check_time(at)?;
+        let alternatives = self.alternatives_or_more(all)?;
+        self.count(alternatives.iter().map(|alternative| 1 + alternative.len()).sum(), at)?;
+        self.admit()?;
+        let mut parts = Parts::default();
+        for alternative in alternatives.iter() {
+            self.alternative(alternative, types, at, &mut parts)?;
+        }
+        self.join_listed(&mut parts, at)?;
+        Ok((self.builder.exprs.or(&parts.scalars), parts.containers, parts.branches))
+    }
+
+    /// Makes one expression each of the strings and of the numbers that an `enum` lists.
+    fn join_listed(&mut self, parts: &mut Parts<'a>, at: SchemaId) -> Result<(), GrammarError> {
+        let Parts { scalars, texts, numbers, .. } = parts;
+        if !texts.is_empty() {
+            let literals = self.strings.literals_in_time(&mut self.builder.exprs, texts);
+            scalars.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
+        }
+        if !numbers.is_empty() {
+            let numbers = any_text(&mut self.builder.exprs, numbers);
+            scalars.push(numbers.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?);
+        }
+        Ok(())
+    }
+
     /// Counts terms that are lowered.
     fn count(&mut self, terms: usize, at: SchemaId) -> Result<(), GrammarError> {
         self.values.lowered += terms;
         if self.values.lowered > MAX_LOWERED { Err(self.normal.too_many(at)) } else { Ok(()) }
     }
 
-    /// Adds what one conjunction comes to.
-    fn alternative(&mut self, all: &[Atom], at: SchemaId, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
+    /// Adds what one conjunction comes to, of values of these types.
+    fn alternative(
+        &mut self,
+        all: &[Atom],
+        types: Types,
+        at: SchemaId,
+        parts: &mut Parts<'a>,
+    ) -> Result<(), GrammarError> {
         let mut merged = merge(&self.normal, all);
         if !merged.clashes.is_empty() {
             parts.branches.push(Branch::Impossible(std::mem::take(&mut merged.clashes)));
         }
         if merged.is_impossible() {
+            return Ok(());
+        }
+        merged.types = merged.types.and(types);
+        if merged.types.is_empty() {
             return Ok(());
         }
         if merged.values.is_some() {
@@ -219,7 +264,8 @@ impl<'a> Lowering<'a> {
 
     /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
     fn listed_values(&mut self, merged: &Merged<'a>, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
-        let Parts { scalars, texts, containers, branches } = parts;
+        let Parts { scalars, texts, numbers, containers, branches } = parts;
+        let written = (self.number_kind(merged), self.options.spelling);
         let Some(values) = &merged.values else { return Ok(()) };
         let mut misfit = None;
         let mut fits = false;
@@ -233,7 +279,10 @@ impl<'a> Lowering<'a> {
             match self.schemas.document.get(value) {
                 Json::String(text) => texts.push(text),
                 Json::Array(_) | Json::Object(_) => containers.push(Container::Value(value)),
-                _ => scalars.push(self.literal_scalar(value, self.number_kind(merged))?),
+                Json::Number(text)
+                    if Decimal::parse(text)
+                        .is_some_and(|number| plain_texts(&mut self.builder.exprs, &number, written, numbers)) => {}
+                _ => scalars.push(self.literal_scalar(value, written.0)?),
             }
         }
         branches.push(match misfit {

@@ -40,12 +40,17 @@ pub(super) fn read(unit: &Unit, name: &str, definition: &Definition) -> Result<W
         if definition.is_terminal {
             return wrong("stands at a terminal; attributes belong to rules: write a rule that is this terminal");
         }
+        if definition.attributes.iter().filter(|other| other.name == *known).count() > 1 {
+            return wrong("is given twice; leave one out");
+        }
         match (known.as_str(), value) {
             ("lazy", None) => wrapping.lazy = true,
             ("capture", None) => wrapping.capture = Some(name.to_string()),
             ("capture", Some(Value::Text(text, false))) => wrapping.capture = Some(text.clone()),
             ("stop_capture", Some(Value::Text(text, false))) => wrapping.stop_capture = Some(text.clone()),
-            ("stop" | "suffix", Some(Value::Text(text, _))) if text.is_empty() => {
+            // The text ends where what follows the rule begins, or the whole text does, as it may without this.
+            ("stop", Some(Value::Text(text, _))) if text.is_empty() => {}
+            ("suffix", Some(Value::Text(text, _))) if text.is_empty() => {
                 return wrong("is empty; a rule ends where what follows it begins, so leave it out");
             }
             ("stop" | "suffix", Some(Value::Number(_))) | ("stop" | "suffix", None) => {
@@ -122,6 +127,11 @@ impl Wrapping {
     pub(super) fn marks(&self) -> impl Iterator<Item = Mark> + use<> {
         let capture = self.capture.as_ref().map(|name| Mark::Capture(name.as_str().into()));
         [self.max_tokens.clone(), self.temperature.clone(), capture].into_iter().flatten()
+    }
+
+    /// Whether the tokens of the body are sampled at a temperature.
+    pub(super) fn has_temperature(&self) -> bool {
+        self.temperature.is_some()
     }
 
     /// Whether the body must be text and terminals only.

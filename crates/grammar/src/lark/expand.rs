@@ -10,6 +10,7 @@ use super::Names;
 use super::attributes::{self, Wrapping};
 use super::context;
 use super::terminals;
+use super::trailing;
 use super::tree::{Part, PartId, Unit};
 use crate::builder::GrammarBuilder;
 use crate::ebnf::tree::{Part as Made, PartId as MadeId, Text};
@@ -30,6 +31,16 @@ struct Key {
     parameter: Option<u64>,
     /// The arguments as they are written, with those of templates around them filled in.
     arguments: Vec<String>,
+    variant: Variant,
+}
+
+/// How a rule differs from what is written, because of what stands around it.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Variant {
+    /// The heads that its first part stands beside, ascending: see [`super::heads`].
+    pub beside: Vec<usize>,
+    /// Whether what is ignored behind its last terminal is left out: see [`super::trailing`].
+    pub trimmed: bool,
 }
 
 /// What a parameter of a template stands for.
@@ -59,8 +70,12 @@ pub(super) struct Scope<'u> {
     pub unit: &'u Unit,
     known: HashMap<Key, u32>,
     jobs: Vec<Job>,
+    /// What each rule was made of.
+    made: FxHashMap<u32, (Key, Vec<Argument>)>,
     /// The rule of what is ignored.
-    ignored: Option<u32>,
+    pub ignored: Option<u32>,
+    /// Whether each definition may be empty.
+    pub nullable: Vec<bool>,
     /// The terminals that depend on what stands around them, and the texts of their alternatives.
     pub context: Vec<bool>,
     pub groups: FxHashMap<PartId, Vec<(ExprId, ExprId)>>,
@@ -112,7 +127,9 @@ impl Expansion<'_, '_> {
             unit,
             known: HashMap::default(),
             jobs: Vec::new(),
+            made: FxHashMap::default(),
             ignored: None,
+            nullable: trailing::nullable(unit),
             context,
             groups: FxHashMap::default(),
         };
@@ -204,12 +221,43 @@ impl Expansion<'_, '_> {
         place: usize,
     ) -> Result<u32, SyntaxError> {
         let keys = arguments.iter().map(|argument| argument.key.clone()).collect();
-        let key = Key { definition, parameter, arguments: keys };
+        let key = Key { definition, parameter, arguments: keys, variant: Variant::default() };
+        self.rule_of(scope, key, arguments, place)
+    }
+
+    /// A variant of a rule without arguments.
+    pub fn variant(
+        &mut self,
+        scope: &mut Scope<'_>,
+        definition: usize,
+        variant: Variant,
+        place: usize,
+    ) -> Result<u32, SyntaxError> {
+        let key = Key { definition, parameter: None, arguments: Vec::new(), variant };
+        self.rule_of(scope, key, Vec::new(), place)
+    }
+
+    /// The rule without what is ignored behind its last terminal; the same where it is none of this text.
+    pub fn trimmed_rule(&mut self, scope: &mut Scope<'_>, rule: u32, place: usize) -> Result<u32, SyntaxError> {
+        let Some((key, arguments)) = scope.made.get(&rule) else { return Ok(rule) };
+        let (mut key, arguments) = (key.clone(), arguments.clone());
+        key.variant.trimmed = true;
+        self.rule_of(scope, key, arguments, place)
+    }
+
+    fn rule_of(
+        &mut self,
+        scope: &mut Scope<'_>,
+        key: Key,
+        arguments: Vec<Argument>,
+        place: usize,
+    ) -> Result<u32, SyntaxError> {
         if let Some(&known) = scope.known.get(&key) {
             return Ok(known);
         }
         // What is written once for itself is bounded by the text.
-        self.rules += usize::from(parameter.is_some() || !arguments.is_empty());
+        let is_plain = key.parameter.is_none() && arguments.is_empty() && key.variant == Variant::default();
+        self.rules += usize::from(!is_plain);
         if self.rules > MAX_RULES || self.tree.parts.len() > MAX_PARTS {
             let message = format!(
                 "the templates and parameters of this grammar make more than {MAX_RULES} rules; use fewer bits or \
@@ -217,9 +265,10 @@ impl Expansion<'_, '_> {
             );
             return Err(SyntaxError::limit(place, message));
         }
-        let (name, _) = scope.unit.definitions.get_index(definition).expect("definitions are given by position");
+        let (name, _) = scope.unit.definitions.get_index(key.definition).expect("definitions are given by position");
         let rule = self.named(name, place);
         scope.known.insert(key.clone(), rule);
+        scope.made.insert(rule, (key.clone(), arguments.clone()));
         scope.jobs.push(Job { key, arguments, rule });
         Ok(rule)
     }
@@ -230,11 +279,18 @@ impl Expansion<'_, '_> {
             scope.unit.definitions.get_index(job.key.definition).expect("definitions are given by position");
         let wrapping = attributes::read(scope.unit, name, definition)?;
         let within = if definition.is_terminal || wrapping.needs_terminal() { Within::Terminal } else { Within::Rule };
-        let body = self.parts(scope, definition, job.key.parameter, &job.arguments, within)?;
+        let mut body = self.parts(scope, definition, job.key.parameter, &job.arguments, within)?;
         if definition.is_terminal {
             return Ok(body);
         }
-        self.wrapped(scope, &wrapping, within, body)
+        let Variant { beside, trimmed } = &job.key.variant;
+        if !beside.is_empty() && !wrapping.needs_terminal() {
+            body = self.with_first_head(scope, definition, body, beside)?;
+        }
+        let is_nullable = scope.nullable[job.key.definition];
+        let beside: &[usize] = if wrapping.needs_terminal() { beside } else { &[] };
+        let body = self.wrapped(scope, &wrapping, within, body, (beside, is_nullable))?;
+        if *trimmed { self.trimmed(scope, body, 0) } else { Ok(body) }
     }
 
     /// A body with what the attributes of its rule make of it.
@@ -244,13 +300,27 @@ impl Expansion<'_, '_> {
         wrapping: &Wrapping,
         within: Within,
         body: MadeId,
+        (beside, is_nullable): (&[usize], bool),
     ) -> Result<MadeId, SyntaxError> {
         let place = self.tree.places[body.index()];
         let ending = self.ending(scope, wrapping)?;
-        let (body, behind) = wrapping.apply(&mut self.tree, self.builder, body, ending, place);
+        let (mut body, behind) = wrapping.apply(&mut self.tree, self.builder, body, ending, place);
+        if !beside.is_empty() {
+            body = self.before_heads(scope, body, beside)?;
+        }
+        // A temperature ends with the last terminal. What may be empty has none to end with.
+        let ends_early =
+            within == Within::Rule && !is_nullable && scope.ignored.is_some() && wrapping.has_temperature();
+        if ends_early {
+            body = self.trimmed(scope, body, 0)?;
+        }
         let mut whole = if within == Within::Terminal { self.tree.add(place, Made::Lexeme(body)) } else { body };
         for mark in wrapping.marks() {
+            let is_temperature = matches!(mark, Mark::Temperature(_));
             whole = self.tree.add(place, Made::Marked { mark, body: whole });
+            if is_temperature && ends_early {
+                whole = self.followed(scope, whole);
+            }
         }
         if let Some(mut behind) = behind {
             behind = self.tree.add(place, Made::Lexeme(behind));

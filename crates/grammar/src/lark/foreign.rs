@@ -9,6 +9,9 @@ use crate::json_schema::{JsonSchemaOptions, reported};
 use crate::report::Report;
 use crate::syntax_error::SyntaxError;
 
+/// Where a schema says how its JSON is laid out.
+const GUIDANCE: &str = "x-guidance";
+
 impl Expansion<'_, '_> {
     /// A grammar that was given by name.
     pub(super) fn foreign(
@@ -49,7 +52,8 @@ impl Expansion<'_, '_> {
         if let Some(&known) = self.embedded.get(schema) {
             return Ok(known);
         }
-        let grammar = reported(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
+        let options = layout(schema).map_err(|message| SyntaxError::at(place, message))?;
+        let grammar = reported(schema, &options).map_err(|error| SyntaxError {
             kind: error.kind,
             offset: place,
             message: described(&error),
@@ -66,6 +70,37 @@ impl Expansion<'_, '_> {
         self.report.relaxed.extend_from_slice(relaxed);
         combine::add(self.builder, &mut self.rule_names, grammar)
     }
+}
+
+/// How a JSON text is laid out, as `x-guidance` at the root of its schema says.
+fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
+    let mut options = JsonSchemaOptions::default();
+    let read: Option<serde_json::Value> =
+        if schema.contains(GUIDANCE) { serde_json::from_str(schema).ok() } else { None };
+    let Some(guidance) = read.as_ref().and_then(|schema| schema.get(GUIDANCE)) else { return Ok(options) };
+    let Some(guidance) = guidance.as_object() else {
+        return Err(format!("{GUIDANCE} is {guidance}, but must be an object"));
+    };
+    let (mut item, mut colon) = (",".to_string(), ":".to_string());
+    for (name, value) in guidance {
+        match (name.as_str(), value.as_bool(), value.as_str()) {
+            ("whitespace_flexible", Some(flexible), _) => options.any_whitespace = flexible,
+            ("item_separator", _, Some(text)) => item = text.to_string(),
+            ("key_separator", _, Some(text)) => colon = text.to_string(),
+            ("lenient", Some(relax), _) => options.relax = relax,
+            // `oneOf` is enforced as it is.
+            ("coerce_one_of", Some(_), _) => {}
+            ("whitespace_pattern", ..) if value.is_null() => {}
+            _ => {
+                return Err(format!(
+                    "the option {name:?} of {GUIDANCE} with {value} is not known; there are whitespace_flexible, \
+                     item_separator, key_separator, lenient and coerce_one_of"
+                ));
+            }
+        }
+    }
+    options.separators = Some((item, colon));
+    Ok(options)
 }
 
 /// An error of another text as part of a message; the whole of it needs no place.

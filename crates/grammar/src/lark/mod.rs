@@ -2,7 +2,7 @@
 //!
 //! One idea: a Lark text says the same as an EBNF text with its shorthands written out, so the flow is one way: `scan`
 //! (words) -> `parse`, with `statements` and `conditions` (a flat tree) -> `imports` (definitions of other texts copied in)
-//! -> `expand`, with `parts` (templates, parameters, attributes and what is ignored written out: the tree of EBNF) ->
+//! -> `expand`, with `parts` (templates, parameters, attributes and what is ignored written out: the tree of EBNF; with `heads` and `trailing`) ->
 //! `ebnf::lower`. There is no lexer between characters and rules, so a text matches however it may be cut into terminals,
 //! and priorities change nothing.
 
@@ -20,6 +20,7 @@ mod parts;
 mod scan;
 mod statements;
 mod terminals;
+mod trailing;
 mod tree;
 
 use std::rc::Rc;

@@ -82,7 +82,13 @@ impl Expansion<'_, '_> {
                     }
                     Made::Sequence(made)
                 }
-                Part::Choice(parts) => Made::Choice(parts.iter().map(of).collect()),
+                Part::Choice(parts) => {
+                    let mut made: Vec<MadeId> = parts.iter().map(of).collect();
+                    if within == Within::Rule {
+                        self.end_at_first_heads(scope, parts, &mut made)?;
+                    }
+                    Made::Choice(made)
+                }
                 Part::Repeat { body, min, max } => Made::Repeat { body: of(body), min: *min, max: *max },
                 Part::When(body, condition) => {
                     let Some(parameter) = parameter else {

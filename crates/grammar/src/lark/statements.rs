@@ -89,12 +89,13 @@ impl Parser<'_> {
                 ("allow_initial_skip", Some(allowed), _) => self.unit.options.initial_skip = allowed,
                 ("skip_repetition", _, Some("once")) => self.unit.options.skips_repeat = false,
                 ("skip_repetition", _, Some("repeat")) => self.unit.options.skips_repeat = true,
+                ("ignore_once", Some(once), _) => self.unit.options.skips_repeat = !once,
                 // Forced text is never left out of a mask, so there is nothing to turn off.
                 ("no_forcing", Some(_), _) => {}
                 _ => {
                     let message = format!(
                         "the option {key:?} with {value} is not known; there are \"allow_initial_skip\": true or false, \
-                         \"skip_repetition\": \"repeat\" or \"once\", and \"no_forcing\""
+                         \"skip_repetition\": \"repeat\" or \"once\", \"ignore_once\": true or false, and \"no_forcing\""
                     );
                     return wrong(message);
                 }

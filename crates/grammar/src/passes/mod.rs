@@ -6,12 +6,14 @@ mod inline;
 mod join;
 mod name_shared;
 mod rebuild;
+mod split_literals;
 
 pub use inline::inline_renames;
 pub use join::join_lexemes;
 pub use name_shared::name_shared;
 pub(crate) use rebuild::expressions;
 pub use rebuild::{children, drop_unreachable, share_equal};
+pub(crate) use split_literals::split_literals;
 
 use stencilm_regex::{LimitExceeded, check_time_now};
 

@@ -9,7 +9,7 @@ use super::tree::{Format, Tree};
 use crate::error::{ErrorKind, GrammarError};
 use crate::grammar::{Grammar, NodeId};
 use crate::json_schema::document::JsonId;
-use crate::json_schema::{JsonSchemaOptions, from_values, reported};
+use crate::json_schema::{JsonSchemaOptions, from_values, marked_arguments, reported};
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
@@ -48,22 +48,28 @@ impl<'a> Lowering<'a> {
             return;
         }
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
-        let mut alike: IndexMap<([bool; 3], Option<u32>), Alike<'a, '_>> = IndexMap::new();
+        let mut alike: IndexMap<(Style, [bool; 4], Option<u32>), Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
-            if let Format::Schema { schema, style: Style::Json, options } = &slot.format {
+            // Literals of a notation are not lowered by JSON Schema, and what excludes texts is read by itself.
+            if let Format::Schema { schema, style, options } = &slot.format
+                && !matches!(style, Style::Literal(_))
+                && options.excludes.is_empty()
+            {
                 let text = self.document.spelled(self.text, *schema);
                 if !text.contains("\"$") {
-                    let key = (text, Style::Json, flags(options), options.max_whitespace);
-                    let group = alike.entry((key.2, key.3)).or_default();
+                    let key = (text, *style, flags(options), options.max_whitespace);
+                    let group = alike.entry((key.1, key.2, key.3)).or_default();
                     group.entry(key).or_insert((*schema, options));
                     read.push((*schema, key));
                 }
             }
         }
-        for group in alike.into_values().filter(|group| group.len() > 1) {
+        for ((style, ..), group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
-            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options) else { continue };
+            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, style.marked()) else {
+                continue;
+            };
             self.report.append(std::mem::take(&mut grammar.report));
             let first = self.add_all_of(grammar, max_exprs);
             let nodes = nodes.into_iter().map(|node| NodeId(first.0 + node.0));
@@ -83,27 +89,34 @@ impl<'a> Lowering<'a> {
         }
         let text = self.document.spelled(self.text, at);
         let key = (text, style, flags(options), options.max_whitespace);
-        if let Some(&known) = self.schemas.get(&key) {
+        // What is excluded is no part of the key, and few schemas exclude anything.
+        let is_kept = options.excludes.is_empty();
+        if let Some(&known) = self.schemas.get(&key).filter(|_| is_kept) {
             return Ok(known);
         }
-        let node = match style {
-            Style::Json => {
-                let place = self.document.pointer(at);
-                let grammar = reported(text, options).map_err(|inner| placed(inner, &place, "#"))?;
-                self.report.absorb(&grammar.report, &place, "#");
-                self.add(&grammar)
-            }
-            Style::Marked(marked) => self.marked_arguments(at, marked, options)?,
-            Style::Nested => self.nested_arguments(at, options)?,
+        if let Style::Literal(notation) = style {
+            let node = self.literal_arguments(at, notation, options)?;
+            self.schemas.insert(key, node);
+            return Ok(node);
+        }
+        let place = self.document.pointer(at);
+        let grammar = match style.marked() {
+            None => reported(text, options),
+            Some(marked) => marked_arguments(text, marked, options),
         };
-        self.schemas.insert(key, node);
+        let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
+        self.report.absorb(&grammar.report, &place, "#");
+        let node = self.add(&grammar);
+        if is_kept {
+            self.schemas.insert(key, node);
+        }
         Ok(node)
     }
 }
 
 /// The options that a structural tag can set, for telling equal schemas.
-pub(super) fn flags(options: &JsonSchemaOptions) -> [bool; 3] {
-    [options.any_order, options.any_whitespace, options.strict_mode]
+pub(super) fn flags(options: &JsonSchemaOptions) -> [bool; 4] {
+    [options.any_order, options.any_whitespace, options.strict_mode, options.relax]
 }
 
 /// An error of a schema, at its place in the structural tag: `from` is how its own pointer begins.

@@ -3,9 +3,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{HashMap, HashSet, check_time};
 
-use super::arguments::Ways;
 use super::fields::error;
-use super::markers;
 use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::builder::GrammarBuilder;
@@ -13,10 +11,11 @@ use crate::combine;
 use crate::error::GrammarError;
 use crate::grammar::{Grammar, NodeId, RuleId};
 use crate::json_schema::document::{Document, JsonId};
+use crate::markers;
 use crate::report::KeptReport;
 
 /// Equal schemas that are written alike are one.
-pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 3], Option<u32>);
+pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 4], Option<u32>);
 
 /// A grammar under construction.
 pub(super) struct Lowering<'a> {
@@ -29,9 +28,9 @@ pub(super) struct Lowering<'a> {
     pub(super) schemas: HashMap<SchemaKey<'a>, NodeId>,
     /// Schemas that were lowered together, before all others.
     pub(super) plain: FxHashMap<JsonId, NodeId>,
-    /// Arguments by the text of their schema.
-    pub(super) arguments: HashMap<SchemaKey<'a>, Ways>,
     literals: HashMap<&'a str, NodeId>,
+    /// The beginnings of tags that are patterns.
+    patterns: FxHashMap<JsonId, NodeId>,
 }
 
 impl<'a> Lowering<'a> {
@@ -45,8 +44,8 @@ impl<'a> Lowering<'a> {
             nodes: Vec::new(),
             schemas: HashMap::default(),
             plain: FxHashMap::default(),
-            arguments: HashMap::default(),
             literals: HashMap::default(),
+            patterns: FxHashMap::default(),
         }
     }
 
@@ -58,7 +57,10 @@ impl<'a> Lowering<'a> {
         for index in (0..tree.slots.len()).rev() {
             let slot = &tree.slots[index];
             check_time().map_err(|limit| GrammarError::limit("#", limit))?;
-            let node = self.format(tree, slot)?;
+            let node = self.format(tree, slot).map_err(|error| match &slot.format {
+                Format::Schema { .. } => within_tag(tree, FormatId(index as u32), error),
+                _ => error,
+            })?;
             self.nodes[index] = Some(node);
         }
         let root = self.whole(tree, FormatId(0));
@@ -102,6 +104,7 @@ impl<'a> Lowering<'a> {
         match marker {
             Marker::Text(text) => self.literal(text),
             Marker::Token(token) => self.token(token),
+            Marker::Pattern(_, at) => self.patterns[at],
         }
     }
 
@@ -116,7 +119,7 @@ impl<'a> Lowering<'a> {
     fn other_tokens(&mut self, lists: &[&[TokenRef<'a>]], ends: &[Marker<'a>]) -> NodeId {
         let ends = ends.iter().filter_map(|end| match end {
             Marker::Token(token) => Some(token),
-            Marker::Text(_) => None,
+            Marker::Text(_) | Marker::Pattern(..) => None,
         });
         let (mut ids, mut names) = (Vec::new(), Vec::new());
         for token in lists.iter().copied().flatten().chain(ends) {
@@ -168,7 +171,13 @@ impl<'a> Lowering<'a> {
                 let content = self.whole(tree, *content);
                 self.builder.repeat(content, *min, *max)
             }
-            Format::Tag { content, .. } => self.whole(tree, *content),
+            Format::Tag { begin, content } => {
+                if let Marker::Pattern(pattern, at) = *begin {
+                    let node = self.regex(pattern, at)?;
+                    self.patterns.insert(at, node);
+                }
+                self.whole(tree, *content)
+            }
             Format::Triggered { triggers, tags, excludes, rounds } => {
                 return self.triggered(tree, slot, triggers, tags, excludes, *rounds);
             }
@@ -263,6 +272,11 @@ impl<'a> Lowering<'a> {
         if rounds.at_least_one { all } else { self.builder.repeat(all, 0, Some(1)) }
     }
 
+    /// A rule that is still to be defined.
+    pub(super) fn declare(&mut self, name: &str) -> RuleId {
+        combine::declare(&mut self.builder, &mut self.names, name)
+    }
+
     pub(super) fn add(&mut self, grammar: &Grammar) -> NodeId {
         combine::add(&mut self.builder, &mut self.names, grammar)
     }
@@ -279,9 +293,28 @@ impl<'a> Lowering<'a> {
         self.builder.limit_exprs(max_exprs);
         NodeId(0)
     }
+}
 
-    /// A rule that is still to be defined.
-    pub(super) fn declare(&mut self, name: &str) -> RuleId {
-        combine::declare(&mut self.builder, &mut self.names, name)
+/// An error of a schema with the beginning of the tag around it, which names the tool where there are many.
+fn within_tag(tree: &Tree<'_>, mut id: FormatId, error: GrammarError) -> GrammarError {
+    // What a format is made of stands behind it.
+    while let Some(around) = (0..id.0).rev().map(FormatId).find(|&around| holds(tree, around, id)) {
+        if let Format::Tag { begin: Marker::Text(begin), .. } = &tree.slot(around).format
+            && !begin.is_empty()
+        {
+            let message = format!("in the tag {begin:?}: {}", error.message);
+            return GrammarError { message, ..error };
+        }
+        id = around;
+    }
+    error
+}
+
+/// Whether a format is directly made of another one.
+fn holds(tree: &Tree<'_>, around: FormatId, id: FormatId) -> bool {
+    match &tree.slot(around).format {
+        Format::Sequence(parts) | Format::Or(parts) => parts.contains(&id),
+        Format::Repeat { content, .. } | Format::Tag { content, .. } => *content == id,
+        _ => false,
     }
 }

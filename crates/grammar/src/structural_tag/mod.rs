@@ -2,15 +2,13 @@
 //!
 //! The flow is one way: JSON ([`crate::json_schema::document`]) → [`read`] (a flat [`tree`] of formats, by the types of
 //! their [`fields`]) → [`lower`] (nodes), with the text that anything may stand in in [`texts`], what other notations say in
-//! [`embedded`], the words that may be tokens in [`markers`], and the arguments of calls in the [`styles`] of models in
-//! [`arguments`] and [`nested`].
+//! [`embedded`], the words that may be tokens in [`crate::markers`], and the [`styles`] in which models write the arguments of
+//! calls, those of a notation of its own in [`literals`].
 
-mod arguments;
 mod embedded;
 mod fields;
+mod literals;
 mod lower;
-mod markers;
-mod nested;
 mod read;
 mod styles;
 mod texts;

@@ -122,7 +122,7 @@ impl<'d, 't> Reader<'d, 't> {
     }
 
     fn legacy(&mut self, fields: &Fields<'d, 't>) -> Result<(), GrammarError> {
-        fields.only(&["structures", "triggers"])?;
+        fields.only(&["structures", "triggers", "at_least_one", "stop_after_first"])?;
         let nothing = self.nothing.clone();
         let triggers = fields.texts("triggers")?;
         fields.items("triggers")?;
@@ -141,7 +141,7 @@ impl<'d, 't> Reader<'d, 't> {
             self.slots[tag.index()].format = Format::Tag { begin, content };
             tags.push(tag);
         }
-        let rounds = Rounds { at_least_one: false, stop_after_first: false };
+        let rounds = Self::rounds(fields)?;
         self.slots[root.index()].format = Format::Triggered { triggers, tags, excludes: Vec::new(), rounds };
         Ok(())
     }
@@ -155,8 +155,10 @@ impl<'d, 't> Reader<'d, 't> {
     fn token_format(&self, at: JsonId, name: &str) -> Result<TokenRef<'d>, GrammarError> {
         let fields = Fields::of(self.document, at, &format!("{name:?} of a tag"))?;
         if fields.text("type")? != "token" {
-            let message =
-                format!("{name:?} of a tag is a format of type {:?}; give a string or a token", fields.text("type")?);
+            let message = format!(
+                "{name:?} of a tag is a format of type {:?}; give a string or a token, or a regex to begin with",
+                fields.text("type")?
+            );
             return Err(error(self.document, at, message));
         }
         fields.only(&["token"])?;
@@ -168,6 +170,19 @@ impl<'d, 't> Reader<'d, 't> {
             Json::Object(_) => self.token_format(at, name).map(Marker::Token),
             _ => fields.text_at(at, name).map(Marker::Text),
         }
+    }
+
+    /// The beginning of a tag: a text, a token or a pattern.
+    fn begin(&self, fields: &Fields<'d, 't>, at: JsonId) -> Result<Marker<'d>, GrammarError> {
+        if let Some(Json::String(kind)) =
+            self.document.entries(at).and_then(|entries| entries.get("type")).map(|&at| self.document.get(at))
+            && kind == "regex"
+        {
+            let fields = Fields::of(self.document, at, "\"begin\" of a tag")?;
+            fields.only(&["pattern"])?;
+            return Ok(Marker::Pattern(fields.text("pattern")?, at));
+        }
+        self.marker(fields, at, "begin")
     }
 
     fn ends(&self, fields: &Fields<'d, 't>) -> Result<Vec<Marker<'d>>, GrammarError> {
@@ -255,7 +270,7 @@ impl<'d, 't> Reader<'d, 't> {
             }
             "tag" => {
                 fields.only(&["begin", "content", "end"])?;
-                let begin = self.marker(&fields, fields.required("begin")?, "begin")?;
+                let begin = self.begin(&fields, fields.required("begin")?)?;
                 let ends = Rc::new(self.ends(&fields)?);
                 let content = self.add(fields.required("content")?, &ends, true)?;
                 Format::Tag { begin, content }
@@ -275,7 +290,7 @@ impl<'d, 't> Reader<'d, 't> {
                 fields.only(&["rules", "loop", "excludes"])?;
                 let mut rules: Vec<(&str, FormatId)> = Vec::new();
                 let mut known = HashSet::default();
-                for &rule in fields.items("rules")? {
+                for &rule in fields.items_at(fields.required("rules")?, "rules")? {
                     let (pattern, content) = self.pair(&fields, rule)?;
                     let text = fields.text_at(pattern, "rules")?;
                     if text.is_empty() || !known.insert(text) {
@@ -312,7 +327,7 @@ impl<'d, 't> Reader<'d, 't> {
                 fields.only(&["rules", "loop", "exclude_tokens"])?;
                 let mut rules: Vec<(TokenRef<'d>, FormatId)> = Vec::new();
                 let (mut triggers, excludes) = (Vec::new(), fields.tokens("exclude_tokens")?);
-                for &rule in fields.items("rules")? {
+                for &rule in fields.items_at(fields.required("rules")?, "rules")? {
                     let (at, content) = self.pair(&fields, rule)?;
                     let token = fields.token_at(at, "rules")?;
                     self.add_trigger(&mut triggers, token.clone(), &excludes, at)?;
@@ -358,7 +373,16 @@ impl<'d, 't> Reader<'d, 't> {
     }
 
     fn schema(&self, fields: &Fields<'d, 't>, kind: &str) -> Result<Format<'d>, GrammarError> {
-        let mut known = vec!["json_schema", "any_order", "any_whitespace", "strict_mode", "max_whitespace"];
+        let mut known = vec![
+            "json_schema",
+            "any_order",
+            "any_whitespace",
+            "strict_mode",
+            "max_whitespace",
+            "max_whitespace_cnt",
+            "excludes",
+            "on_unsupported",
+        ];
         let style = if kind == "json_schema" {
             known.push("style");
             match fields.get("style") {
@@ -378,8 +402,32 @@ impl<'d, 't> Reader<'d, 't> {
             strict_mode: fields.flag("strict_mode", false)?,
             ..JsonSchemaOptions::default()
         };
+        if let Some(at) = fields.get("on_unsupported") {
+            options.relax = match fields.text("on_unsupported")? {
+                "error" => false,
+                "relax" => true,
+                _ => {
+                    let message = format!("on_unsupported is {}: give \"error\" or \"relax\"", self.document.show(at));
+                    return Err(error(self.document, at, message));
+                }
+            };
+        }
         if fields.get("max_whitespace").is_some() {
             options.max_whitespace = fields.count("max_whitespace")?;
+        }
+        // Engines write every field of a tag down, and null where nobody asked for a bound: the default holds then.
+        if let Some(most) = fields.count("max_whitespace_cnt")? {
+            if let Some(at) = fields.get("max_whitespace") {
+                let message = "max_whitespace and max_whitespace_cnt are two names of one bound; give one of them";
+                return Err(error(self.document, at, message));
+            }
+            options.max_whitespace = Some(most);
+        }
+        options.excludes = fields.texts("excludes")?.into_iter().map(Box::from).collect();
+        if let (Some(at), false, false) = (fields.get("excludes"), options.excludes.is_empty(), style == Style::Json) {
+            let message =
+                "excludes needs the style \"json\"; leave it out, and give the strings of the schema a pattern";
+            return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message));
         }
         Ok(Format::Schema { schema: fields.required("json_schema")?, style, options: Box::new(options) })
     }

@@ -1,4 +1,7 @@
-//! How models write the arguments of a call: as JSON, or each between markers of its own.
+//! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row here.
+
+use super::literals::{NOTATIONS, Notation};
+use crate::json_schema::{Marked, Words};
 
 /// How the values of one schema are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -7,121 +10,175 @@ pub(super) enum Style {
     Json,
     /// One after the other: a name, and a value between markers.
     Marked(&'static Marked),
-    /// The same, where objects and arrays are written between markers, too.
-    Nested,
+    /// As literals of a notation.
+    Literal(&'static Notation),
 }
 
-/// The markers around the name and the value of one argument.
-#[derive(PartialEq, Eq, Hash, Debug)]
-pub(super) struct Marked {
-    name: &'static str,
-    /// Before the name.
-    pub open: &'static str,
-    /// From the name to the value; `{}` is the word for the type of the value.
-    pub middle: &'static str,
-    /// Behind the value.
-    pub close: &'static str,
-    /// The word for a string, which is written as it is.
-    pub string: &'static str,
-    /// The words for other types, which are written as JSON.
-    pub other: Words,
-    /// Whether a value may stand on lines of its own: one line break before it and one behind it are not part of it.
-    pub own_lines: bool,
-}
+/// A style of plain words: strings are not told from other values, which are JSON.
+const PLAIN: Marked = Marked {
+    open: "",
+    middle: ">",
+    close: "",
+    string: "",
+    other: Words::One(""),
+    python_words: false,
+    own_lines: false,
+    name_end: ">",
+    name_escapes: &[],
+    item: None,
+};
 
-/// The words for the types of values that are no strings.
-#[derive(PartialEq, Eq, Hash, Debug)]
-pub(super) enum Words {
-    /// The same for all.
-    One(&'static str),
-    /// The names of the types in JSON Schema, where an integer is a number.
-    Types,
-}
-
-/// The name of the style in which objects and arrays are written between markers.
-const NESTED: &str = "minimax_m3_xml";
-
-const PLAIN: Words = Words::One("");
-
-static STYLES: [Marked; 7] = [
-    Marked {
-        name: "qwen_xml",
-        open: "<parameter=",
-        middle: ">",
-        close: "</parameter>",
-        string: "",
-        other: PLAIN,
-        own_lines: true,
-    },
-    Marked {
-        name: "minimax_xml",
-        open: "<parameter name=\"",
-        middle: "\">",
-        close: "</parameter>",
-        string: "",
-        other: PLAIN,
-        own_lines: false,
-    },
-    Marked {
-        name: "deepseek_xml",
-        open: "<｜DSML｜parameter name=\"",
-        middle: "\" string=\"{}\">",
-        close: "</｜DSML｜parameter>",
-        string: "true",
-        other: Words::One("false"),
-        own_lines: false,
-    },
-    Marked {
-        name: "deepseek_v4_1_xml",
-        open: "<｜DSML｜ parameter name=\"",
-        middle: "\" string=\"{}\">",
-        close: "</｜DSML｜ parameter>",
-        string: "true",
-        other: Words::One("false"),
-        own_lines: false,
-    },
-    Marked {
-        name: "glm_xml",
-        open: "<arg_key>",
-        middle: "</arg_key>\n<arg_value>",
-        close: "</arg_value>",
-        string: "",
-        other: PLAIN,
-        own_lines: false,
-    },
-    Marked {
-        name: "cohere_xml",
-        open: "<cofl:value name=\"",
-        middle: "\" type=\"{}\">",
-        close: "</cofl:value>",
-        string: "raw",
-        other: Words::One("json"),
-        own_lines: false,
-    },
-    Marked {
-        name: "kimi_k3_xml",
-        open: "<|open|>argument key=\"",
-        middle: "\" type=\"{}\"<|sep|>",
-        close: "<|close|>argument<|sep|>",
-        string: "string",
-        other: Words::Types,
-        own_lines: false,
-    },
+static STYLES: [(&str, Marked); 15] = [
+    (
+        "qwen_xml",
+        Marked { open: "<parameter=", close: "</parameter>", python_words: true, own_lines: true, ..PLAIN },
+    ),
+    (
+        "minimax_xml",
+        Marked { open: "<parameter name=\"", middle: "\">", close: "</parameter>", name_end: "\"", ..PLAIN },
+    ),
+    ("minimax_m3_xml", Marked { open: "]<]minimax[>[<", close: "]<]minimax[>[</{}>", item: Some("item"), ..PLAIN }),
+    (
+        "deepseek_xml",
+        Marked {
+            open: "<｜DSML｜parameter name=\"",
+            middle: "\" string=\"{}\">",
+            close: "</｜DSML｜parameter>",
+            string: "true",
+            other: Words::One("false"),
+            name_end: "\"",
+            ..PLAIN
+        },
+    ),
+    (
+        "deepseek_v4_1_xml",
+        Marked {
+            open: "<｜DSML｜ parameter name=\"",
+            middle: "\" string=\"{}\">",
+            close: "</｜DSML｜ parameter>",
+            string: "true",
+            other: Words::One("false"),
+            name_end: "\"",
+            ..PLAIN
+        },
+    ),
+    (
+        "glm_xml",
+        Marked {
+            open: "<arg_key>",
+            middle: "</arg_key>\n<arg_value>",
+            close: "</arg_value>",
+            name_end: "</arg_key>",
+            ..PLAIN
+        },
+    ),
+    (
+        "cohere_xml",
+        Marked {
+            open: "<cofl:value name=\"",
+            middle: "\" type=\"{}\">",
+            close: "</cofl:value>",
+            string: "raw",
+            other: Words::One("json"),
+            name_end: "\"",
+            ..PLAIN
+        },
+    ),
+    (
+        "kimi_k3_xml",
+        Marked {
+            open: "<|open|>argument key=\"",
+            middle: "\" type=\"{}\"<|sep|>",
+            close: "<|close|>argument<|sep|>",
+            string: "string",
+            other: Words::Types,
+            name_end: "\"",
+            name_escapes: &[('&', "&amp;"), ('"', "&quot;")],
+            ..PLAIN
+        },
+    ),
+    ("parameter_xml", Marked { open: "<parameter=", close: "</parameter>", python_words: true, ..PLAIN }),
+    (
+        "param_xml",
+        Marked {
+            open: "<param name=\"",
+            middle: "\">",
+            close: "</param>",
+            name_end: "\"",
+            python_words: true,
+            ..PLAIN
+        },
+    ),
+    (
+        "step_xml",
+        Marked {
+            open: "<steptml:parameter name=\"",
+            middle: "\">",
+            close: "</steptml:parameter>",
+            name_end: "\"",
+            ..PLAIN
+        },
+    ),
+    (
+        "atem_xml",
+        Marked { open: "<atem:parameter name=\"", middle: "\">", close: "</atem:parameter>", name_end: "\"", ..PLAIN },
+    ),
+    (
+        "gigachat_xml",
+        Marked {
+            open: "<｜GCML｜parameter name=\"",
+            middle: "\" string=\"{}\">",
+            close: "</｜GCML｜parameter>",
+            string: "true",
+            other: Words::One("false"),
+            name_end: "\"",
+            ..PLAIN
+        },
+    ),
+    (
+        "ifm_xml",
+        Marked {
+            open: "<ifm|arg_key>",
+            middle: "</ifm|arg_key>\n<ifm|arg_value>",
+            close: "</ifm|arg_value>",
+            name_end: "</ifm|arg_key>",
+            ..PLAIN
+        },
+    ),
+    (
+        "hunyuan_xml",
+        Marked {
+            open: "<arg_key:opensource>",
+            middle: "</arg_key:opensource>\n<arg_value:opensource>",
+            close: "</arg_value:opensource>",
+            name_end: "</arg_key:opensource>",
+            ..PLAIN
+        },
+    ),
 ];
 
 impl Style {
     /// The style of this name.
     pub(super) fn named(name: &str) -> Option<Style> {
-        match name {
-            "json" => Some(Style::Json),
-            NESTED => Some(Style::Nested),
-            _ => STYLES.iter().find(|style| style.name == name).map(Style::Marked),
+        if name == "json" {
+            return Some(Style::Json);
+        }
+        let marked = STYLES.iter().find(|(known, _)| *known == name).map(|(_, marked)| Style::Marked(marked));
+        marked.or_else(|| NOTATIONS.iter().find(|notation| notation.name == name).map(Style::Literal))
+    }
+
+    /// The markers around arguments, where there are some.
+    pub(super) fn marked(self) -> Option<&'static Marked> {
+        match self {
+            Style::Json | Style::Literal(_) => None,
+            Style::Marked(marked) => Some(marked),
         }
     }
 
     /// All names, for messages.
     pub(super) fn names() -> String {
-        let names: Vec<&str> = STYLES.iter().map(|style| style.name).collect();
-        format!("json, {}, {NESTED}", names.join(", "))
+        let names = STYLES.iter().map(|(name, _)| *name).chain(NOTATIONS.iter().map(|notation| notation.name));
+        let names: Vec<&str> = names.collect();
+        format!("json, {}", names.join(", "))
     }
 }

@@ -8,11 +8,11 @@ use stencilm_regex::HashMap;
 
 use super::fields::error;
 use super::lower::Lowering;
-use super::markers;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, Tree};
 use crate::error::{ErrorKind, GrammarError};
 use crate::free_text::{FEW_STRINGS, FreeText, Within};
 use crate::grammar::{Mark, NodeId};
+use crate::markers;
 
 /// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
 /// once, which takes the square of its length.
@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
             let Format::Tag { begin, .. } = &tree.slot(tag).format else { continue };
             let at = tree.slot(tag).at;
             let Marker::Text(begin) = begin else {
-                let message = "the tag begins with a token, but text triggers need text; use token_triggered_tags";
+                let message = "the tag begins with a token or a pattern, but text triggers need text; use token_triggered_tags, or `or` and `star`";
                 return Err(error(self.document, at, message));
             };
             let beginnings = lengths.iter().filter_map(|&length| indices.get(begin.get(..length)?));
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
         let until = |lowering: &mut Self, stop: &'a str| {
             let builder = &mut lowering.builder;
             let whole = free.until(&mut builder.exprs, stop);
-            let before = free.before(&mut builder.exprs, stop, &stops, &excludes);
+            let before = free.before(&mut builder.exprs, stop);
             // Nearly always the same text, which is one node then.
             let before = if before == text { unended } else { builder.lexeme(before) };
             markers::until(builder, whole, before, stop)
@@ -99,9 +99,9 @@ impl<'a> Lowering<'a> {
             match end {
                 Marker::Text("") => tails.push(unended),
                 Marker::Text(end) => tails.extend(until(self, end)),
-                Marker::Token(token) => {
-                    let token = self.token(token);
-                    tails.push(self.builder.sequence(&[unended, token]));
+                Marker::Token(_) | Marker::Pattern(..) => {
+                    let end = self.marker(end);
+                    tails.push(self.builder.sequence(&[unended, end]));
                 }
             }
         }
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
         let mut rounds = Vec::new();
         if ways.len() > FEW_STRINGS {
             let triggers: Vec<&str> = ways.iter().map(|&(trigger, _)| trigger).collect();
-            for (before, positions) in free.groups(&mut self.builder.exprs, &triggers, &stops, &excludes) {
+            for (before, positions) in free.groups(&mut self.builder.exprs, &triggers) {
                 let before = self.builder.lexeme(before);
                 let group: Vec<(&str, NodeId)> = positions.into_iter().map(|position| ways[position]).collect();
                 let mut group_ways = vec![markers::spelled(&mut self.builder, &group)];
@@ -185,7 +185,7 @@ impl<'a> Lowering<'a> {
         let mut by_text: IndexMap<ExprId, Vec<NodeId>> = IndexMap::new();
         for end in ends.iter() {
             let text = match end {
-                Marker::Text(end) if !end.is_empty() => free.before(&mut self.builder.exprs, end, &stops, &excludes),
+                Marker::Text(end) if !end.is_empty() => free.before(&mut self.builder.exprs, end),
                 _ => unended,
             };
             by_text.entry(text).or_default().push(self.marker(end));
@@ -217,9 +217,12 @@ impl<'a> Lowering<'a> {
             return Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(slot.at), message));
         }
         let (ending, excluded) = (Within::new(stops), Within::new(excludes));
+        // The text excludes the beginning of its end so that nothing else may begin like it.
+        let is_end = |stop: &str| slot.ends.iter().any(|end| matches!(end, Marker::Text(text) if *text == stop));
         for trigger in stops.iter().filter(|trigger| !trigger.is_empty()) {
             let earlier = ending.find(trigger, trigger.len() - 1);
-            if let Some(other) = earlier.or_else(|| excluded.find(trigger, trigger.len())) {
+            let never = || if is_end(trigger) { None } else { excluded.find(trigger, trigger.len()) };
+            if let Some(other) = earlier.or_else(never) {
                 let message = format!(
                     "{trigger:?} can never come, because {other:?} within it triggers something else, ends the text or \
                      is excluded; change one of them"

@@ -28,6 +28,8 @@ pub(super) enum TokenRef<'t> {
 pub(super) enum Marker<'t> {
     Text(&'t str),
     Token(TokenRef<'t>),
+    /// A pattern and its format; only at a beginning.
+    Pattern(&'t str, JsonId),
 }
 
 /// How often tags may come between text.

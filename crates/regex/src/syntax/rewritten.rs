@@ -15,17 +15,56 @@ struct Piece {
 }
 
 impl Rewritten {
-    /// The Standard dialect: only Python's `\Z` is not `regex-syntax` already, and `\z` has its length.
-    pub fn end_anchors_only(pattern: &str) -> Rewritten {
-        let mut text = String::with_capacity(pattern.len());
-        let mut chars = pattern.chars();
-        while let Some(c) = chars.next() {
-            text.push(c);
-            if c == '\\' {
-                text.extend(chars.next().map(|next| if next == 'Z' { 'z' } else { next }));
+    /// The Standard dialect: Python's `\Z`, and an opening bracket within a class, are not `regex-syntax` already. The bracket is
+    /// a character, as in Python, unless it begins a POSIX name or stands behind a set operation.
+    pub fn standard(pattern: &str) -> Rewritten {
+        let mut rewritten = Rewritten::empty(pattern);
+        // Under `(?x)` brackets may stand in comments.
+        let is_verbose = sets_verbose(pattern);
+        let mut classes = 0;
+        let mut at = 0;
+        while let Some(c) = pattern[at..].chars().next() {
+            let rest = &pattern[at..];
+            let end = at + c.len_utf8();
+            match c {
+                '\\' => {
+                    let escaped = pattern[end..].chars().next().map_or(0, char::len_utf8);
+                    if rest.starts_with("\\Z") {
+                        rewritten.replace(at, "\\z");
+                    } else {
+                        rewritten.copy(pattern, at, end + escaped);
+                    }
+                    at = end + escaped;
+                    continue;
+                }
+                '[' if is_verbose => {}
+                '[' if classes > 0 && posix_name(rest) > 0 => {
+                    rewritten.copy(pattern, at, at + posix_name(rest));
+                    at += posix_name(rest);
+                    continue;
+                }
+                '[' if classes > 0 && !["&&", "--", "~~"].iter().any(|sign| pattern[..at].ends_with(sign)) => {
+                    rewritten.replace(at, "\\[");
+                    at = end;
+                    continue;
+                }
+                '[' => {
+                    classes += 1;
+                    // A bracket that comes first is a character.
+                    let inner = &pattern[end..];
+                    let first = inner.strip_prefix('^').unwrap_or(inner);
+                    let end = pattern.len() - first.len() + usize::from(first.starts_with(']'));
+                    rewritten.copy(pattern, at, end);
+                    at = end;
+                    continue;
+                }
+                ']' if classes > 0 => classes -= 1,
+                _ => {}
             }
+            rewritten.copy(pattern, at, end);
+            at = end;
         }
-        Rewritten { text, pieces: Vec::new(), original_len: pattern.len() }
+        rewritten
     }
 
     /// The offset in the user's text of an offset in the rewritten text.
@@ -71,4 +110,21 @@ impl Rewritten {
         self.pieces.extend(inside.map(|piece| Piece { rewritten: piece.rewritten - start + offset, ..*piece }));
         self.text.push_str(&other.text[start..end]);
     }
+}
+
+/// The length of a POSIX name such as `[:alpha:]` that a text begins with; 0 where it begins with none.
+fn posix_name(text: &str) -> usize {
+    let Some(inner) = text.strip_prefix("[:") else { return 0 };
+    match inner.find(":]") {
+        Some(end) if inner[..end].trim_start_matches('^').chars().all(|c| c.is_ascii_lowercase()) => end + 4,
+        _ => 0,
+    }
+}
+
+/// Whether flags of a pattern may turn `x` on.
+fn sets_verbose(pattern: &str) -> bool {
+    pattern.match_indices("(?").any(|(at, _)| {
+        let flags = pattern[at + 2..].split([':', ')', '-', '<', '=', '!', 'P']).next().unwrap_or("");
+        flags.contains('x')
+    })
 }

@@ -1,7 +1,7 @@
 //! Markers: pieces of text such as `<tool_call>`, which many tokenizers have as one special token.
 //!
-//! A structural tag knows no tokenizer, so it means both: the text, and the special token of that name where there is
-//! one. What a vocabulary lacks is dropped when the grammar is compiled for it.
+//! A grammar knows no tokenizer, so they mean both: the text, and the special token of that name where there is one. What a
+//! vocabulary lacks is dropped when the grammar is compiled for it.
 
 use std::ops::Range;
 
@@ -12,12 +12,15 @@ use crate::grammar::NodeId;
 use crate::word_trie::{self, Part};
 
 /// The marker that begins all others of MiniMax-M3.
-pub(super) const NAMESPACE: &str = "]<]minimax[>[";
+pub(crate) const NAMESPACE: &str = "]<]minimax[>[";
+
+/// What stands around strings of Gemma 4.
+const QUOTE: &str = "<|\"|>";
 
 /// Longest name that is looked for.
 const LONGEST: usize = 64;
 
-/// Where the markers of a text are: `<|name|>`, `<｜name｜>`, `<name>`, `</name>`, `[NAME]` and [`NAMESPACE`].
+/// Where the markers of a text are: `<|name|>`, `<｜name｜>`, `<name>`, `</name>`, `[NAME]`, [`NAMESPACE`] and [`QUOTE`].
 fn markers(text: &str) -> Vec<Range<usize>> {
     let is_name = |c: char| c.is_alphanumeric() || "_-.:/|｜▁".contains(c);
     let mut found = Vec::new();
@@ -39,13 +42,36 @@ fn markers(text: &str) -> Vec<Range<usize>> {
         {
             at = start + 1 + length + 1;
             found.push(start..at);
+        } else if text[start..].starts_with(QUOTE) {
+            at = start + QUOTE.len();
+            found.push(start..at);
         }
     }
     found
 }
 
+/// The marker that a text begins with.
+pub(crate) fn first(text: &str) -> Option<&str> {
+    let marker = markers(text).into_iter().next().filter(|marker| marker.start == 0)?;
+    Some(&text[marker])
+}
+
+/// A text with blanks before it, whose markers may each be the special token of that name.
+pub(crate) fn spaced(builder: &mut GrammarBuilder, blanks: ExprId, text: &str) -> NodeId {
+    let spelled = builder.exprs.literal(text.as_bytes());
+    let spelled = builder.exprs.concat(blanks, spelled);
+    let spelled = builder.lexeme(spelled);
+    if markers(text).is_empty() {
+        return spelled;
+    }
+    let before = builder.lexeme(blanks);
+    let token = literal(builder, text);
+    let by_token = builder.sequence(&[before, token]);
+    builder.choice(&[spelled, by_token])
+}
+
 /// A text, whose markers may each be the special token of that name.
-pub(super) fn literal(builder: &mut GrammarBuilder, text: &str) -> NodeId {
+pub(crate) fn literal(builder: &mut GrammarBuilder, text: &str) -> NodeId {
     let mut parts = Vec::new();
     pieces(builder, text, &mut parts);
     if let [only] = parts[..] { only } else { builder.sequence(&parts) }
@@ -70,7 +96,7 @@ fn either(builder: &mut GrammarBuilder, marker: &str) -> NodeId {
 }
 
 /// Any of these texts with what follows it, as a trie.
-pub(super) fn branches(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
+pub(crate) fn branches(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
     word_trie::trie(texts.to_vec(), shared, |part| match part {
         Part::Text(text, node) => {
             let mut parts = Vec::new();
@@ -100,7 +126,7 @@ fn plain(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
 /// `before` the string.
 ///
 /// A token counts as the text of its name, so that the text before it is the same in all ways.
-pub(super) fn until(builder: &mut GrammarBuilder, whole: ExprId, before: NodeId, stop: &str) -> Vec<NodeId> {
+pub(crate) fn until(builder: &mut GrammarBuilder, whole: ExprId, before: NodeId, stop: &str) -> Vec<NodeId> {
     let mut ways = Vec::new();
     if whole != ExprId::NOTHING {
         ways.push(builder.lexeme(whole));
@@ -123,7 +149,7 @@ fn with_token(builder: &mut GrammarBuilder, text: &str, marker: Range<usize>, pa
 }
 
 /// Any of these texts, spelled as they are, with what follows it.
-pub(super) fn spelled(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
+pub(crate) fn spelled(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
     word_trie::trie(texts.to_vec(), word_trie::common_beginning, |part| match part {
         Part::Text(text, node) => {
             let text = builder.exprs.literal(text.as_bytes());
@@ -135,7 +161,7 @@ pub(super) fn spelled(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) ->
 }
 
 /// The texts that have markers with one of them as a token, and what follows.
-pub(super) fn by_tokens(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> Vec<NodeId> {
+pub(crate) fn by_tokens(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> Vec<NodeId> {
     let mut ways = Vec::new();
     for &(text, node) in texts {
         for marker in markers(text) {

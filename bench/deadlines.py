@@ -1,0 +1,316 @@
+"""What may take long, under a deadline and under a signal: when does it end?
+
+    python -m bench.deadlines --tokenizer ../shared/tokenizers/llama3
+
+Every case is asked for with a deadline of 100 ms, in a process of its own, by a thread that is not the
+main one, so that its processor time is all that the call costs. Then by the main thread, without a
+deadline, where a handler of a signal raises after 100 ms. What ends sooner by itself is no test of
+either, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import stencilm
+from stencilm import (
+    Grammar,
+    GrammarCompiler,
+    GrammarMatcher,
+    LimitExceeded,
+    Limits,
+    StencilError,
+    TokenizerInfo,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
+ASKED = 0.1
+"""Seconds that are asked for."""
+LATE = 0.05
+"""Seconds beyond that are allowed."""
+
+Work = Callable[[GrammarCompiler], Any]
+"""Prepares a case, and gives the one call that is timed."""
+CASES: dict[str, Callable[[GrammarCompiler], Work]] = {}
+
+
+def case(title: str) -> Callable[[Callable[[GrammarCompiler], Work]], None]:
+    def add(prepare: Callable[[GrammarCompiler], Work]) -> None:
+        CASES[title] = prepare
+
+    return add
+
+
+def mask_of(matcher: GrammarMatcher, info: TokenizerInfo) -> Any:
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    return lambda _: matcher.fill_next_token_bitmask(mask)
+
+
+def matcher_after(text: str, compiled: stencilm.CompiledGrammar) -> GrammarMatcher:
+    matcher = GrammarMatcher(compiled)
+    assert matcher.accept_string(text)
+    return matcher
+
+
+@case("compile: an enum of 150,000 integers")
+def _(_: GrammarCompiler) -> Work:
+    schema = json.dumps({"enum": list(range(150_000))})
+    return lambda made: made.compile_json_schema(schema)
+
+
+@case("first mask: an enum of 150,000 integers")
+def _(_: GrammarCompiler) -> Work:
+    schema = json.dumps({"enum": [7 * number for number in range(150_000)]})
+    roomy = GrammarCompiler(_.tokenizer_info)
+    grammar = Grammar.from_json_schema(schema, limits=roomy.limits)
+
+    def first_mask(made: GrammarCompiler) -> None:
+        matcher = GrammarMatcher(made.compile_grammar(grammar))
+        mask_of(matcher, made.tokenizer_info)(made)
+
+    return first_mask
+
+
+@case(r"compile: (?i)\p{L} 4,000 times")
+def _(_: GrammarCompiler) -> Work:
+    return lambda made: made.compile_regex(r"(?i)" + r"\p{L}" * 4000)
+
+
+@case("compile: any part of a text of 500 KB")
+def _(_: GrammarCompiler) -> Work:
+    text = "".join(chr(97 + (number * number // 7) % 26) for number in range(500_000))
+    lark = f'start: %regex {{"substring_chars": "{text}"}}'
+    return lambda made: made.compile_lark(lark)
+
+
+@case("compile: a constant of 1 MiB")
+def _(_: GrammarCompiler) -> Work:
+    schema = json.dumps({"const": "ab" * (1 << 19)})
+    return lambda made: made.compile_json_schema(schema)
+
+
+@case("first mask: a constant of 1 MiB")
+def _(_: GrammarCompiler) -> Work:
+    schema = json.dumps({"const": "ba" * (1 << 19)})
+    limits = Limits(schema_bytes=4 << 20)
+    grammar = Grammar.from_json_schema(schema, limits=limits)
+
+    def first_mask(made: GrammarCompiler) -> None:
+        matcher = GrammarMatcher(made.compile_grammar(grammar))
+        mask_of(matcher, made.tokenizer_info)(made)
+
+    return first_mask
+
+
+@case("joining 20,000 grammars")
+def _(_: GrammarCompiler) -> Work:
+    parts = [Grammar.from_regex(f"[a-z]{{{number % 50},99}}{number}") for number in range(400)]
+    return lambda made: made.compile_grammar(Grammar.union(*parts * 50))
+
+
+@case("reading: a serialized grammar of nested parts")
+def _(_: GrammarCompiler) -> Work:
+    text = Grammar.from_ebnf("root ::= " + "(" * 3000 + '"a"' + '"b")*' * 3000).serialize_json()
+    return lambda _: [Grammar.deserialize_json(text) for _ in range(40)][-1]
+
+
+@case("compile: elements that must differ")
+def _(_: GrammarCompiler) -> Work:
+    schema = {"type": "array", "uniqueItems": True, "minItems": 9000}
+    schema["items"] = {"type": "string", "pattern": "^[ab]{1,12}([cd]{1,9}|x)*$"}
+    return lambda made: made.compile_json_schema(schema)
+
+
+@case("accept: one token that took minutes")
+def _(made: GrammarCompiler) -> Work:
+    schema = (SHARED / "cases" / "hang_schema.json").read_text(encoding="utf-8")
+    text = '{"": "{bbb966701241 },1726", "a": {"b": {"": 0}}}'
+    compiled = made.compile_json_schema(schema)
+
+    def accept(_: GrammarCompiler) -> None:
+        matcher = GrammarMatcher(compiled)
+        for character in text:
+            assert matcher.accept_string(character)
+
+    return accept
+
+
+AMBIGUOUS = {
+    "mask: (. root)* | . (root .)*": "root ::= (. root)* | . (root .)*",
+    "mask: a grammar of optional parts": 'root ::= ("a"? root? . root? "b"?)+',
+}
+for title, grammar in AMBIGUOUS.items():
+
+    def _ambiguous(made: GrammarCompiler, grammar: str = grammar) -> Work:
+        return mask_of(matcher_after("abab", made.compile_grammar(grammar)), made.tokenizer_info)
+
+    case(title)(_ambiguous)
+
+
+@case("mask: ten pairs of dependentRequired")
+def _(made: GrammarCompiler) -> Work:
+    names = [f"a{number}" for number in range(20)]
+    pairs = {names[2 * number]: [names[2 * number + 1]] for number in range(10)}
+    schema = {"type": "object", "dependentRequired": pairs}
+    text = "{" + ", ".join(f'"{name}": 1' for name in names[::2]) + ', "a'
+    return mask_of(matcher_after(text, made.compile_json_schema(schema)), made.tokenizer_info)
+
+
+@case("captures of an ambiguous text")
+def _(made: GrammarCompiler) -> Work:
+    compiled = made.compile_grammar('root ::= root root | x@("a" | root "b" | "")')
+    matcher = matcher_after("ab" * 120, compiled)
+    return lambda _: matcher.get_captures()
+
+
+@case("shortest completion of many objects")
+def _(made: GrammarCompiler) -> Work:
+    item = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(30)}}
+    item["required"] = list(item["properties"])
+    schema = {"type": "array", "items": item, "minItems": 400}
+    matcher = matcher_after("[", made.compile_json_schema(schema))
+    return lambda _: matcher.shortest_completion(max_bytes=1 << 24)
+
+
+@case("accept: a text of 4 MB")
+def _(made: GrammarCompiler) -> Work:
+    matcher = GrammarMatcher(made.compile_grammar('root ::= ("a" | "ab" | "b")* root? "c"'))
+    text = "ab" * (1 << 21)
+    return lambda _: matcher.accept_string(text)
+
+
+@case("masks of 64 cold sequences in a batch")
+def _(made: GrammarCompiler) -> Work:
+    patterns = [f"(?i)([a-z]+[ab].{{{number}}}|.*x{number})" for number in range(64)]
+    matchers = [GrammarMatcher(made.compile_regex(pattern)) for pattern in patterns]
+    masks = np.zeros((64, (made.tokenizer_info.vocab_size + 31) // 32), dtype=np.int32)
+    batch = stencilm.BatchGrammarMatcher(1)
+    return lambda _: batch.batch_fill_next_token_bitmask(matchers, masks)
+
+
+def one(title: str, folder: Path, with_signal: bool) -> tuple[float, str]:
+    """Seconds that a case took, and how it ended."""
+    info = TokenizerInfo.from_file(folder)
+    milliseconds = int(ASKED * 1000)
+    limits = Limits(milliseconds=milliseconds, schema_bytes=4 << 20)
+    roomy = Limits(schema_bytes=4 << 20)
+    # What a case prepares has no deadline, but shares the limits of what is timed otherwise.
+    made = GrammarCompiler(info, limits=roomy if with_signal else limits)
+    prepare = CASES[title]
+    try:
+        work = prepare(made)
+    except LimitExceeded:
+        return 0.0, "not prepared in time"
+    return signalled(work, made) if with_signal else timed(work, made)
+
+
+def timed(work: Work, made: GrammarCompiler) -> tuple[float, str]:
+    took: list[tuple[float, str]] = []
+
+    def thread() -> None:
+        begun, end = time.thread_time(), "done"
+        try:
+            work(made)
+        except LimitExceeded as error:
+            end = "deadline" if "milliseconds" in str(error) else "another limit"
+        except StencilError as error:
+            end = type(error).__name__
+        took.append((time.thread_time() - begun, end))
+
+    worker = threading.Thread(target=thread)
+    worker.start()
+    worker.join()
+    return took[0]
+
+
+def signalled(work: Work, made: GrammarCompiler) -> tuple[float, str]:
+    """Counts from the signal on."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    sent = [0.0]
+    over = threading.Event()
+
+    def send() -> None:
+        if not over.wait(ASKED):
+            sent[0] = time.process_time()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    signal.signal(signal.SIGUSR1, interrupt)
+    sender = threading.Thread(target=send)
+    sender.start()
+    begun, end = time.process_time(), "done"
+    try:
+        work(made)
+        over.set()
+    except KeyboardInterrupt:
+        end = "signal"
+    except StencilError as error:
+        over.set()
+        end = type(error).__name__
+    now = time.process_time()
+    took = ASKED + now - sent[0] if end == "signal" else now - begun
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    sender.join()
+    return took, end
+
+
+def measure(title: str, folder: Path, with_signal: bool) -> tuple[float, str]:
+    command = [sys.executable, "-m", "bench.deadlines", "--one", title, "--tokenizer", str(folder)]
+    command += ["--signal"] if with_signal else []
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    except subprocess.TimeoutExpired:
+        return 600.0, "stopped after 600 s"
+    if done.returncode:
+        return 0.0, done.stderr.strip().splitlines()[-1]
+    took, end = json.loads(done.stdout)
+    return took, end
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.deadlines", description=__doc__)
+    parser.add_argument("--tokenizer", type=Path, help="its folder; the embedded one by default")
+    parser.add_argument("--case", action="append", help="only titles that hold this text")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--signal", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    folder = options.tokenizer or Path(stencilm.__file__).parent / "tiny"
+    if options.one:
+        print(json.dumps(one(options.one, folder, options.signal)))
+        return 0
+    late = []
+    print("| case | with a deadline of 100 ms, ms | ended by | with a signal after 100 ms, ms | ended by |")
+    print("|---|--:|---|--:|---|")
+    for title in CASES:
+        if options.case and not any(part in title for part in options.case):
+            continue
+        cells = []
+        for with_signal in (False, True):
+            took, end = measure(title, folder, with_signal)
+            cells.append(f"{1000 * took:.0f} | {end}")
+            is_ours = end in ("deadline", "signal") or not with_signal
+            if (took > ASKED + LATE and is_ours) or end.startswith("stopped"):
+                late.append(f"{title}: {took:.2f} s, {end}")
+        print(f"| {title} | {' | '.join(cells)} |", flush=True)
+    for line in late:
+        print(f"LATE: {line}")
+    return 1 if late else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

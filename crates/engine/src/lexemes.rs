@@ -1,0 +1,218 @@
+//! Who owns the lexemes of a vocabulary, and for how long: all grammars of equal limits share them, within a budget of bytes.
+//!
+//! Lexemes come in *generations*. Grammars lay out theirs in the latest one; when that is full, a new one begins, and the
+//! older ones are let go, the oldest first, as soon as all together hold more than the budget. Nobody keeps a generation
+//! alive but a call that is running in it: a compiled grammar lays itself out anew where it is asked again, and a matcher
+//! reads what it has accepted once more. So what is kept in a cache, or waits for its next token, holds nothing that the
+//! budget does not count, and an operation may work with what it began with to its end.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use crate::compiled::{Layout, Layouts};
+use crate::lexicon::Lexicon;
+use crate::limits::LexiconLimits;
+use crate::locks::{Guard, Mutex, lock, try_lock};
+
+/// More generations than these are not kept, however small they are.
+const MAX_GENERATIONS: usize = 8;
+
+/// Grammars that are gone are looked for when so many have come, and then when they are twice as many.
+const FEW_USERS: usize = 64;
+
+/// To take more than this apart takes too long to be done by the way.
+const LARGE: usize = 1 << 20;
+
+/// The lexemes of one generation.
+pub(crate) struct Lexemes {
+    lexicon: Mutex<Lexicon>,
+    /// The bytes that they held when the last operation ended.
+    held: AtomicUsize,
+    /// Those that they cannot do without: what they began with, and what matchers that came from an earlier generation read.
+    floor: AtomicUsize,
+}
+
+impl Lexemes {
+    fn new(mut lexicon: Lexicon) -> Arc<Lexemes> {
+        let held = lexicon.memory_bytes();
+        Arc::new(Lexemes { lexicon: Mutex::new(lexicon), held: AtomicUsize::new(held), floor: AtomicUsize::new(held) })
+    }
+
+    /// The lexemes, for one operation.
+    #[inline]
+    pub fn lock(&self) -> Guard<'_, Lexicon> {
+        lock(&self.lexicon)
+    }
+
+    /// Takes note of what they hold at the end of an operation.
+    #[inline]
+    pub fn note(&self, lexicon: &mut Lexicon) {
+        if let Some(held) = lexicon.memory_bytes_if_grown() {
+            self.held.store(held, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes of memory that they held when the last operation ended.
+    #[inline]
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of bytes that a matcher needs which came from an earlier generation.
+    pub fn raise_floor(&self, bytes: usize) {
+        self.floor.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether they have grown by half of the budget, and to twice what they cannot do without: else matchers with long texts
+    /// would do nothing but come from one generation to the next.
+    #[inline]
+    fn is_full(&self, budget: usize) -> bool {
+        self.held() > 2 * self.floor.load(Ordering::Relaxed) + budget / 2
+    }
+}
+
+struct Generation {
+    lexemes: Arc<Lexemes>,
+    /// The layouts of the grammars that are laid out in it.
+    users: Vec<Weak<Layouts>>,
+    /// So many users are looked through for those that are gone.
+    look_at: usize,
+}
+
+impl Generation {
+    fn of(lexicon: Lexicon) -> Generation {
+        Generation { lexemes: Lexemes::new(lexicon), users: Vec::new(), look_at: FEW_USERS }
+    }
+}
+
+/// The lexemes that all grammars of one vocabulary and of equal limits share.
+pub(crate) struct SharedLexicon {
+    limits: LexiconLimits,
+    /// The length of the longest token.
+    horizon: usize,
+    /// The latest comes first.
+    generations: Mutex<Vec<Generation>>,
+}
+
+impl SharedLexicon {
+    /// No lexemes yet, of a vocabulary whose longest token has `horizon` bytes.
+    pub fn new(limits: LexiconLimits, horizon: usize) -> SharedLexicon {
+        let first = Generation::of(Lexicon::new(horizon, limits.work));
+        SharedLexicon { limits, horizon, generations: Mutex::new(vec![first]) }
+    }
+
+    /// What they are bound by.
+    pub fn limits(&self) -> LexiconLimits {
+        self.limits
+    }
+
+    /// The lexemes in which grammars are laid out at present.
+    pub fn current(&self) -> Arc<Lexemes> {
+        lock(&self.generations)[0].lexemes.clone()
+    }
+
+    /// Bytes of memory held by all that may still be used.
+    pub fn memory_bytes(&self) -> usize {
+        lock(&self.generations).iter().map(|generation| generation.lexemes.held()).sum()
+    }
+
+    /// Enters who is laid out in some lexemes, so that he is told when they go; `false` where they have gone already.
+    pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<Layouts>) -> bool {
+        let mut generations = lock(&self.generations);
+        let Some(generation) = generations.iter_mut().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)) else {
+            return false;
+        };
+        if generation.users.len() >= generation.look_at {
+            generation.users.retain(|user| user.strong_count() > 0);
+            generation.look_at = FEW_USERS.max(2 * generation.users.len());
+        }
+        generation.users.push(user);
+        true
+    }
+
+    /// To be called when an operation has ended: where its lexemes are full, others are begun for grammars to come, and
+    /// the oldest go where all hold too much. Waits for nobody who works.
+    #[inline]
+    pub fn make_room(&self, after: &Lexemes) {
+        if after.is_full(self.limits.bytes) {
+            self.begin_anew(|latest| latest.is_full(self.limits.bytes));
+        }
+    }
+
+    /// Begins others for grammars to come where these are the latest, because they have reached a limit: one text that asks
+    /// for too much must not spoil the next.
+    pub fn retire(&self, full: &Arc<Lexemes>) {
+        self.begin_anew(|latest| std::ptr::eq(latest, &**full));
+    }
+
+    /// Begins new lexemes where `is_over` says so of the latest, and lets go what is too much.
+    #[cold]
+    fn begin_anew(&self, is_over: impl Fn(&Lexemes) -> bool) {
+        let mut gone = Vec::new();
+        {
+            let mut generations = lock(&self.generations);
+            if is_over(&generations[0].lexemes) {
+                // What costs the first grammars most is taken over, where nobody is working with it just now.
+                let renewed = try_lock(&generations[0].lexemes.lexicon).map(|latest| latest.renewed());
+                let lexicon = renewed.unwrap_or_else(|| Lexicon::new(self.horizon, self.limits.work));
+                generations.insert(0, Generation::of(lexicon));
+            }
+            let mut total: usize = generations.iter().map(|generation| generation.lexemes.held()).sum();
+            while generations.len() > 1 && (total > self.limits.bytes || generations.len() > MAX_GENERATIONS) {
+                let oldest = generations.pop().expect("there are several");
+                total -= oldest.lexemes.held();
+                gone.push(oldest);
+            }
+        }
+        // Without the lock: to lay a grammar out is to ask for the latest lexemes.
+        for Generation { lexemes, users, .. } in gone {
+            let layouts: Vec<Arc<Layout>> =
+                users.iter().filter_map(Weak::upgrade).flat_map(|user| user.take(&lexemes)).collect();
+            let held = lexemes.held();
+            let_go((lexemes, layouts, users), held);
+        }
+    }
+}
+
+/// Drops what holds so many bytes. To take a full lexicon apart takes up to half a second, which nobody should wait for.
+fn let_go<T: Send + 'static>(what: T, bytes: usize) {
+    if bytes > LARGE {
+        // Where no thread can be had, it is dropped with the closure.
+        let _ = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(move || drop(what));
+    }
+}
+
+/// A layout as a running call holds it. Where the lexemes were let go meanwhile, they end with the call.
+pub(crate) struct HeldLayout(Option<Arc<Layout>>);
+
+impl HeldLayout {
+    pub fn new(layout: Arc<Layout>) -> HeldLayout {
+        HeldLayout(Some(layout))
+    }
+
+    /// The layout itself.
+    pub fn layout(&self) -> &Arc<Layout> {
+        self.0.as_ref().expect("a layout is held until it is dropped")
+    }
+}
+
+impl Deref for HeldLayout {
+    type Target = Layout;
+
+    #[inline]
+    fn deref(&self) -> &Layout {
+        self.layout()
+    }
+}
+
+impl Drop for HeldLayout {
+    fn drop(&mut self) {
+        if let Some(layout) = self.0.take()
+            && Arc::strong_count(&layout) == 1
+        {
+            let bytes = layout.lexemes().held();
+            let_go(layout, bytes);
+        }
+    }
+}

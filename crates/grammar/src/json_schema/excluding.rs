@@ -1,0 +1,127 @@
+//! JSON in whose strings and names some texts do not come, as they are written between the quotes.
+//!
+//! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is met with all texts whose strings are clean, and a
+//! member whose name is not clean has no value. What is left without a way on is dropped where the grammar is made anew.
+
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
+
+use crate::error::{ErrorKind, GrammarError};
+use crate::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId};
+use crate::key_space::{CANONICAL, key_space};
+use crate::productive::without_dead_parts;
+
+/// The texts of a grammar of JSON in which none of `excludes` comes within a string or a name.
+///
+/// # Errors
+/// [`ErrorKind::Unsatisfiable`] where no text is left, [`ErrorKind::Limit`] where it takes too long to tell.
+pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<Grammar, GrammarError> {
+    if excludes.is_empty() {
+        return Ok(grammar);
+    }
+    let mut deriver = Deriver::over(std::mem::take(&mut grammar.exprs), Limits::default());
+    let clean = Clean::new(&mut deriver, excludes);
+    for node in &mut grammar.nodes {
+        if let Node::Lexeme(expr) = node {
+            *expr = clean.part_of(&mut deriver, *expr)?;
+        }
+    }
+    let dead = NodeId(grammar.nodes.len() as u32);
+    grammar.nodes.push(Node::Lexeme(ExprId::NOTHING));
+    for members in &mut grammar.members {
+        for known in &mut members.known {
+            if !clean.is_name(&mut deriver, known)? {
+                known.value = dead;
+            }
+        }
+        for free in &mut members.free {
+            clean.restrict(&mut deriver, free, dead)?;
+        }
+    }
+    grammar.exprs = deriver.exprs;
+    without_dead_parts(grammar)
+}
+
+/// Texts whose strings are clean.
+struct Clean<'e> {
+    excludes: &'e [Box<str>],
+    texts: ExprId,
+    /// The others.
+    unclean: ExprId,
+    /// Names in the one spelling by which they are counted.
+    canonical: ExprId,
+}
+
+impl<'e> Clean<'e> {
+    fn new(deriver: &mut Deriver, excludes: &'e [Box<str>]) -> Clean<'e> {
+        let exprs = &mut deriver.exprs;
+        let without = |left_out: &[u8]| (0..=u8::MAX).filter(|byte| !left_out.contains(byte)).collect::<ByteSet>();
+        let anything = exprs.bytes(ByteSet::ALL);
+        let (backslash, anything) = (exprs.literal(b"\\"), exprs.repeat(anything, 0, None));
+        let (plain, escaped) = (exprs.bytes(without(b"\"\\")), exprs.bytes(ByteSet::ALL));
+        let escaped = exprs.concat(backslash, escaped);
+        let character = exprs.or(&[plain, escaped]);
+        let body = exprs.repeat(character, 0, None);
+        let excluded: Vec<&str> = excludes.iter().map(|exclude| &**exclude).collect();
+        let excluded = exprs.literals(&excluded);
+        let excluded = exprs.concat_all(&[anything, excluded, anything]);
+        let kept = exprs.not(excluded);
+        let body = exprs.and(&[body, kept]);
+        let quote = exprs.literal(b"\"");
+        let string = exprs.concat_all(&[quote, body, quote]);
+        let outside = exprs.bytes(without(b"\""));
+        let part = exprs.or(&[outside, string]);
+        let texts = exprs.repeat(part, 0, None);
+        let unclean = exprs.not(texts);
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+        let canonical =
+            parse_pattern(exprs, CANONICAL, &options, &mut Utf8).expect("a pattern of our own is well formed");
+        Clean { excludes, texts, unclean, canonical }
+    }
+
+    /// The clean texts of an expression, which stays as it is where all of them are.
+    fn part_of(&self, deriver: &mut Deriver, expr: ExprId) -> Result<ExprId, GrammarError> {
+        let unclean = deriver.exprs.and(&[expr, self.unclean]);
+        if !is_live(deriver, unclean)? {
+            return Ok(expr);
+        }
+        let clean = deriver.exprs.and(&[expr, self.texts]);
+        Ok(if is_live(deriver, clean)? { clean } else { ExprId::NOTHING })
+    }
+
+    /// Whether the name of a member may come; its spellings are restricted to those that may.
+    fn is_name(&self, deriver: &mut Deriver, known: &mut KnownMember) -> Result<bool, GrammarError> {
+        let Some(key) = known.key else {
+            return Ok(!self.excludes.iter().any(|exclude| known.name.contains(&**exclude)));
+        };
+        let clean = self.part_of(deriver, key)?;
+        known.key = Some(if clean == ExprId::NOTHING { key } else { clean });
+        Ok(clean != ExprId::NOTHING)
+    }
+
+    /// Restricts the names of a class. A name has one spelling then, so that those that are left are counted right.
+    fn restrict(&self, deriver: &mut Deriver, free: &mut FreeMembers, dead: NodeId) -> Result<(), GrammarError> {
+        let key = self.part_of(deriver, free.key)?;
+        if key == free.key {
+            return Ok(());
+        }
+        let key = deriver.exprs.and(&[key, self.canonical]);
+        if !is_live(deriver, key)? {
+            // No member of the class can come, and one that has to come never does.
+            free.value = dead;
+            free.some = free.some.map(|_| dead);
+            return Ok(());
+        }
+        let space = key_space(deriver, key).map_err(|limit| GrammarError::limit("", limit))?;
+        let Some(space) = space else {
+            let message = "telling how many names are left without the excluded texts took too long; exclude fewer";
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        };
+        (free.key, free.space) = (key, space);
+        Ok(())
+    }
+}
+
+fn is_live(deriver: &mut Deriver, expr: ExprId) -> Result<bool, GrammarError> {
+    deriver.is_live(expr).map_err(|limit| GrammarError::limit("", limit))
+}

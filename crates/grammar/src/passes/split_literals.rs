@@ -1,0 +1,134 @@
+//! Long texts cut into pieces, so that no automaton is ever made for the whole of one.
+//!
+//! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it. Where a
+//! piece ends is never in doubt, for it has one length, so no text is read in more ways than before. A matcher then takes up
+//! the piece at which it is, and a mask costs what a piece costs.
+
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+
+use super::rebuild::expressions;
+use crate::exprs;
+use crate::grammar::{Grammar, ItemsId, MembersId, Node, NodeId};
+use crate::json_schema::common_exprs;
+
+/// A run of more bytes than these is cut.
+const LONG_LITERAL: usize = 2_048;
+/// Pieces are so long.
+const PIECE: usize = 1_024;
+
+/// A lexeme that begins with a long run of single bytes.
+struct Long {
+    node: usize,
+    /// The run, byte by byte.
+    run: Vec<ByteSet>,
+    /// What follows it.
+    rest: ExprId,
+}
+
+/// The same texts, with the long runs of bytes with which lexemes begin in pieces. All nodes keep their numbers.
+///
+/// Elements of an array that must differ are compared as the lexemes that they are, so a grammar with such arrays stays as
+/// it is.
+pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
+    if grammar.exprs.own_len() <= LONG_LITERAL || grammar.items.iter().any(|items| items.unique) {
+        return grammar;
+    }
+    let long: Vec<Long> = grammar.nodes.iter().enumerate().filter_map(|(at, node)| long(&grammar, at, node)).collect();
+    if long.is_empty() {
+        return grammar;
+    }
+    let mut is_long = vec![false; grammar.nodes.len()];
+    long.iter().for_each(|long| is_long[long.node] = true);
+    let mut roots: Vec<ExprId> = long.iter().map(|long| long.rest).collect();
+    // Of objects and arrays all, also those that no node has any more.
+    let members = (0..grammar.members.len() as u32).map(|id| Node::Members(MembersId(id)));
+    let items = (0..grammar.items.len() as u32).map(|id| Node::Items(ItemsId(id)));
+    members.chain(items).for_each(|node| expressions(&grammar, &node, |expr| roots.push(expr)));
+    let short = |(_, is_long): &(&Node, &bool)| !**is_long;
+    for (node, _) in grammar.nodes.iter().zip(&is_long).filter(short) {
+        expressions(&grammar, node, |expr| roots.push(expr));
+    }
+    // The runs as they were are left behind with the set.
+    let mut new = common_exprs();
+    let copies = exprs::copy(&grammar.exprs, roots, &mut new);
+    grammar.exprs = ExprSet::new();
+    for members in &mut grammar.members {
+        *members = members.mapped(|&node| node, |expr| copies.of(expr));
+    }
+    for items in &mut grammar.items {
+        *items = items.mapped(|&node| node, |expr| copies.of(expr));
+    }
+    for (node, _) in grammar.nodes.iter_mut().zip(&is_long).filter(|(_, is_long)| !**is_long) {
+        if let Node::Lexeme(expr) = node {
+            *expr = copies.of(*expr);
+        }
+    }
+    for Long { node, run, rest } in long {
+        let mut parts = Vec::with_capacity(run.len() / PIECE + 2);
+        let mut add = |nodes: &mut Vec<Node>, expr| {
+            parts.push(NodeId(nodes.len() as u32));
+            nodes.push(Node::Lexeme(expr));
+        };
+        for piece in run.chunks(PIECE) {
+            let mut expr = ExprId::EMPTY;
+            for &set in piece.iter().rev() {
+                let byte = new.bytes(set);
+                expr = new.byte_then(byte, expr);
+            }
+            add(&mut grammar.nodes, expr);
+        }
+        if rest != ExprId::EMPTY {
+            add(&mut grammar.nodes, copies.of(rest));
+        }
+        grammar.nodes[node] = Node::Sequence(parts.into());
+    }
+    grammar.exprs = new;
+    grammar.exprs.shrink_to_fit();
+    grammar
+}
+
+/// A node that is a lexeme and begins with a long run of bytes.
+fn long(grammar: &Grammar, node: usize, of: &Node) -> Option<Long> {
+    let &Node::Lexeme(expr) = of else { return None };
+    // What takes fewer bytes has no long run.
+    if (grammar.exprs.shortest_at_least(expr) as usize) <= LONG_LITERAL {
+        return None;
+    }
+    let (mut run, mut rest) = (Vec::new(), expr);
+    loop {
+        match *grammar.exprs.get(rest) {
+            Expr::Concat { head, tail } => {
+                let &Expr::Bytes(set) = grammar.exprs.get(head) else { break };
+                run.push(set);
+                rest = tail;
+            }
+            Expr::Bytes(set) => {
+                run.push(set);
+                rest = ExprId::EMPTY;
+            }
+            _ => break,
+        }
+    }
+    (run.len() > LONG_LITERAL).then_some(Long { node, run, rest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::from_regex;
+
+    fn pieces(grammar: &Grammar) -> usize {
+        grammar.nodes.iter().filter(|node| matches!(node, Node::Lexeme(_))).count()
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_short_ones_are_not() {
+        let text = |len: usize| (0..len).map(|at| (b'a' + (at * at / 7 % 26) as u8) as char).collect::<String>();
+        assert_eq!(pieces(&from_regex(&text(LONG_LITERAL)).unwrap()), 1);
+        let cut = from_regex(&text(5 * PIECE)).unwrap();
+        assert_eq!((pieces(&cut), cut.exprs.own_len() < 7 * PIECE), (5, true));
+        // What follows stays whole.
+        assert_eq!(pieces(&from_regex(&(text(5 * PIECE) + "[0-9]{2,9}")).unwrap()), 6);
+        assert_eq!(pieces(&from_regex(&("[0-9]{2,9}".to_owned() + &text(5 * PIECE))).unwrap()), 1);
+    }
+}

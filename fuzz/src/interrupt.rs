@@ -1,0 +1,19 @@
+//! Ends an operation in its midst, at some look at the clock.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use stencilm_regex::{Host, set_host};
+
+thread_local! {
+    static END: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Runs an operation that is interrupted when so much time has gone by.
+pub fn after<T>(time: Duration, operation: impl FnOnce() -> T) -> T {
+    set_host(Host { is_stopped: || END.get().is_some_and(|end| Instant::now() >= end), before_waiting: || {} });
+    END.set(Some(Instant::now() + time));
+    let result = operation();
+    END.set(None);
+    result
+}

@@ -1,0 +1,177 @@
+//! Several sequences of one grammar: rolled back and forked in any order, in batches of several threads, and what they capture.
+
+use std::time::Duration;
+
+use stencilm_engine::{GrammarMatcher, MatcherError, TokenSet, Workers};
+
+use crate::Counts;
+use crate::choices::Choices;
+use crate::setting::{Ended, Setting, allowed, mask, state};
+
+/// Rolled back and forked in any order, every sequence is as one that took its tokens straight.
+pub fn forks(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
+    let what = &setting.what;
+    let mut live: Vec<(GrammarMatcher, Vec<u32>)> = vec![(setting.matcher()?, Vec::new())];
+    for _ in 0..4 + choices.below(30) {
+        let at = choices.below(live.len());
+        let is_only = live.len() == 1;
+        let (matcher, tokens) = &mut live[at];
+        match choices.below(8) {
+            0 | 1 if !tokens.is_empty() => {
+                let back = 1 + choices.below(tokens.len());
+                matcher.rollback(back).expect("so many tokens were accepted");
+                tokens.truncate(tokens.len() - back);
+            }
+            2 => {
+                let more = tokens.len() + 1;
+                let error = matcher.rollback(more);
+                assert_eq!(error, Err(MatcherError::RollbackPastStart { asked: more, accepted: tokens.len() }));
+            }
+            3 => {
+                let fork = (matcher.fork(), tokens.clone());
+                live.push(fork);
+            }
+            4 if choices.chance(4) => {
+                matcher.reset();
+                tokens.clear();
+            }
+            5 if !is_only => drop(live.swap_remove(at)),
+            _ if matcher.is_terminated() => assert_eq!(mask_error(matcher), MatcherError::Terminated, "{what}"),
+            _ => {
+                let allowed = allowed(matcher)?;
+                let token = *choices.pick(&allowed);
+                assert!(matcher.accept_token(token)?, "token {token} after {tokens:?}: {what}");
+                tokens.push(token);
+            }
+        }
+        // Any of them, not only the one that was touched.
+        let at = choices.below(live.len());
+        let (matcher, tokens) = &mut live[at];
+        let mut straight = setting.matcher()?;
+        for &token in &*tokens {
+            assert!(straight.accept_token(token)?, "token {token} of {tokens:?}: {what}");
+        }
+        assert_eq!(state(matcher), state(&mut straight), "after {tokens:?}: {what}");
+        counts.masks += 1;
+    }
+    Ok(())
+}
+
+fn mask_error(matcher: &mut GrammarMatcher) -> MatcherError {
+    let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+    matcher.fill_mask(mask.words_mut()).expect_err("there is no mask behind the end")
+}
+
+/// Sequences that several threads work on at once are as those of one thread.
+pub fn batches(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
+    let what = &setting.what;
+    let mut alone = Vec::new();
+    for _ in 0..1 + choices.below(8) {
+        alone.push(setting.walked(choices)?);
+    }
+    // Of the same vocabulary, but with nothing computed: threads meet at all that is cold.
+    let anew = setting.anew();
+    let mut together = Vec::new();
+    for matcher in &alone {
+        let mut other = GrammarMatcher::new(anew.clone(), &Default::default())?;
+        for token in matcher.recent_tokens(usize::MAX) {
+            assert!(other.accept_token(token)?, "{what}");
+        }
+        together.push(other);
+    }
+    let workers = Workers::new(Some(1 + choices.below(4)));
+    for _ in 0..1 + choices.below(4) {
+        let jobs: Vec<&mut GrammarMatcher> = together.iter_mut().collect();
+        let masks =
+            workers.each(jobs, |matcher| if matcher.is_terminated() { Ok(None) } else { mask(matcher).map(Some) });
+        let mut tokens = Vec::new();
+        for (matcher, found) in alone.iter_mut().zip(masks) {
+            let expected = if matcher.is_terminated() { None } else { Some(mask(matcher)?) };
+            assert_eq!(found?, expected, "the mask of a batch: {what}");
+            counts.masks += 1;
+            let allowed: Vec<u32> = expected.map_or(Vec::new(), |mask| mask.iter().collect());
+            // Now and then one that does not fit.
+            tokens.push(match allowed.is_empty() || choices.chance(6) {
+                true => choices.below(setting.vocabulary.vocab_size()) as u32,
+                false => *choices.pick(&allowed),
+            });
+        }
+        let jobs: Vec<(&mut GrammarMatcher, u32)> = together.iter_mut().zip(tokens.iter().copied()).collect();
+        let accepted = workers.each(jobs, |(matcher, token)| matcher.accept_token(token));
+        for ((matcher, &token), accepted) in alone.iter_mut().zip(&tokens).zip(accepted) {
+            assert_eq!(accepted?, matcher.accept_token(token)?, "token {token} of a batch: {what}");
+        }
+    }
+    Ok(())
+}
+
+/// What is captured is a part of the text, the same however the text was cut, and follows what is rolled back.
+pub fn captures(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
+    let what = &setting.what;
+    let mut matcher = setting.walked(choices)?;
+    let tokens = matcher.recent_tokens(usize::MAX);
+    let found = matcher.get_captures()?;
+    let stops = matcher.stop_token_ids().to_vec();
+    let text: Vec<u8> = tokens
+        .iter()
+        .filter(|id| setting.has_token_nodes() || !stops.contains(id))
+        .flat_map(|&id| setting.vocabulary.token_bytes(id).unwrap_or_default())
+        .copied()
+        .collect();
+    for (name, part) in &found {
+        counts.texts += 1;
+        assert!(!name.is_empty(), "{what}");
+        let is_part = part.is_empty() || text.windows(part.len()).any(|window| window == part);
+        assert!(is_part, "{name} is {part:?} in {text:?}: {what}");
+    }
+    assert_eq!(matcher.fork().get_captures()?, found, "of a fork: {what}");
+    if !setting.has_token_nodes() && !matcher.is_terminated() {
+        let mut other = setting.matcher()?;
+        let cut = choices.below(text.len() + 1);
+        assert!(other.accept_bytes(&text[..cut])? && other.accept_bytes(&text[cut..])?, "{text:?}: {what}");
+        assert_eq!(other.get_captures()?, found, "of {text:?} cut at {cut}: {what}");
+    }
+    if !tokens.is_empty() {
+        let back = 1 + choices.below(tokens.len());
+        matcher.rollback(back).expect("so many tokens were accepted");
+        let mut straight = setting.matcher()?;
+        for &token in &tokens[..tokens.len() - back] {
+            assert!(straight.accept_token(token)?, "{what}");
+        }
+        assert_eq!(matcher.get_captures()?, straight.get_captures()?, "rolled back: {what}");
+    }
+    Ok(())
+}
+
+/// A deadline ends whatever is asked, and leaves no trace.
+pub fn deadlines(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
+    let what = &setting.what;
+    let mut matcher = setting.walked(choices)?;
+    if matcher.is_terminated() {
+        return Ok(());
+    }
+    let anew = setting.anew();
+    let tokens = matcher.recent_tokens(usize::MAX);
+    // The first looks at the clock end what is asked; later ones are let through.
+    let soon = Duration::from_micros(1 + choices.below(200) as u64);
+    let ended = crate::interrupt::after(soon, || {
+        let mut other = GrammarMatcher::new(anew.clone(), &Default::default())?;
+        for &token in &tokens {
+            other.accept_token(token)?;
+        }
+        let mut mask = TokenSet::empty(setting.vocabulary.vocab_size());
+        other.fill_mask(mask.words_mut())?;
+        other.shortest_completion(1_000)?;
+        other.get_captures()?;
+        Ok::<(), MatcherError>(())
+    });
+    counts.limits += u64::from(ended.is_err());
+    // What was interrupted has left no half of anything in what is shared.
+    let mut other = GrammarMatcher::new(anew, &Default::default())?;
+    for &token in &tokens {
+        assert!(other.accept_token(token)?, "after an interrupt: {what}");
+    }
+    assert_eq!(state(&mut other), state(&mut matcher), "after an interrupt: {what}");
+    counts.masks += 1;
+    Ok(())
+}

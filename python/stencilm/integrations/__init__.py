@@ -1,0 +1,1 @@
+"""Plug-ins for engines that serve models, each found by its engine."""

@@ -1,0 +1,256 @@
+"""What runs the model inside a worker: this package's own loop, or vLLM.
+
+One idea: an engine takes the prompts of a batch and gives one answer for each. What is wrong with
+one of them is its answer; what is wrong with the engine itself is raised when it is made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, Protocol
+
+from stencilm.errors import ModelError
+from stencilm.generation.batches import decode_batch
+from stencilm.generation.loop import Decoding
+from stencilm.generation.sampling import Sampling
+from stencilm.grammar import Grammar
+from stencilm.grammar_sources import (
+    EbnfSource,
+    JsonSchemaSource,
+    LarkSource,
+    RegexSource,
+    StructuralTagSource,
+)
+from stencilm.integrations.ray.rows import Answer, described, failed
+from stencilm.models.protocol import Prompt
+from stencilm.output_types import Output, resolve
+from stencilm.row_states import new_matcher
+
+
+class Engine(Protocol):
+    """A model that answers batches."""
+
+    def write(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
+        """One answer for each prompt, in order; raises nothing for the fault of a prompt."""
+
+
+def make_engine(
+    name: str,
+    model: Any,
+    output_type: Any,
+    model_options: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Engine:
+    """The engine of a worker.
+
+    Raises:
+        StencilError: The model cannot be loaded, or the type has no grammar.
+    """
+    if name == "vllm":
+        return VllmEngine(model, output_type, model_options, options)
+    from stencilm.model import load
+
+    made = model(**model_options) if callable(model) else load(model, **model_options)
+    return OwnEngine(made, output_type, options)
+
+
+class OwnEngine:
+    """A `Model` of this package, or anything with its `generate`, such as an `ApiModel`."""
+
+    def __init__(self, model: Any, output_type: Any, options: Mapping[str, Any]) -> None:
+        self._model = model
+        self._output_type = output_type
+        self._options = dict(options)
+
+    def write(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
+        """See `Engine`. A batch that fails as a whole is written prompt by prompt."""
+        from stencilm.model import Model
+
+        if isinstance(self._model, Model) and len(prompts) > 1:
+            try:
+                return self._together(self._model, prompts, seeds)
+            except Exception:  # whose it is, is found below
+                pass
+        return [self._alone(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    def _together(
+        self, model: Any, prompts: Sequence[Prompt], seeds: Sequence[int | None]
+    ) -> list[Answer]:
+        started = perf_counter()
+        compiled, output = model.compile(self._output_type), resolve(self._output_type)
+        options = dict(self._options)
+        max_tokens = options.pop("max_tokens")
+        decodings = [
+            Decoding(
+                model.backend,
+                new_matcher(compiled),
+                model.backend.encode(prompt),
+                # The model would give the rows of a batch seeds in their order.
+                sampling=Sampling(**options, seed=seed),
+                max_tokens=max_tokens,
+            )
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
+        decode_batch(model.backend, decodings)
+        share = (perf_counter() - started) / len(prompts)
+        return [
+            replace(
+                _answer(decoding.result()),
+                error=cut(output) if _is_cut(decoding, output) else None,
+                seconds=share,
+            )
+            for decoding in decodings
+        ]
+
+    def _alone(self, prompt: Prompt, seed: int | None) -> Answer:
+        started = perf_counter()
+        options = self._options if seed is None else {**self._options, "seed": seed}
+        try:
+            answer = _answer(self._model.generate(prompt, self._output_type, **options))
+        except Exception as error:
+            answer = failed(error)
+        return replace(answer, seconds=perf_counter() - started)
+
+
+def _answer(generation: Any) -> Answer:
+    """A generation of a model, or the guided text of one behind an API."""
+    error = generation.error
+    stats = getattr(generation, "stats", None) or getattr(generation, "usage", None)
+    text = getattr(generation, "text", None)
+    if text is None:
+        text = generation.response
+
+    def count(*names: str) -> int:
+        return next((int(getattr(stats, one) or 0) for one in names if hasattr(stats, one)), 0)
+
+    return Answer(
+        text=text,
+        error=None if error is None else described(error),
+        prompt_tokens=count("prompt_tokens"),
+        tokens=count("tokens", "output_tokens"),
+        forced_tokens=count("forced_tokens"),
+    )
+
+
+def _is_cut(decoding: Decoding, output: Output) -> bool:
+    return decoding.finish_reason == "length" and not output.accepts_cut_text
+
+
+def cut(output: Output) -> str:
+    """What is said of a text that a limit has cut."""
+    return (
+        f"IncompleteOutput: max_tokens or the model's context cut the text of {output.name}: raise "
+        "max_tokens, or bound the type's strings and lists"
+    )
+
+
+class VllmEngine:
+    """vLLM's own engine, offline; it batches and schedules the prompts itself."""
+
+    def __init__(
+        self,
+        model: Any,
+        output_type: Any,
+        model_options: Mapping[str, Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        if callable(model):
+            raise ModelError("engine='vllm' takes the name or the folder of a model, no function")
+        os.environ["STENCILM_VLLM"] = "1"  # before vLLM looks for its plug-ins, here and below
+        try:
+            from vllm import LLM
+        except ImportError as error:
+            raise ModelError(
+                f"engine='vllm' needs vLLM on every machine that a worker runs on: {error}"
+            ) from error
+        self._output = resolve(output_type)
+        self._constraint = _constraint(self._output.grammar())
+        self._options = dict(options)
+        self._llm = LLM(model=str(model), **model_options)
+        _check_plug_in()
+
+    def write(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
+        """See `Engine`."""
+        if not prompts:
+            return []
+        started = perf_counter()
+        try:
+            answers = self._ask(prompts, seeds)
+        except Exception as error:
+            if len(prompts) == 1:
+                answers = [failed(error)]
+            else:
+                halves = len(prompts) // 2
+                return self.write(prompts[:halves], seeds[:halves]) + self.write(
+                    prompts[halves:], seeds[halves:]
+                )
+        share = (perf_counter() - started) / len(prompts)
+        return [replace(answer, seconds=share) for answer in answers]
+
+    def _ask(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+
+        params = [
+            SamplingParams(
+                seed=seed,
+                structured_outputs=StructuredOutputsParams(**self._constraint),
+                **self._options,
+            )
+            for seed in seeds
+        ]
+        ask: dict[bool, Callable[..., Any]] = {True: self._llm.generate, False: self._llm.chat}
+        found: list[Answer | None] = [None] * len(prompts)
+        for is_text, call in ask.items():
+            rows = [row for row, one in enumerate(prompts) if isinstance(one, str) == is_text]
+            if rows:
+                given = [prompts[row] for row in rows]
+                results = call(given, [params[row] for row in rows], use_tqdm=False)
+                for row, result in zip(rows, results, strict=True):
+                    found[row] = self._read(result)
+        return [answer if answer is not None else Answer() for answer in found]
+
+    def _read(self, result: Any) -> Answer:
+        completion = result.outputs[0]
+        is_cut = completion.finish_reason == "length" and not self._output.accepts_cut_text
+        return Answer(
+            text=completion.text,
+            error=cut(self._output) if is_cut else None,
+            prompt_tokens=len(result.prompt_token_ids or ()),
+            tokens=len(completion.token_ids),
+        )
+
+
+def _check_plug_in() -> None:
+    """Raises ModelError where another backend than this package's would enforce the grammar."""
+    import vllm.v1.structured_output as enforcing
+
+    if not enforcing.XgrammarBackend.__module__.startswith("stencilm."):
+        raise ModelError(
+            "vLLM has not loaded this package's plug-in, which it finds by the entry point of an "
+            "installed stencilm: install stencilm beside vLLM, and do not leave 'stencilm' out of "
+            "VLLM_PLUGINS"
+        )
+
+
+def _constraint(grammar: Grammar) -> dict[str, Any]:
+    """A grammar as vLLM takes it: as its notation where that says all of it, else printed."""
+    source = grammar.source
+    if isinstance(source, JsonSchemaSource) and not source.documents:
+        usual = JsonSchemaSource.of("true").options
+        if replace(source.options, spelling=usual.spelling) == usual and (
+            source.options.spelling in ("natural", "digits")
+        ):
+            return {"json": source.text}
+    if isinstance(source, RegexSource):
+        return {"regex": source.pattern}
+    if isinstance(source, EbnfSource) and source.root_rule_name == "root":
+        return {"grammar": source.text}
+    if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
+        return {"grammar": source.text}
+    if isinstance(source, StructuralTagSource):
+        return {"structural_tag": source.text}
+    return {"grammar": str(grammar)}

@@ -1,0 +1,114 @@
+"""What earlier runs have finished, kept in a folder, so that a new run goes on from there.
+
+One idea: a batch that is done is one file, which appears whole or not at all: it is written under
+another name and then moved. So workers on many machines share a folder without a lock, and a run
+may be killed at any time. A row is known by its key and by a digest of all that its answer follows
+from; where the prompt, the type or an option has changed, it is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow.fs as pa_fs
+
+from stencilm.integrations.ray.rows import Answer
+
+_LOG = logging.getLogger("stencilm.ray")
+_ENDING = ".rows.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a line stands."""
+
+    file: str
+    start: int
+    length: int
+
+
+class FinishedRows:
+    """The rows in a folder: local, or under a URI that pyarrow knows, such as `s3://` or `gs://`.
+
+    A worker reads the folder once, when it starts. What it keeps of a row is its place.
+
+    Raises:
+        OSError: The folder can be neither read nor made.
+        ValueError: There is no file system for the URI.
+    """
+
+    def __init__(self, folder: str) -> None:
+        if "://" in folder:
+            self._files, self._root = pa_fs.FileSystem.from_uri(folder)
+        else:
+            self._files = pa_fs.LocalFileSystem()
+            self._root = os.path.abspath(os.path.expanduser(folder))
+        self._is_local = isinstance(self._files, pa_fs.LocalFileSystem)
+        self._files.create_dir(self._root, recursive=True)
+        self._places: dict[str, _Place] = {}
+        self._open: tuple[str, bytes] = ("", b"")
+        for found in self._files.get_file_info(pa_fs.FileSelector(self._root)):
+            if found.base_name.endswith(_ENDING):
+                self._index(found.path)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def get(self, digest: str) -> Answer | None:
+        """The answer of the row with this digest; None where it is not done."""
+        place = self._places.get(digest)
+        if place is None:
+            return None
+        if self._open[0] != place.file:
+            # Rows that were done together mostly come together again.
+            self._open = (place.file, self._read(place.file))
+        line = self._open[1][place.start : place.start + place.length]
+        kept = json.loads(line)
+        del kept["digest"]
+        return Answer(**kept)
+
+    def add(self, rows: Iterable[tuple[str, Answer]]) -> None:
+        """Keep some rows, as one file."""
+        lines = [
+            json.dumps({"digest": digest, **asdict(answer)}, ensure_ascii=False)
+            for digest, answer in rows
+        ]
+        if not lines:
+            return
+        data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+        path = f"{self._root}/{uuid.uuid4().hex}{_ENDING}"
+        # A store of objects shows an object once it is whole; a file is moved to its name.
+        written = f"{path}.part" if self._is_local else path
+        with self._files.open_output_stream(written) as stream:
+            stream.write(data)
+        if self._is_local:
+            self._files.move(written, path)
+
+    def _read(self, path: str) -> bytes:
+        with self._files.open_input_stream(path) as stream:
+            return bytes(stream.read())
+
+    def _index(self, path: str) -> None:
+        start = 0
+        for line in self._read(path).splitlines(keepends=True):
+            try:
+                digest = json.loads(line)["digest"]
+            except (ValueError, KeyError, TypeError):
+                _LOG.warning("%s holds a line that is no row, so that row is done again", path)
+            else:
+                self._places[digest] = _Place(path, start, len(line))
+            start += len(line)
+
+
+def digest_of(*parts: Any) -> str:
+    """One short text for all that an answer follows from."""
+    import hashlib
+
+    told = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=repr)
+    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()

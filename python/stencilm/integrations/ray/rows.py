@@ -1,0 +1,103 @@
+"""A row of a dataset as a prompt, and an answer as columns.
+
+One idea: whatever may go wrong with one row is a value, so that nothing of it reaches the job.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from stencilm.models.protocol import Prompt, checked_prompt
+
+Row: TypeAlias = dict[str, Any]
+
+PromptOfRow: TypeAlias = str | Callable[[Row], Prompt]
+"""A format string over the columns, such as "Describe {name}.", or a function of the row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of one row.
+
+    Attributes:
+        text: What the model wrote; empty where it did not come to that.
+        error: Why there is no value; None where there is one.
+        prompt_tokens: Tokens of the prompt.
+        tokens: Written tokens.
+        forced_tokens: Those of them that the grammar left no choice about.
+        seconds: The row's share of the time of its batch.
+    """
+
+    text: str = ""
+    error: str | None = None
+    prompt_tokens: int = 0
+    tokens: int = 0
+    forced_tokens: int = 0
+    seconds: float = 0.0
+
+
+COUNTS = ("prompt_tokens", "tokens", "forced_tokens")
+
+
+def failed(error: BaseException) -> Answer:
+    """The answer of a row that came to no text."""
+    return Answer(error=described(error))
+
+
+def described(error: BaseException) -> str:
+    """An error as one line, with its kind."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def check_prompt(prompt: Any) -> PromptOfRow:
+    """The prompt of `Generate`, if it is one; a text that names columns is checked here.
+
+    Raises:
+        TypeError: It is neither a text nor a function.
+        ValueError: The text is no format string, or names a field by its number.
+    """
+    if callable(prompt):
+        made: PromptOfRow = prompt
+        return made
+    if not isinstance(prompt, str):
+        raise TypeError(
+            f"prompt is {prompt!r:.60}, but must be a text over the columns, such as "
+            "'Describe {name}.', or a function that takes a row"
+        )
+    try:
+        names = [name for _, name, _, _ in string.Formatter().parse(prompt) if name is not None]
+    except ValueError as error:
+        raise ValueError(
+            f"prompt is no format string: {error}; a brace of the text itself is written twice, "
+            "as in '{{'"
+        ) from error
+    for name in names:
+        if not name or name[0].isdigit():
+            raise ValueError(
+                f"prompt has the field {{{name}}}, but fields are named by their columns, such as "
+                "{text}; a brace of the text itself is written twice"
+            )
+    return prompt
+
+
+def prompt_of(prompt: PromptOfRow, row: Row) -> Prompt:
+    """The prompt of one row; raises whatever is wrong with it."""
+    if not isinstance(prompt, str):
+        return checked_prompt(prompt(row))
+    try:
+        return checked_prompt(string.Formatter().vformat(prompt, (), row))
+    except KeyError as error:
+        shown = ", ".join(map(repr, row))
+        raise ValueError(f"the prompt names the column {error}, but the row has {shown}") from None
+
+
+def plain(prompt: Prompt) -> Any:
+    """A prompt as JSON-ready data."""
+    if isinstance(prompt, str):
+        return prompt
+    messages: Sequence[Mapping[str, object]] = prompt
+    return [dict(message) for message in messages]

@@ -1,0 +1,87 @@
+"""SGLang's constrained decoding by stencilm; `--grammar-backend stencilm` switches it on.
+
+One idea: SGLang finds `register` by its entry point and calls it in every process of a server. It
+adds one name to the grammar backends that the flag may choose, and changes nothing else; the
+backend is made where it was chosen.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+NAME = "stencilm"
+"""What `--grammar-backend` is given."""
+
+TESTED = ("0.5.23",)
+"""The versions of SGLang that the tests of `tests/engines/sglang` have run against."""
+
+
+def register() -> None:
+    """Adds the backend to those that SGLang knows.
+
+    SGLang logs what goes wrong here and goes on without the name, so that the flag is refused.
+
+    Raises:
+        RuntimeError: This SGLang takes no grammar backends from plug-ins.
+    """
+    try:
+        from sglang.srt.arg_groups.choices import (
+            GRAMMAR_BACKEND_CHOICES,
+            add_grammar_backend_choices,
+        )
+        from sglang.srt.constrained.base_grammar_backend import register_grammar_backend
+    except ImportError as error:
+        raise RuntimeError(_moved(str(error))) from error
+    if NAME not in GRAMMAR_BACKEND_CHOICES:
+        add_grammar_backend_choices([NAME])
+    register_grammar_backend(NAME, create)
+
+
+def create(
+    server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None = None
+) -> Any:
+    """The backend of a scheduler, as SGLang asks for it.
+
+    Args:
+        server_args: The arguments of the server.
+        tokenizer: That of the model.
+        vocab_size: The width of the model's logits.
+        eos_token_ids: The tokens that end a text, as the model's configuration names them.
+
+    Raises:
+        RuntimeError: This SGLang has moved something that is needed; the server does not start.
+        TokenizerError: The tokenizer cannot be read; the server does not start.
+        ValueError: An argument of the server asks for what this backend does not do.
+    """
+    try:
+        from stencilm.integrations.sglang import backend
+    except ImportError as error:
+        raise RuntimeError(_moved(str(error))) from error
+    made = backend.create(tokenizer, vocab_size, eos_token_ids)
+    _announce()
+    return made
+
+
+def _announce() -> None:
+    import sglang
+
+    import stencilm
+
+    logger = logging.getLogger("sglang.stencilm")
+    if sglang.__version__.split("+")[0] not in TESTED:
+        logger.warning(
+            "stencilm %s was tested with SGLang %s, this is %s",
+            stencilm.__version__,
+            ", ".join(TESTED),
+            sglang.__version__,
+        )
+    logger.info("stencilm %s is the grammar backend", stencilm.__version__)
+
+
+def _moved(what: str) -> str:
+    return (
+        f"stencilm cannot be a grammar backend of this SGLang: {what}. It was tested with SGLang "
+        f"{', '.join(TESTED)}: install one of these, or a newer stencilm, or choose another "
+        "--grammar-backend"
+    )

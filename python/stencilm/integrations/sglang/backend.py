@@ -1,0 +1,281 @@
+"""The grammar backend: what a request asks for, compiled; and reasoning, which comes before it.
+
+One idea: what cannot be enforced is refused when it is compiled, with the place and the way out, so
+that the request is answered with status 400 and no other request hears of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from sglang.srt.constrained.base_grammar_backend import (
+    BaseGrammarBackend,
+    BaseGrammarObject,
+    GrammarStats,
+    InvalidGrammarObject,
+)
+from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
+from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
+from sglang.srt.parser.reasoning_parser import ReasoningParser
+from sglang.srt.runtime_context import get_serving
+
+import stencilm
+from stencilm.integrations.sglang.grammars import (
+    StencilmGrammar,
+    WaitingGrammar,
+    allocate_mask,
+    apply_mask,
+    logger,
+    move_mask,
+    no_text_token,
+)
+
+ANY_JSON = "$$ANY$$"
+"""How SGLang asks for any JSON."""
+
+_MOST_CACHED = 512
+"""How many requests' grammars are kept beside the compiler's cache, which counts bytes."""
+
+
+def create(tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None) -> Any:
+    """The backend, with the engine's own way to wait for the end of reasoning where it has one."""
+    serving = get_serving()
+    if serving.constrained_json_whitespace_pattern is not None:
+        raise ValueError(
+            "--constrained-json-whitespace-pattern is not enforced by --grammar-backend stencilm: "
+            "use --constrained-json-max-whitespace-cnt or --constrained-json-disable-any-whitespace"
+        )
+    backend = StencilmBackend(
+        tokenizer,
+        vocab_size,
+        eos_token_ids,
+        any_whitespace=not serving.constrained_json_disable_any_whitespace,
+        max_whitespace=serving.constrained_json_max_whitespace_cnt,
+    )
+    if not serving.reasoning_parser:
+        return backend
+    parser = ReasoningParser(
+        model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer
+    )
+    if not parser.detector.get_think_end_token_ids(tokenizer):
+        # As the engine has it: such a model's reasoning has no end that tokens tell.
+        return backend
+    return WaitingBackend(
+        backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
+    )
+
+
+class LatestGrammars(OrderedDict[Any, Any]):
+    """The grammars that were asked for latest; the engine's own dict would grow for ever."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The grammar of a key, which is the latest from now on."""
+        if key not in self:
+            return default
+        self.move_to_end(key)
+        return self[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Keeps one, and drops the one that was not asked for longest."""
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > _MOST_CACHED:
+            self.popitem(last=False)
+
+
+class WaitingBackend(ReasonerGrammarBackend):  # type: ignore[misc]
+    """The engine's own way to wait for the end of reasoning, which fills batches at once."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.cache = LatestGrammars()
+
+    def _make_grammar_object(
+        self, grammar: BaseGrammarObject | None, reasoning: bool
+    ) -> BaseGrammarObject:
+        made = super()._make_grammar_object(grammar, reasoning)
+        made.__class__ = WaitingGrammar  # as in its `copy`
+        return made
+
+
+class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
+    """Compiles what requests ask for.
+
+    Args:
+        tokenizer: That of the model.
+        vocab_size: The width of the model's logits.
+        eos_token_ids: The tokens that end a text; None for those that the tokenizer declares.
+        any_whitespace: Whitespace wherever JSON allows it; where False as `json.dumps` writes it.
+        max_whitespace: The longest run of it; None for the default bound.
+
+    Raises:
+        TokenizerError: The tokenizer cannot be read.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        vocab_size: int,
+        eos_token_ids: Iterable[int] | None,
+        *,
+        any_whitespace: bool = True,
+        max_whitespace: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.cache = LatestGrammars()
+        self._info = stencilm.TokenizerInfo.from_huggingface(
+            tokenizer,
+            vocab_size=vocab_size,
+            stop_token_ids=sorted(eos_token_ids) if eos_token_ids else None,
+        )
+        self._compiler = stencilm.GrammarCompiler(self._info)
+        self._framing = self._compiler
+        self._no_text = no_text_token(self._info)
+        self._json_options: dict[str, Any] = {"any_whitespace": any_whitespace}
+        if max_whitespace is not None:
+            self._json_options["max_whitespace"] = max_whitespace
+
+    # These are asked of the backend where a request has reasoning and no grammar.
+
+    @staticmethod
+    def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+        """See `allocate_mask`."""
+        return allocate_mask(vocab_size, batch_size)
+
+    @staticmethod
+    def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+        """See `move_mask`."""
+        return move_mask(vocab_mask, device)
+
+    @staticmethod
+    def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+        """See `apply_mask`."""
+        apply_mask(logits, vocab_mask)
+
+    @property
+    def is_support_token_filter(self) -> bool:
+        """Strict reasoning may forbid single tokens."""
+        return True
+
+    @staticmethod
+    def set_token_filter(
+        vocab_mask: torch.Tensor,
+        token_ids: list[int],
+        batch_idx: int,
+        is_allowed: bool = True,
+        reset_vocab_mask: bool = True,
+    ) -> None:
+        """Allows or forbids some tokens in a row, beside what it has or in its place."""
+        set_token_filter_torch(
+            vocab_mask,
+            token_ids,
+            batch_idx,
+            is_allowed=is_allowed,
+            reset_vocab_mask=reset_vocab_mask,
+        )
+
+    def dispatch_json(self, key_string: str) -> BaseGrammarObject:
+        """JSON that is valid under a schema, or any JSON."""
+        if key_string == ANY_JSON:
+            return self._grammar("json", self._compiler.compile_builtin_json_grammar)
+        return self._grammar(
+            "json", lambda: self._compiler.compile_json_schema(key_string, **self._json_options)
+        )
+
+    def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
+        """Text that a regular expression matches as a whole."""
+        return self._grammar("regex", lambda: self._compiler.compile_regex(key_string))
+
+    def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
+        """Text of a grammar, in EBNF or in Lark."""
+        compile_text = (
+            self._compiler.compile_lark if is_lark(key_string) else self._compiler.compile_grammar
+        )
+        return self._grammar("ebnf", lambda: compile_text(key_string))
+
+    def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
+        """A structural tag of either form."""
+        return self._grammar(
+            "structural_tag",
+            lambda: self._compiler.compile_structural_tag(with_schemas(key_string)),
+        )
+
+    def reserve_framing_tokens(self, token_ids: Sequence[int]) -> None:
+        """Makes these special tokens of framed grammars: no text is made of them there."""
+        info = self._info
+        self._framing = stencilm.GrammarCompiler(
+            stencilm.TokenizerInfo(
+                info.decoded_vocab,
+                vocab_size=info.vocab_size,
+                stop_token_ids=info.stop_token_ids,
+                special_token_ids=sorted({*info.special_token_ids, *token_ids}),
+            )
+        )
+
+    def compile_framed_grammar(
+        self, grammar: StencilmGrammar, frame: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> BaseGrammarObject:
+        """The grammar as the content of a structural tag."""
+        content = {"type": "grammar", "grammar": str(grammar.compiled.grammar)}
+        return self._grammar(
+            "structural_tag",
+            lambda: self._framing.compile_structural_tag(json.dumps(frame(content))),
+        )
+
+    def reset(self) -> None:
+        """Forgets all grammars."""
+        super().reset()
+        self._compiler.clear_cache()
+        self._framing.clear_cache()
+
+    def _grammar(
+        self, kind: str, compile_it: Callable[[], stencilm.CompiledGrammar]
+    ) -> BaseGrammarObject:
+        try:
+            stats = GrammarStats(dispatch_type=kind)
+            return StencilmGrammar(compile_it(), self._no_text, stats)
+        except (stencilm.StencilError, TypeError, ValueError, RecursionError) as error:
+            logger.info("a %s is refused: %s", kind, error)
+            return InvalidGrammarObject(str(error))
+
+
+_RULE_OF_LARK = re.compile(r"^[ \t]*[?!]?[A-Za-z_][A-Za-z0-9_.]*(\{[^}]*\})?[ \t]*:(?![:=])", re.M)
+
+
+def is_lark(grammar: str) -> bool:
+    """Whether a grammar text is one of Lark: it has a rule `name: ...` and none `name ::= ...`."""
+    return "::=" not in grammar and _RULE_OF_LARK.search(grammar) is not None
+
+
+def with_schemas(tag: str) -> str:
+    """A structural tag in which a schema that is null is the one that allows everything.
+
+    The engine writes null for tools without parameters.
+    """
+    try:
+        value = json.loads(tag)
+    except ValueError:
+        return tag  # compiling it says where the fault is
+
+    def walk(part: Any) -> Any:
+        if isinstance(part, list):
+            return [walk(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        kind = part.get("type")
+        made = {}
+        for name, one in part.items():
+            if name == "json_schema" and kind in ("json_schema", "qwen_xml_parameter"):
+                made[name] = {} if one is None else one  # a schema is no format: left as it is
+            elif name == "schema" and "begin" in part:
+                made[name] = {} if one is None else one
+            else:
+                made[name] = walk(one)
+        return made
+
+    return json.dumps(walk(value))

@@ -1,0 +1,167 @@
+"""The front end's side: a request is compiled before it is admitted.
+
+One idea: the compile is the engine's, with the model's tokenizer and the request's stop tokens. So
+what the engine would refuse is refused here, with status 400, the place of the fault and the way
+out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from contextvars import ContextVar
+from copy import copy
+from typing import Any
+
+from vllm.exceptions import VLLMValidationError
+from vllm.sampling_params import SamplingParams
+from vllm.v1.structured_output.request import get_structured_output_key
+
+from stencilm.errors import StencilError
+from stencilm.integrations.vllm.backend import RequestCompiler, kind_of
+from stencilm.integrations.vllm.requests import grammar_of
+from stencilm.integrations.vllm.sequences import RequestSequence
+from stencilm.integrations.vllm.settings import Options
+
+logger = logging.getLogger("vllm.stencilm")
+
+SERVED_AS = ("auto", "xgrammar")
+"""The backends of vLLM whose place is taken; one that was asked for by another name is not."""
+
+_MOST_MODELS = 4
+
+# What the check of one request is told beside the request.
+_around: ContextVar[tuple[Any, Any, Any] | None] = ContextVar("stencilm_vllm", default=None)
+
+
+class Admission:
+    """The check of requests in one process, with a compiler for each tokenizer."""
+
+    def __init__(self) -> None:
+        """Knows no tokenizer yet."""
+        self._validate = SamplingParams._validate_structured_outputs
+        self._compilers: OrderedDict[tuple[int, int, bool], tuple[Any, RequestCompiler]] = (
+            OrderedDict()
+        )
+
+    def validate_structured_outputs(
+        self,
+        params: SamplingParams,
+        model_config: Any,
+        structured_outputs_config: Any,
+        tokenizer: Any,
+    ) -> None:
+        """In place of `SamplingParams._validate_structured_outputs`: vLLM's own checks, then ours.
+
+        Raises:
+            VLLMValidationError: The request is refused.
+        """
+        config = structured_outputs_config
+        if config is not None and config.backend == "auto":
+            # Under "auto" what is refused here would go to another backend, for all requests.
+            config = copy(config)
+            object.__setattr__(config, "backend", "xgrammar")
+        before = _around.set((model_config, config, tokenizer))
+        try:
+            self._validate(params, model_config, config, tokenizer)
+        finally:
+            _around.reset(before)
+
+    def validate_grammar(self, sampling_params: SamplingParams) -> None:
+        """In place of `validate_xgrammar_grammar`: compiles what the request asks for.
+
+        Raises:
+            VLLMValidationError: It cannot be enforced.
+        """
+        params = sampling_params.structured_outputs
+        if params is None:
+            return
+        try:
+            if (around := _around.get()) is None:
+                _read(params)
+                return
+            model_config, config, tokenizer = around
+            _set_wishes(params)
+            compiler = self._compiler(tokenizer, model_config.get_vocab_size(), config)
+            compiled = compiler.compile(*get_structured_output_key(params))
+            RequestSequence(compiled, sampling_params.all_stop_token_ids)
+        except (StencilError, ValueError, TypeError, RecursionError) as error:
+            raise VLLMValidationError(f"{_opening(params)}: stencilm: {error}") from error
+
+    def _compiler(self, tokenizer: Any, vocab_size: int, config: Any) -> RequestCompiler:
+        key = (id(tokenizer), vocab_size, config.disable_any_whitespace)
+        if (known := self._compilers.get(key)) is None:
+            # The tokenizer is kept, so that its id stays its own.
+            known = (tokenizer, RequestCompiler(tokenizer, vocab_size, config))
+            self._compilers[key] = known
+            while len(self._compilers) > _MOST_MODELS:
+                self._compilers.popitem(last=False)
+        return known[1]
+
+
+def _opening(params: Any) -> str:
+    """How vLLM itself begins the refusal of such a request, for clients that look for it."""
+    if params.json is not None or params.json_object:
+        return "Failed to transform json schema into a grammar"
+    if params.regex is not None:
+        return "Failed to transform regex into a grammar"
+    if params.choice is not None:
+        return "Failed to transform choices into a grammar"
+    if params.grammar is not None:
+        return "Invalid grammar specification"
+    return "Invalid structural tag specification"
+
+
+def _read(params: Any) -> None:
+    """Reads a part of a request, as far as that can be done without its tokenizer.
+
+    vLLM asks this of structural tags before a request is whole, and answers with words of its own
+    where it fails, and of an answer that may come in place of a tool call. All of it is compiled
+    when the request is whole; so tags wait for that, and their errors are said.
+
+    Raises:
+        StencilError: It is no grammar.
+        ValueError: It wishes for something beside it, which is not part of one alternative.
+    """
+    if params.structural_tag is not None:
+        return
+    if _wishes(params):
+        raise ValueError("what a request wishes beside its schema cannot be one of two answers")
+    request_type, spec = get_structured_output_key(params)
+    grammar_of(kind_of(request_type, spec), spec, Options.from_environment())
+
+
+def _set_wishes(params: Any) -> None:
+    """Writes what a request wishes beside its schema into the request, where the engine reads it.
+
+    Raises:
+        ValueError: A wish cannot be enforced.
+    """
+    if not (wishes := _wishes(params)) or (params.json is None and not params.json_object):
+        return
+    schema = params.json if params.json is not None else {"type": "object"}
+    if isinstance(schema, str):
+        schema = json.loads(schema)
+    value = {"type": "json_schema", "json_schema": schema, **wishes}
+    params.json, params.json_object = None, None
+    params.structural_tag = json.dumps({"type": "structural_tag", "format": value})
+
+
+def _wishes(params: Any) -> dict[str, Any]:
+    """What a request asks of its JSON beside the schema, as fields of a format.
+
+    Raises:
+        ValueError: A wish cannot be enforced.
+    """
+    if params.whitespace_pattern is not None:
+        raise ValueError(
+            "whitespace_pattern cannot be enforced; leave it out, and bound whitespace with "
+            "disable_any_whitespace or with max_whitespace in STENCILM_VLLM_OPTIONS"
+        )
+    wishes: dict[str, Any] = {}
+    if params.disable_any_whitespace:
+        wishes["max_whitespace"] = 0
+    if params.disable_additional_properties:
+        wishes["strict_mode"] = True
+    return wishes

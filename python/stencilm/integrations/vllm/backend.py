@@ -1,0 +1,220 @@
+"""The engine's side: vLLM's `StructuredOutputBackend` over a compiler, and how masks are filled."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vllm.v1.structured_output import StructuredOutputManager
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+from vllm.v1.structured_output.utils import grammar_is_likely_lark
+
+import stencilm
+from stencilm.bitmask import allocate_token_bitmask
+from stencilm.compiler import CompiledGrammar, GrammarCompiler
+from stencilm.integrations.vllm.requests import Kind, grammar_of
+from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks
+from stencilm.integrations.vllm.settings import Options
+from stencilm.matcher import BatchGrammarMatcher
+from stencilm.tokenizers import TokenizerInfo
+
+logger = logging.getLogger("vllm.stencilm")
+
+# vLLM asks whether a grammar is one of its own.
+StructuredOutputGrammar.register(RequestSequence)
+
+_KINDS = {
+    StructuredOutputOptions.JSON: Kind.JSON_SCHEMA,
+    StructuredOutputOptions.JSON_OBJECT: Kind.JSON_OBJECT,
+    StructuredOutputOptions.REGEX: Kind.REGEX,
+    StructuredOutputOptions.CHOICE: Kind.CHOICE,
+    StructuredOutputOptions.GRAMMAR: Kind.EBNF,
+    StructuredOutputOptions.STRUCTURAL_TAG: Kind.STRUCTURAL_TAG,
+}
+
+
+def kind_of(request_type: StructuredOutputOptions, spec: str) -> Kind:
+    """What the text of a request is written in; vLLM has one type for EBNF and Lark."""
+    kind = _KINDS[request_type]
+    return Kind.LARK if kind is Kind.EBNF and grammar_is_likely_lark(spec) else kind
+
+
+def _vocabulary(tokenizer: Any, vocab_size: int) -> TokenizerInfo:
+    """The vocabulary of a tokenizer as vLLM has it.
+
+    Some tokenizers that come with their model (PLaMo 3) tell what their tokens spell only through
+    a method that vLLM calls, too.
+
+    Raises:
+        TokenizerError: Its tokens cannot be told.
+    """
+    if not callable(begin := getattr(tokenizer, "init_xgrammar", None)):
+        return TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
+    known, stop_token_ids = begin()
+    return TokenizerInfo(
+        list(known.decoded_vocab),
+        vocab_size=vocab_size,
+        stop_token_ids=list(stop_token_ids),
+        special_token_ids=sorted({*known.special_token_ids, *stop_token_ids}),
+    )
+
+
+class RequestCompiler:
+    """Compiles the requests of one model; the front end and the engine have one each.
+
+    Args:
+        tokenizer: The tokenizer as vLLM has it.
+        vocab_size: How many tokens the model's logits have.
+        structured_outputs_config: vLLM's own settings.
+    """
+
+    def __init__(self, tokenizer: Any, vocab_size: int, structured_outputs_config: Any) -> None:
+        """Reads the vocabulary.
+
+        Raises:
+            TokenizerError: Its tokens cannot be told.
+            ValueError: The options in the environment are none.
+        """
+        options = Options.from_environment()
+        if structured_outputs_config.disable_any_whitespace:
+            options = replace(options, max_whitespace=0)
+        self.options = options
+        self.info = _vocabulary(tokenizer, vocab_size)
+        self._compiler = GrammarCompiler(self.info, limits=options.limits)
+
+    def compile(self, request_type: StructuredOutputOptions, spec: str) -> CompiledGrammar:
+        """The grammar of a request for this model.
+
+        Raises:
+            StencilError: It cannot be enforced; says where and why.
+        """
+        grammar = grammar_of(kind_of(request_type, spec), spec, self.options)
+        return self._compiler.compile_grammar(grammar)
+
+    def clear(self) -> None:
+        """Drops what is kept for requests that come again."""
+        self._compiler.clear_cache()
+
+
+@dataclass
+class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
+    """The grammars of one engine."""
+
+    def __post_init__(self) -> None:
+        """Reads the vocabulary, at the first constrained request."""
+        self._requests = RequestCompiler(
+            self.tokenizer, self.vocab_size, self.vllm_config.structured_outputs_config
+        )
+        logger.info(
+            "stencilm %s enforces structured outputs in process %d: %r, %r",
+            stencilm.__version__,
+            os.getpid(),
+            self._requests.info,
+            self._requests.options,
+        )
+
+    def compile_grammar(
+        self,
+        request_type: StructuredOutputOptions,
+        grammar_spec: str,
+        stop_token_ids: set[int] | None = None,
+    ) -> StructuredOutputGrammar:
+        """One request's grammar, at its beginning; called in a pool of threads.
+
+        Raises:
+            StencilError: It cannot be enforced; this request alone fails.
+        """
+        return RequestSequence(self._requests.compile(request_type, grammar_spec), stop_token_ids)
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> Any:
+        """An int32 CPU tensor of shape (max_num_seqs, ceil(vocab_size / 32)), all ones."""
+        return allocate_token_bitmask(max_num_seqs, self.vocab_size)
+
+    def destroy(self) -> None:
+        """Drops the grammars."""
+        self._requests.clear()
+
+
+class _AtOnce:
+    """vLLM's pool of threads that fill masks, for a call that brings threads of its own."""
+
+    def __init__(self) -> None:
+        """Takes calls from now on."""
+        self._is_shut = False
+
+    def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Does it now.
+
+        Raises:
+            RuntimeError: It was shut down, as pools say it.
+        """
+        if self._is_shut:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        done: Future[Any] = Future()
+        done.set_result(call(*arguments))
+        return done
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nothing is under way."""
+        self._is_shut = True
+
+
+class BatchFill:
+    """All masks of a step in one call without the GIL, in place of one after the other.
+
+    vLLM fills masks in batches where a step has more requests than a threshold and no drafts. The
+    threshold is lowered to one request and the batch widened to all of them, and the batch is
+    filled by the core's own threads.
+    """
+
+    NAMES = (
+        "fill_bitmask_parallel_threshold",
+        "_fill_bitmasks",
+        "_grammar_bitmask",
+    )
+
+    def __init__(self, manager: StructuredOutputManager) -> None:
+        """Starts no thread yet."""
+        self._manager = manager
+        self._others = manager._fill_bitmasks
+        self._workers = BatchGrammarMatcher()
+
+    @staticmethod
+    def install(manager: StructuredOutputManager) -> bool:
+        """Fills the masks of this engine so, where this vLLM lets it; says whether it does."""
+        if not all(hasattr(manager, name) for name in BatchFill.NAMES):
+            return False
+        if (pool := getattr(manager, "executor_for_fillmask", None)) is not None:
+            pool.shutdown(wait=False)
+        manager.executor_for_fillmask = _AtOnce()
+        manager.fill_bitmask_parallel_threshold = 1
+        manager.fill_bitmask_parallel_batch_size = 1 << 30
+        manager._fill_bitmasks = BatchFill(manager)
+        return True
+
+    def __call__(self, batch: Iterable[tuple[Any, ...]]) -> None:
+        """Fills rows: an entry is a grammar, its row, whether it applies, and what versions add."""
+        ours: list[tuple[RequestSequence, int]] = []
+        others: list[tuple[Any, ...]] = []
+        for entry in batch:
+            grammar, row, applies = entry[:3]
+            if applies and isinstance(grammar, RequestSequence) and not grammar.is_terminated():
+                ours.append((grammar, row))
+            else:
+                others.append(entry)
+        bitmask = self._manager._grammar_bitmask
+        if len(ours) == 1:
+            sequence, row = ours[0]
+            sequence.fill_bitmask(bitmask, row)
+        elif ours:
+            fill_bitmasks(ours, bitmask, self._workers)
+        if others:
+            self._others(others)

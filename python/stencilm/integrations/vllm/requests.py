@@ -1,0 +1,131 @@
+"""The kinds of structured output that a request may ask for, as grammars.
+
+One idea: this is the only place that reads a request. The front end calls it to admit one and the
+engine to serve it, with the same options, so that both see the same grammar. Nothing of vLLM is
+imported here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammar import Grammar
+from stencilm.integrations.vllm.settings import Options
+from stencilm.output_types import Choice
+
+
+class Kind(StrEnum):
+    """What the text of a request is written in."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    REGEX = "regex"
+    CHOICE = "choice"
+    EBNF = "ebnf"
+    LARK = "lark"
+    STRUCTURAL_TAG = "structural_tag"
+
+
+def grammar_of(kind: Kind, text: str, options: Options) -> Grammar:
+    """The grammar of a request.
+
+    Args:
+        kind: What the text is written in.
+        text: The schema as JSON, the pattern, the JSON list of choices, the grammar, or the
+            structural tag as JSON; of no account for JSON_OBJECT.
+        options: How JSON is written.
+
+    Raises:
+        StencilError: The request cannot be enforced; says where and why.
+    """
+    limits = options.limits
+    match kind:
+        case Kind.JSON_SCHEMA | Kind.JSON_OBJECT:
+            return Grammar.from_json_schema(
+                text if kind is Kind.JSON_SCHEMA else '{"type": "object"}',
+                property_order=options.property_order,
+                max_whitespace=options.max_whitespace,
+                strict_mode=options.strict_mode,
+                limits=limits,
+            )
+        case Kind.REGEX:
+            return Grammar.from_regex(text, limits=limits)
+        case Kind.CHOICE:
+            return Grammar.from_type(_choice(text), limits=limits)
+        case Kind.EBNF:
+            return Grammar.from_ebnf(text, limits=limits)
+        case Kind.LARK:
+            return Grammar.from_lark(text, limits=limits)
+        case Kind.STRUCTURAL_TAG:
+            return Grammar.from_structural_tag(_with_options(text, options), limits=limits)
+
+
+def _choice(text: str) -> Choice:
+    try:
+        texts = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise GrammarSyntaxError(f"the choices are no JSON list: {error}", place="#") from None
+    if not isinstance(texts, list) or not texts:
+        raise GrammarSyntaxError("the choices must be a list of at least one string", place="#")
+    for index, one in enumerate(texts):
+        if not isinstance(one, str):
+            raise GrammarSyntaxError(
+                f"a choice is {one!r:.80}, but must be a string", place=f"#/{index}"
+            )
+    return Choice(texts)
+
+
+_DEFAULTS = Options()
+
+
+def _with_options(text: str, options: Options) -> str:
+    """A structural tag with the options at each JSON value that says nothing else of them."""
+    if options == replace(_DEFAULTS, milliseconds=options.milliseconds):
+        return text
+    try:
+        tag = json.loads(text)
+    except json.JSONDecodeError:
+        return text  # What is wrong is said where the tag is read.
+    except RecursionError:
+        raise LimitExceeded("the structural tag is nested too deeply; flatten it") from None
+    if isinstance(tag, dict) and isinstance(tag.get("structures"), list):
+        tag = {"type": "structural_tag", "format": _triggered(tag)}
+    work: list[Any] = [tag]
+    while work:
+        value = work.pop()
+        if isinstance(value, list):
+            work.extend(value)
+        elif isinstance(value, dict):
+            if value.get("type") == "json_schema":
+                _set_options(value, options)
+            work.extend(inner for name, inner in value.items() if name != "json_schema")
+    return json.dumps(tag)
+
+
+def _set_options(value: dict[str, Any], options: Options) -> None:
+    """Sets the options in one format, a JSON value."""
+    if options.property_order == "any" and value.get("style", "json") == "json":
+        value["any_order"] = True
+    if value.get("max_whitespace_cnt") is None and "max_whitespace" not in value:
+        value.pop("max_whitespace_cnt", None)
+        value["max_whitespace"] = options.max_whitespace
+    if options.strict_mode:
+        value.setdefault("strict_mode", True)
+
+
+def _triggered(tag: dict[str, Any]) -> dict[str, Any]:
+    """The older form of a structural tag as one format."""
+    rest = {name: value for name, value in tag.items() if name not in ("type", "structures")}
+    tags: list[Any] = []
+    for item in tag["structures"]:
+        if isinstance(item, dict) and "schema" in item:
+            others = {name: value for name, value in item.items() if name != "schema"}
+            content = {"type": "json_schema", "json_schema": item["schema"]}
+            tags.append({"type": "tag", **others, "content": content})
+        else:
+            tags.append(item)
+    return {"type": "triggered_tags", **rest, "tags": tags}

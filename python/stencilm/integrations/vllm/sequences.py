@@ -1,0 +1,143 @@
+"""One request in the engine: vLLM's calls over a matcher.
+
+One idea: nothing that goes wrong in a grammar may leave a call, because the engine would die of it,
+and all other requests with it. A request whose matcher fails is made to end: its masks allow only
+stop tokens, and the next token is refused, which vLLM answers with an error for this request alone.
+Nothing of vLLM is imported here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from stencilm.compiler import CompiledGrammar
+from stencilm.errors import BatchError, StencilError
+from stencilm.matcher import BatchGrammarMatcher, GrammarMatcher
+
+logger = logging.getLogger("vllm.stencilm")
+
+
+class RequestSequence:
+    """The tokens of one request and what may follow them: vLLM's `StructuredOutputGrammar`.
+
+    Args:
+        compiled: What the text must fit.
+        stop_token_ids: The tokens that may end the text; where None or empty, those of the
+            vocabulary.
+    """
+
+    __slots__ = ("_failure", "_matcher")
+
+    def __init__(
+        self, compiled: CompiledGrammar, stop_token_ids: Sequence[int] | set[int] | None = None
+    ) -> None:
+        """Stands at the beginning of the text.
+
+        Raises:
+            ValueError: A stop token is not in the vocabulary.
+        """
+        stops = sorted(stop_token_ids) if stop_token_ids else None
+        self._matcher = GrammarMatcher(compiled, override_stop_tokens=stops)
+        self._failure: StencilError | None = None
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Goes over these tokens; what comes after the end of the text is not looked at.
+
+        Returns:
+            False where a token does not fit or the matcher has failed; vLLM then ends the request
+            with an error.
+        """
+        if self._failure is not None:
+            return False
+        try:
+            for token in tokens:
+                if not self._matcher.accept_token(token):
+                    # Behind the end nothing counts, and a negative id pads a rejected draft.
+                    if token < 0 or self._matcher.is_terminated():
+                        return True
+                    logger.error("stencilm: token %d of request %s does not fit", token, request_id)
+                    return False
+        except StencilError as error:
+            self._fail(error)
+            return False
+        return True
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        """The longest beginning of these tokens that fits; nothing changes."""
+        if self._failure is not None:
+            return []
+        try:
+            return tokens[: self._matcher.validate_tokens(tokens)]
+        except StencilError as error:
+            self._fail(error)
+            return []
+
+    def rollback(self, num_tokens: int) -> None:
+        """Takes back the last tokens that were accepted, also over the end of the text."""
+        if num_tokens <= 0:
+            return
+        # What failed stood behind the tokens that are taken back.
+        self._failure = None
+        try:
+            self._matcher.rollback(num_tokens)
+        except StencilError as error:
+            self._fail(error)
+
+    def fill_bitmask(self, bitmask: Any, idx: int) -> None:
+        """Writes the whole of row `idx` of an int32 bitmask: the tokens that may come next."""
+        try:
+            if self._failure is None:
+                # It writes the row also where it says that every token may come.
+                self._matcher.fill_next_token_bitmask(bitmask, idx)
+        except StencilError as error:
+            self._fail(error)
+        if self._failure is not None:
+            self._allow_only_the_end(bitmask, idx)
+
+    def is_terminated(self) -> bool:
+        """Whether the text has ended with a stop token."""
+        return self._matcher.is_terminated()
+
+    def reset(self) -> None:
+        """Back to the beginning of the text."""
+        self._failure = None
+        self._matcher.reset()
+
+    def _fail(self, error: StencilError) -> None:
+        logger.error("stencilm: the request cannot go on and ends: %s", error)
+        self._failure = error
+
+    def _allow_only_the_end(self, bitmask: Any, idx: int) -> None:
+        row = bitmask[idx]
+        row[:] = 0
+        for token in self._matcher.stop_token_ids:
+            bit = 1 << (token % 32)
+            # Bit 31 is the sign of an int32.
+            row[token // 32] |= bit - (1 << 32) if bit == 1 << 31 else bit
+
+
+def fill_bitmasks(
+    batch: Sequence[tuple[RequestSequence, int]], bitmask: Any, workers: BatchGrammarMatcher
+) -> None:
+    """Fills the rows of several requests in one call, on several threads and without the GIL.
+
+    Args:
+        batch: The requests, none of which has terminated, each with its row.
+        bitmask: int32, of shape (rows, words).
+        workers: The threads.
+    """
+    whole = [(sequence, row) for sequence, row in batch if sequence._failure is None]
+    for sequence, row in batch:
+        if sequence._failure is not None:
+            sequence._allow_only_the_end(bitmask, row)
+    try:
+        workers.batch_fill_next_token_bitmask(
+            [sequence._matcher for sequence, _ in whole], bitmask, [row for _, row in whole]
+        )
+    except BatchError as error:
+        for index, failure in error.errors.items():
+            sequence, row = whole[index]
+            sequence._fail(failure)
+            sequence._allow_only_the_end(bitmask, row)

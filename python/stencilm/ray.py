@@ -1,0 +1,412 @@
+"""Batches on Ray: rows of a dataset in, typed rows out.
+
+One idea: Ray Data moves the rows, keeps the workers and puts them on machines; a worker is a class
+that loads a model once and answers batches. So all there is here is that class.
+
+    answers = dataset.map_batches(
+        stencilm.ray.Generate(model="tiny", output_type=Person, prompt="Describe {name}."),
+        compute=ray.data.ActorPoolStrategy(size=2),
+        batch_size=32,
+    )
+
+A row that fails is a row with its error. With `resume`, a job that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
+
+from stencilm.errors import ModelError
+from stencilm.generation.loop import DEFAULT_MAX_TOKENS
+from stencilm.generation.sampling import Sampling
+from stencilm.integrations.ray.rows import (
+    COUNTS,
+    Answer,
+    PromptOfRow,
+    Row,
+    check_prompt,
+    described,
+    failed,
+    plain,
+    prompt_of,
+)
+from stencilm.output_types import Output, resolve
+
+if TYPE_CHECKING:
+    from stencilm.integrations.ray.engines import Engine
+    from stencilm.integrations.ray.finished import FinishedRows
+
+__all__ = ["Generate", "Summary", "summarize"]
+
+EngineName: TypeAlias = Literal["stencilm", "vllm"]
+
+ModelSource: TypeAlias = str | Path | Callable[..., Any]
+"""A name or a folder as `stencilm.load` takes it, or a function that makes the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """What every worker of a job is told."""
+
+    model: ModelSource
+    output_type: Any
+    prompt: PromptOfRow
+    engine: EngineName
+    model_options: Mapping[str, Any]
+    max_tokens: int
+    temperature: float
+    top_p: float
+    top_k: int | None
+    seed: int | None
+    key: str | None
+    resume: str | None
+    column: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How a text is drawn; those of vLLM where that runs the model."""
+        options: dict[str, Any] = {
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+        }
+        if self.top_k is not None:
+            options["top_k"] = self.top_k
+        return options
+
+
+def Generate(
+    model: ModelSource,
+    output_type: Any = str,
+    prompt: PromptOfRow = "{prompt}",
+    *,
+    engine: EngineName = "stencilm",
+    model_options: Mapping[str, Any] | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    top_k: int | None = None,
+    seed: int | None = None,
+    key: str | None = None,
+    resume: str | Path | None = None,
+    column: str = "output",
+) -> type:
+    """The class that `Dataset.map_batches` makes its workers of.
+
+    Each row of the result has the columns of its row, and four more, named after `column`:
+
+    * `output`: the value. Its Arrow type is that of the output type: a struct for a pydantic model,
+      a list, a number, a string. Values that have no Arrow type of their own, such as those of a
+      union, come as JSON text. Null where there is an error.
+    * `output_text`: what the model wrote, a string.
+    * `output_error`: why there is no value, a string; null where there is one.
+    * `output_stats`: a struct of `prompt_tokens`, `tokens`, `forced_tokens`, `seconds` and
+      `resumed`; `summarize` adds them up. `seconds` is the row's share of its batch's time, and
+      `resumed` says that an earlier run wrote the row.
+
+    Args:
+        model: What each worker loads: a name or folder for `stencilm.load`, or a function without
+            positional arguments that makes a `Model` or an `ApiModel`. For vLLM a name or a folder.
+        output_type: What to write, as for `Model.__call__`.
+        prompt: A format string over the columns, such as "Describe {name}.", or a function that
+            takes the row, a dict, and returns a text or chat messages.
+        engine: What runs the model: "stencilm", this package's own loop, in which the rows of a
+            batch share their forward passes; or "vllm", an engine of vLLM in each worker, which
+            needs vLLM with this package's plug-in.
+        model_options: Keyword arguments for `stencilm.load`, for the function, or for `vllm.LLM`.
+        max_tokens: The most tokens to write for a row.
+        temperature: 0 takes the most probable token.
+        top_p: Keep the fewest tokens that have this much probability together.
+        top_k: Keep this many of the most probable tokens; None for all.
+        seed: Where given, a row draws with a seed made of this and of its key, or of its prompt
+            where there is no key, so that its text does not depend on the batch that it is in.
+        key: The column that tells rows apart. Needed with `resume`.
+        resume: A folder, or a URI that pyarrow knows, shared by all machines. What is done is kept
+            there, batch by batch, and a row that is there is not written again as long as its
+            prompt, the output type, the model and the options are the same. Rows that failed are
+            tried again.
+        column: The name of the value's column, and the beginning of the names of the others.
+
+    Raises:
+        TypeError: An argument is of the wrong kind.
+        ValueError: An option is out of range, `resume` has no `key`, or the prompt is no format
+            string.
+        StencilError: The output type has no grammar.
+        ModelError: pyarrow is missing, which comes with Ray Data.
+    """
+    if engine not in get_args(EngineName):
+        raise ValueError(f"engine is {engine!r}, but must be 'stencilm' or 'vllm'")
+    if not (isinstance(model, (str, Path)) or callable(model)):
+        raise TypeError(
+            f"model is {model!r:.60}, but must be a name, a folder, or a function that makes one: "
+            "a model itself cannot be sent to the workers"
+        )
+    if not isinstance(column, str) or not column:
+        raise ValueError(f"column is {column!r}, but must be the name of a column")
+    if resume is not None and key is None:
+        raise ValueError(
+            "resume needs key=, the column that tells rows apart: without it equal prompts would "
+            "be one row"
+        )
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
+    Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)  # checks them
+    resolve(output_type).grammar()  # here, and not in every worker
+    _arrow()
+    job = _Job(
+        model=model,
+        output_type=output_type,
+        prompt=check_prompt(prompt),
+        engine=engine,
+        model_options=dict(model_options or {}),
+        max_tokens=max_tokens,
+        temperature=temperature,
+        top_p=top_p,
+        top_k=top_k,
+        seed=seed,
+        key=key,
+        resume=None if resume is None else str(resume),
+        column=column,
+    )
+    return type("Generate", (_Worker,), {"job": job, "__module__": __name__})
+
+
+class _Worker:
+    """One worker: a model, and what is finished."""
+
+    job: ClassVar[_Job]
+
+    def __init__(self) -> None:
+        from stencilm.integrations.ray.arrow_types import arrow_type
+        from stencilm.integrations.ray.engines import make_engine
+
+        job = self.job
+        self._output: Output = resolve(job.output_type)
+        self._type = arrow_type(job.output_type, self._output)
+        self._finished = None if job.resume is None else _finished(job.resume)
+        self._same = _sameness(job)
+        self._engine: Engine = make_engine(
+            job.engine, job.model, job.output_type, job.model_options, job.options
+        )
+
+    def __call__(self, batch: Any) -> Any:
+        """A batch of Ray Data in any of its formats, with the columns added, as an Arrow table."""
+        table = _table(batch)
+        if table.num_rows == 0 and not table.column_names:
+            return table  # Ray asks for the result of no rows, too
+        new = [self.job.column + ending for ending in ("", "_text", "_error", "_stats")]
+        taken = sorted(set(new) & set(table.column_names))
+        if taken:
+            raise ValueError(
+                f"the dataset already has the column {taken[0]!r}: give Generate another column="
+            )
+        answers = self._answers(_rows(table))
+        for name, values in zip(new, self._columns(answers), strict=True):
+            table = table.append_column(name, values)
+        return table
+
+    def _answers(self, rows: list[Row]) -> list[tuple[Answer, bool]]:
+        """The answer of each row, and whether an earlier run wrote it."""
+        job = self.job
+        found: list[tuple[Answer, bool] | None] = [None] * len(rows)
+        open_rows: list[int] = []
+        prompts, seeds, digests = [], [], []
+        for number, row in enumerate(rows):
+            try:
+                prompt = prompt_of(job.prompt, row)
+                key = None if job.key is None else _key_of(row, job.key)
+                digest = _digest(self._same, key, plain(prompt))
+            except Exception as error:  # whatever a function of the user's raises
+                found[number] = (failed(error), False)
+                continue
+            known = None if self._finished is None else self._finished.get(digest)
+            if known is not None:
+                found[number] = (known, True)
+                continue
+            open_rows.append(number)
+            prompts.append(prompt)
+            digests.append(digest)
+            own = plain(prompt) if key is None else key
+            seeds.append(None if job.seed is None else int(_digest(job.seed, own)[:12], 16))
+        answers = self._engine.write(prompts, seeds) if prompts else []
+        if self._finished is not None:
+            self._finished.add(
+                (digest, answer)
+                for digest, answer in zip(digests, answers, strict=True)
+                if answer.error is None
+            )
+        for number, answer in zip(open_rows, answers, strict=True):
+            found[number] = (answer, False)
+        return [one for one in found if one is not None]
+
+    def _columns(self, answers: list[tuple[Answer, bool]]) -> list[Any]:
+        """The four columns of a batch."""
+        pa = _arrow()
+        values, errors = [], []
+        for answer, _ in answers:
+            value, error = self._value(answer)
+            values.append(value)
+            errors.append(error)
+        stats = [
+            {
+                **{name: getattr(answer, name) for name in COUNTS},
+                "seconds": answer.seconds,
+                "resumed": is_resumed,
+            }
+            for answer, is_resumed in answers
+        ]
+        counts = [(name, pa.int64()) for name in COUNTS]
+        of_stats = pa.struct([*counts, ("seconds", pa.float64()), ("resumed", pa.bool_())])
+        return [
+            pa.array(values, pa.string() if self._type is None else self._type),
+            pa.array([_well_formed(answer.text) for answer, _ in answers], pa.string()),
+            pa.array(errors, pa.string()),
+            pa.array(stats, of_stats),
+        ]
+
+    def _value(self, answer: Answer) -> tuple[Any, str | None]:
+        """The value of an answer in its column's type, and the error where there is none."""
+        import json
+
+        if answer.error is not None:
+            return None, _well_formed(answer.error)
+        try:
+            data = self._output.dump(self._output.parse(answer.text))
+            if self._type is None:
+                return json.dumps(data), None
+            _arrow().array([data], self._type)  # a number may be too large for its type
+            return data, None
+        except Exception as error:
+            return None, _well_formed(described(error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What the rows of a job cost together.
+
+    Attributes:
+        rows: How many there are.
+        failed: Those with an error.
+        resumed: Those that an earlier run wrote.
+        prompt_tokens: Tokens of the prompts, those of resumed rows included, as below.
+        tokens: Written tokens.
+        forced_tokens: Those of them that the grammar left no choice about.
+        seconds: The time that workers spent on them, added up over the workers.
+    """
+
+    rows: int = 0
+    failed: int = 0
+    resumed: int = 0
+    prompt_tokens: int = 0
+    tokens: int = 0
+    forced_tokens: int = 0
+    seconds: float = 0.0
+
+
+def summarize(dataset: Any, *, column: str = "output") -> Summary:
+    """The statistics of all rows added up, by the workers of the cluster.
+
+    Args:
+        dataset: What `map_batches` with `Generate` gave. A dataset is computed anew each time it is
+            read, so give one that is materialized, or one that is read from where it was written.
+        column: As for `Generate`.
+    """
+    names = [f"{column}_error", f"{column}_stats"]
+
+    def added(batch: Any) -> Any:
+        pa = _arrow()
+        rows = _rows(_table(batch))
+        stats = [row[names[1]] for row in rows]
+        total: dict[str, Any] = {
+            "rows": len(rows),
+            "failed": sum(row[names[0]] is not None for row in rows),
+            "resumed": sum(one["resumed"] for one in stats),
+            **{name: sum(one[name] for one in stats) for name in COUNTS},
+            "seconds": float(sum(one["seconds"] for one in stats)),
+        }
+        return pa.table({name: [value] for name, value in total.items()})
+
+    parts = dataset.select_columns(names).map_batches(
+        added, batch_size=None, batch_format="pyarrow"
+    )
+    total = dict.fromkeys((one.name for one in fields(Summary)), 0)
+    for part in parts.iter_rows():
+        for name in total:
+            total[name] += part[name]
+    return Summary(**total)
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ModelError(
+            "stencilm.ray needs Ray Data with pyarrow: pip install 'stencilm[ray]'"
+        ) from error
+    return pyarrow
+
+
+def _finished(folder: str) -> FinishedRows:
+    from stencilm.integrations.ray.finished import FinishedRows
+
+    return FinishedRows(folder)
+
+
+def _digest(*parts: Any) -> str:
+    from stencilm.integrations.ray.finished import digest_of
+
+    return digest_of(*parts)
+
+
+def _sameness(job: _Job) -> Any:
+    """All that a text follows from beside its prompt and its key, as data."""
+    model = job.model
+    if callable(model):
+        name = getattr(model, "__qualname__", type(model).__qualname__)
+        model = f"{getattr(model, '__module__', '')}:{name}"
+    told = {name: repr(value) for name, value in sorted(job.model_options.items())}
+    return [job.engine, str(model), told, _type_text(job.output_type), job.options, job.seed]
+
+
+def _type_text(output_type: Any) -> str:
+    """An output type as text that is the same in every process and on every day."""
+    from stencilm.output_types import type_adapter
+
+    output = resolve(output_type)
+    if output.is_json and isinstance(output.json_type, type):
+        try:
+            return f"{output.name} {type_adapter(output_type).json_schema()}"
+        except Exception:  # what pydantic has no schema for has its name
+            return output.name
+    return f"{output.name} {output_type!r}"
+
+
+def _key_of(row: Row, key: str) -> Any:
+    if key not in row:
+        raise ValueError(f"the row has no column {key!r}, which key= names")
+    value = row[key]
+    if value is None:
+        raise ValueError(f"the column {key!r}, which key= names, is null in this row")
+    return value.item() if hasattr(value, "item") else value
+
+
+def _table(batch: Any) -> Any:
+    """A batch in any format of Ray Data as an Arrow table."""
+    pa = _arrow()
+    if isinstance(batch, pa.Table):
+        return batch
+    from ray.data.block import BlockAccessor
+
+    return BlockAccessor.for_block(BlockAccessor.batch_to_block(batch)).to_arrow()
+
+
+def _rows(table: Any) -> list[Row]:
+    return [dict(row) for row in table.to_pylist()]
+
+
+def _well_formed(text: str) -> str:
+    """Without lone surrogates, which Arrow's strings cannot hold."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,81 @@
+"""What a parser finds in an answer: calls, content and reasoning, whole and in pieces as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool.
+
+    Attributes:
+        name: The tool.
+        arguments: Its arguments by name, as JSON values.
+        id: By what the answer of the tool refers to the call: what the model wrote, or "call_" and a number.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDelta:
+    """More of the text that is no call."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of the reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """More of a call. The first of a call has its name and id; the texts of all are its arguments as one JSON object.
+
+    Attributes:
+        index: Which call of the answer, from 0.
+        name: The tool, with the first one only.
+        id: The id, with the first one only.
+        arguments: More of the JSON text.
+    """
+
+    index: int
+    name: str | None = None
+    id: str | None = None
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallDone:
+    """A call is complete."""
+
+    index: int
+    call: ToolCall
+
+
+Delta: TypeAlias = ContentDelta | ReasoningDelta | CallDelta | CallDone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedAnswer:
+    """A whole answer.
+
+    Attributes:
+        content: The text that is no call, without the white space around calls.
+        reasoning: The reasoning, without the white space around it.
+        calls: The calls, in the order of the text.
+        problems: What could not be read, and calls that name no tool or that the text ends within; each a sentence.
+    """
+
+    content: str = ""
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    problems: tuple[str, ...] = field(default=())

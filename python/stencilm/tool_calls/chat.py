@@ -1,0 +1,445 @@
+"""A conversation in which a model calls tools: a bounded loop of turns that ends with a typed answer.
+
+One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. Where the tokenizer's chat
+template writes tool calls, the turn is written as the model's family writes it; everywhere else, and for every model
+behind an API, it is one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.grammar_sources import EbnfSource, JsonSchemaSource, RegexSource
+from stencilm.models.prompts import Conversation, chat_text
+from stencilm.output_types import JsonSchema, Output, resolve
+from stencilm.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
+from stencilm.tool_calls.answers import ToolCall
+from stencilm.tool_calls.format import tools as tool_format
+from stencilm.tool_calls.functions import (
+    CallableTool,
+    ToolSource,
+    callable_tools,
+    error_text,
+    result_text,
+)
+from stencilm.tool_calls.request import ToolChoice
+
+T = TypeVar("T")
+
+DEFAULT_MAX_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A call that was run.
+
+    Attributes:
+        call: The call.
+        value: What the function returned; None where it raised.
+        error: What it raised; None where it returned.
+    """
+
+    call: ToolCall
+    value: Any
+    error: Exception | None = None
+
+    @property
+    def text(self) -> str:
+        """What the model is told."""
+        return error_text(self.error) if self.error is not None else result_text(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model wrote once, and what came of it.
+
+    Attributes:
+        generation: The text with its trace and statistics.
+        content: The text that is no call.
+        reasoning: The reasoning.
+        calls: The calls.
+        results: The calls that were run.
+    """
+
+    generation: Generation[Any]
+    content: str
+    reasoning: str
+    calls: tuple[ToolCall, ...]
+    results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chat(Generic[T]):
+    """A conversation that came to its end.
+
+    Attributes:
+        value: The typed answer; None where the model called tools that have no function.
+        turns: What the model wrote, in order.
+        messages: The whole conversation, to go on with.
+        pending: Calls of tools that have no function: run them, and go on with their results.
+    """
+
+    value: T | None
+    turns: tuple[Turn, ...]
+    messages: tuple[dict[str, Any], ...]
+    pending: tuple[ToolCall, ...] = ()
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """All calls that were run, in order."""
+        return tuple(result for turn in self.turns for result in turn.results)
+
+
+class Writer(Protocol):
+    """As much of a model as a conversation needs."""
+
+    def generate(self, prompt: Any, output_type: Any = ..., **options: Any) -> Generation[Any]:
+        """The text with its value, trace and statistics."""
+
+
+class _Dialect(Protocol):
+    """How turns are asked for, read, and told to the model in later ones."""
+
+    def turn(
+        self, messages: list[dict[str, Any]], choice: ToolChoice, first_id: int, options: Any
+    ) -> tuple[Turn, str | None]:
+        """A turn, and the text of the answer where it is one."""
+
+    def told(self, turn: Turn) -> list[dict[str, Any]]:
+        """The turn and the results of its calls as messages."""
+
+
+def chat(
+    model: Writer,
+    messages: str | Sequence[Mapping[str, Any]],
+    *,
+    tools: Sequence[ToolSource] = (),
+    tool_choice: ToolChoice = "auto",
+    output_type: Any = str,
+    parallel: bool = True,
+    max_rounds: int = DEFAULT_MAX_ROUNDS,
+    on_error: str = "tell",
+    family: Any = None,
+    options: Mapping[str, Any] | None = None,
+) -> Chat[Any]:
+    """See `TypedModel.chat`."""
+    if isinstance(max_rounds, bool) or not isinstance(max_rounds, int) or max_rounds < 0:
+        raise ValueError(f"max_rounds is {max_rounds!r}, but must be 0 or more")
+    if on_error not in ("tell", "raise"):
+        raise ValueError(f"on_error is {on_error!r}, but must be 'tell' or 'raise'")
+    known = callable_tools(tools)
+    output = resolve(output_type)
+    told = _messages(messages)
+    dialect = _dialect(model, known, output, parallel=parallel, family=family)
+    turns: list[Turn] = []
+    count = 0
+    for number in range(max_rounds + 1):
+        # After the last round only an answer may come, and a call that was asked for is asked for once.
+        choice: ToolChoice = "auto"
+        if number == max_rounds or not known:
+            choice = "none"
+        elif number == 0:
+            choice = tool_choice
+        turn, text = dialect.turn(told, choice, count, dict(options or {}))
+        if text is not None:
+            turns.append(turn)
+            told += dialect.told(turn)
+            try:
+                return Chat(output.parse(text), tuple(turns), tuple(told))
+            except ValueError as error:
+                # The type's own validators ask for more than the grammar holds.
+                refused = f"the answer is refused by {output.name}: {error}"
+                if number >= max_rounds:
+                    raise InvalidOutput(refused, text=text) from error
+                told.append({"role": "user", "content": f"{refused}\nGive another answer."})
+                continue
+        count += len(turn.calls)
+        by_name = {tool.name: tool for tool in known}
+        if any(by_name[call.name].function is None for call in turn.calls):
+            turns.append(turn)
+            told += dialect.told(turn)
+            return Chat(None, tuple(turns), tuple(told), turn.calls)
+        results = tuple(_run(by_name[call.name], call, on_error) for call in turn.calls)
+        turn = Turn(turn.generation, turn.content, turn.reasoning, turn.calls, results)
+        turns.append(turn)
+        told += dialect.told(turn)
+    raise AssertionError("invariant: the last round is an answer")
+
+
+def _run(tool: CallableTool, call: ToolCall, on_error: str) -> ToolResult:
+    try:
+        return ToolResult(call, tool.run(call))
+    except Exception as error:
+        if on_error == "raise":
+            raise
+        return ToolResult(call, None, error)
+
+
+def _messages(messages: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    if isinstance(messages, str):
+        return [{"role": "user", "content": messages}]
+    is_list = isinstance(messages, Sequence) and not isinstance(messages, (bytes, bytearray))
+    if not is_list or not all(isinstance(message, Mapping) for message in messages):
+        raise TypeError(
+            f"messages is {messages!r:.60}, but must be a str, or chat messages such as "
+            "[{'role': 'user', 'content': 'Hello'}]"
+        )
+    return [dict(message) for message in messages]
+
+
+def _dialect(
+    model: Any, tools: list[CallableTool], output: Output, *, parallel: bool, family: Any
+) -> _Dialect:
+    tokenizer = getattr(getattr(model, "backend", None), "tokenizer", None)
+    if tokenizer is not None and getattr(tokenizer, "chat_template", None):
+        answer = _answer_format(output)
+        try:
+            tool_format(family if family is not None else tokenizer, [])
+        except GrammarSyntaxError:
+            if family is not None:
+                raise
+        else:
+            source = family if family is not None else tokenizer
+            return _Family(model, tokenizer, source, tools, answer, parallel)
+    elif family is not None:
+        raise UnsupportedFeature(
+            "a family says how a model with a chat template writes calls, and this one has none: leave family out"
+        )
+    return _Json(model, tools, output, parallel)
+
+
+def _answer_format(output: Output) -> Format | None:
+    """An answer of a type as a format; None for any text."""
+    source = output.grammar().source
+    if isinstance(source, JsonSchemaSource):
+        return JSONSchemaFormat(json_schema=json.loads(source.text))
+    if isinstance(source, RegexSource):
+        return None if output.accepts_cut_text else RegexFormat(pattern=source.pattern)
+    if isinstance(source, EbnfSource):
+        return GrammarFormat(grammar=source.text)
+    return None
+
+
+class _Family:
+    """Turns as the model's family writes them, prompts by its chat template."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        source: Any,
+        tools: list[CallableTool],
+        answer: Format | None,
+        parallel: bool,
+    ) -> None:
+        self.model, self.tokenizer, self.source = model, tokenizer, source
+        self.definitions = [tool.definition for tool in tools]
+        self.answer, self.parallel = answer, parallel
+
+    def turn(
+        self, messages: list[dict[str, Any]], choice: ToolChoice, first_id: int, options: Any
+    ) -> tuple[Turn, str | None]:
+        conversation = Conversation(messages, self.definitions)
+        prompt = chat_text(self.tokenizer, conversation)
+        written = tool_format(
+            self.source,
+            self.definitions,
+            choice,
+            parallel=self.parallel,
+            reasoning="auto",
+            answer=self.answer,
+        )
+        generation = self.model.generate(conversation, written.tag, **options)
+        if generation.error is not None:
+            raise generation.error
+        found = written.parse(generation.text, prompt=prompt, first_id=first_id)
+        turn = Turn(generation, found.content, found.reasoning, found.calls)
+        return turn, None if found.calls else found.content
+
+    def told(self, turn: Turn) -> list[dict[str, Any]]:
+        message: dict[str, Any] = {"role": "assistant", "content": turn.content}
+        if turn.reasoning:
+            message["reasoning_content"] = turn.reasoning
+        if turn.calls:
+            message["tool_calls"] = [
+                {
+                    "type": "function",
+                    "id": call.id,
+                    "function": {"name": call.name, "arguments": dict(call.arguments)},
+                }
+                for call in turn.calls
+            ]
+        results = [
+            {
+                "role": "tool",
+                "name": result.call.name,
+                "tool_call_id": result.call.id,
+                "content": result.text,
+            }
+            for result in turn.results
+        ]
+        return [message, *results]
+
+
+class _Json:
+    """Turns as one JSON object: `{"turn": {"tool_calls": [...]}}` or `{"turn": {"answer": ...}}`."""
+
+    def __init__(
+        self, model: Any, tools: list[CallableTool], output: Output, parallel: bool
+    ) -> None:
+        self.model, self.tools, self.output, self.parallel = model, tools, output, parallel
+        source = output.grammar().source
+        if isinstance(source, JsonSchemaSource) and output.is_json:
+            self.answer: dict[str, Any] = json.loads(source.text)
+        elif isinstance(source, RegexSource):
+            # A text that is no JSON is a string here.
+            pattern = source.pattern
+            self.answer = {"type": "string"}
+            if not output.accepts_cut_text:
+                self.answer["pattern"] = f"^(?:{pattern})$"
+        else:
+            raise UnsupportedFeature(
+                "an answer beside tools is a type of JSON, a text or a pattern here: give such an output type"
+            )
+
+    def turn(
+        self, messages: list[dict[str, Any]], choice: ToolChoice, first_id: int, options: Any
+    ) -> tuple[Turn, str | None]:
+        schema = self._schema(choice)
+        prompt = self._told_of_tools(messages)
+        generation = self.model.generate(prompt, JsonSchema(schema), **options)
+        if generation.error is not None:
+            raise generation.error
+        written = json.loads(generation.text)["turn"]
+        if "answer" in written:
+            answer = written["answer"]
+            text = json.dumps(answer, ensure_ascii=False) if self.output.is_json else answer
+            return Turn(generation, text, "", ()), text
+        calls = tuple(
+            ToolCall(call["name"], call["arguments"], f"call_{first_id + number}")
+            for number, call in enumerate(written["tool_calls"])
+        )
+        return Turn(generation, "", "", calls), None
+
+    def _schema(self, choice: ToolChoice) -> dict[str, Any]:
+        definitions: dict[str, Any] = {}
+        tools, is_required = _allowed(choice, self.tools)
+        ways: list[dict[str, Any]] = []
+        if tools:
+            items = [
+                _closed(
+                    name={"const": tool.name},
+                    arguments=_moved(
+                        tool.definition["function"].get("parameters") or {"type": "object"},
+                        f"{tool.name}_",
+                        definitions,
+                    ),
+                )
+                for tool in tools
+            ]
+            calls: dict[str, Any] = {"type": "array", "items": {"anyOf": items}, "minItems": 1}
+            if not self.parallel or isinstance(choice, Mapping) and is_required:
+                calls["maxItems"] = 1
+            ways.append(_closed(tool_calls=calls))
+        if not is_required or not ways:
+            ways.append(_closed(answer=_moved(self.answer, "answer_", definitions)))
+        schema = _closed(turn=ways[0] if len(ways) == 1 else {"anyOf": ways})
+        if definitions:
+            schema["$defs"] = definitions
+        return schema
+
+    def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if not self.tools:
+            return messages
+        lines = [json.dumps(tool.definition["function"], ensure_ascii=False) for tool in self.tools]
+        text = (
+            "You can call these functions:\n"
+            + "\n".join(lines)
+            + '\nAnswer with one JSON object: {"turn": {"tool_calls": [{"name": ..., "arguments": {...}}]}} to call '
+            'functions, or {"turn": {"answer": ...}} once you know the answer.'
+        )
+        if messages and messages[0].get("role") == "system":
+            first = {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{text}"}
+            return [first, *messages[1:]]
+        return [{"role": "system", "content": text}, *messages]
+
+    def told(self, turn: Turn) -> list[dict[str, Any]]:
+        messages = [{"role": "assistant", "content": turn.generation.text}]
+        if turn.results:
+            results = [
+                {"id": result.call.id, "name": result.call.name, "result": result.text}
+                for result in turn.results
+            ]
+            text = json.dumps({"results": results}, ensure_ascii=False)
+            messages.append({"role": "user", "content": text})
+        return messages
+
+
+def _allowed(choice: ToolChoice, tools: list[CallableTool]) -> tuple[list[CallableTool], bool]:
+    """The tools that may be called, and whether one must be."""
+    from stencilm.tool_calls.request import read_request
+
+    request = read_request(
+        [tool.definition for tool in tools],
+        choice,
+        False,
+        style="json",
+        parallel=True,
+        answer=None,
+        any_order=False,
+        strict_mode=False,
+        max_whitespace=None,
+        on_unsupported="error",
+        exclude_markers=False,
+    )
+    names = {tool.name for tool in request.tools}
+    chosen = [tool for tool in tools if tool.name in names]
+    return chosen, request.choice in ("required", "named")
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _moved(schema: Any, prefix: str, definitions: dict[str, Any]) -> Any:
+    """A schema within another one: its definitions go to those of the whole, under names of their own."""
+    if not isinstance(schema, Mapping):
+        return schema
+    own = {
+        key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), Mapping)
+    }
+    body = {key: part for key, part in schema.items() if key not in own and key != "$schema"}
+    whole = f"{prefix}root"
+
+    def move(value: Any) -> Any:
+        if isinstance(value, list):
+            return [move(part) for part in value]
+        if not isinstance(value, Mapping):
+            return value
+        moved = {key: move(part) for key, part in value.items()}
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            if reference == "#":
+                moved["$ref"] = f"#/$defs/{whole}"
+                if whole not in definitions:
+                    definitions[whole] = True
+                    definitions[whole] = move(body)
+            for key in own:
+                if reference.startswith(f"#/{key}/"):
+                    moved["$ref"] = f"#/$defs/{prefix}{reference[len(key) + 3 :]}"
+        return moved
+
+    for parts in own.values():
+        for name, part in parts.items():
+            definitions[prefix + name] = move(part)
+    return move(body)

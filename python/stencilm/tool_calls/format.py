@@ -1,0 +1,184 @@
+"""`stencilm.tools`: the tool calls of one model for one request, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from stencilm.grammar_sources import OnUnsupported
+from stencilm.structural_tag import Format, StructuralTag
+from stencilm.tool_calls.answers import ParsedAnswer
+from stencilm.tool_calls.harmony import MARKERS, HarmonyReader, harmony_format
+from stencilm.tool_calls.parser import AnswerReader, TemplateReader, ToolCallParser
+from stencilm.tool_calls.reading import Text
+from stencilm.tool_calls.registry import family, family_name, family_tag
+from stencilm.tool_calls.request import Reasoning, ToolChoice, ToolRequest, read_request
+from stencilm.tool_calls.tags import Builder
+from stencilm.tool_calls.template import MARKER, ToolTemplate
+
+if TYPE_CHECKING:
+    from stencilm.grammar import Grammar
+    from stencilm.tokenizers import TokenizerInfo
+
+
+@dataclass(frozen=True)
+class ToolFormat:
+    """How one model writes calls of some tools: a grammar of it, and parsers.
+
+    Attributes:
+        family: The name of the family, as `model_structural_tags` has it; "learnt" for a chat template of none.
+        template: How it writes calls; None for a family that is no template.
+        request: The tools and the choice, as read.
+        tag: The structural tag.
+    """
+
+    family: str
+    template: ToolTemplate | None
+    request: ToolRequest
+    tag: StructuralTag
+    _builder: Builder | None = None
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        """The grammar of what the model may write; see `GrammarCompiler.compile`."""
+        from stencilm.grammar import Grammar
+
+        return Grammar.from_structural_tag(self.tag)
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """What leads from text to calls."""
+        if self.template is not None:
+            return (self.template.trigger,)
+        return (" to=", "<|channel|>commentary to=") if self._builder is harmony_format else ()
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """The markers of the format that tokenizers may have as special tokens, each once.
+
+        A server must not leave them out of the text that the parser reads.
+        """
+        if self.template is None:
+            return MARKERS if self._builder is harmony_format else ()
+        found: dict[str, None] = {}
+        for way in self.template.ways():
+            pieces = (*way.section, way.call, way.end, *(way.think or ()), *(way.response or ()))
+            for piece in pieces:
+                found.update(dict.fromkeys(MARKER.findall(piece)))
+        return tuple(found)
+
+    def parser(
+        self,
+        *,
+        prompt: str | None = None,
+        tokenizer_info: TokenizerInfo | None = None,
+        first_id: int = 0,
+    ) -> ToolCallParser:
+        """A parser of one answer.
+
+        Args:
+            prompt: What the model was given; from its end it is seen whether the text begins within the reasoning.
+                Without it, it does so where the family's prompts end with the beginning of the reasoning and
+                reasoning is "enabled".
+            tokenizer_info: For `feed_tokens`.
+            first_id: The number of the first call, for ids that the model does not write.
+
+        Raises:
+            ValueError: The family is a function that was registered without a parser.
+        """
+        text = Text()
+        reader: AnswerReader
+        if self.template is not None:
+            reader = TemplateReader(
+                self.template, text, reasoning=self.request.reasoning, prompt=prompt
+            )
+        elif self._builder is harmony_format:
+            reader = HarmonyReader(text)
+        else:
+            raise ValueError(
+                f"{self.family!r} is a function, from which no parser is made: register a ToolTemplate"
+            )
+        return ToolCallParser(
+            reader, text, self.request.tools, tokenizer_info=tokenizer_info, first_id=first_id
+        )
+
+    def parse(self, text: str, *, prompt: str | None = None, first_id: int = 0) -> ParsedAnswer:
+        """Reads a whole answer; see `parser`."""
+        parser = self.parser(prompt=prompt, first_id=first_id)
+        parser.feed(text)
+        parser.finish()
+        return parser.answer
+
+
+def tools(
+    model: Any,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    tool_choice: ToolChoice | None = "auto",
+    *,
+    parallel: bool = True,
+    reasoning: Reasoning | bool = "enabled",
+    answer: Format | Mapping[str, Any] | None = None,
+    any_order: bool = False,
+    strict_mode: bool = False,
+    max_whitespace: int | None = 64,
+    exclude_special_tokens: bool = True,
+    on_unsupported: OnUnsupported = "error",
+) -> ToolFormat:
+    """How a model writes calls of some tools, both ways.
+
+    Args:
+        model: A tokenizer of transformers, whose chat template is probed with marked calls; a chat template as text;
+            the name of a family or of a model; or a `ToolTemplate`.
+        tools: As OpenAI's chat completions take them: functions, or tools of other types by `name` and
+            `parameters`. A function that is not `strict` may have any arguments.
+        tool_choice: "auto" (text, calls or both), "required" (calls and nothing else), "none" (text and no calls),
+            a function by name, a tool by type, or `allowed_tools`.
+        parallel: Several calls may come.
+        reasoning: Whether reasoning comes first; "auto" where the model may leave it out.
+        answer: A format. Where given the model either calls tools or gives this answer.
+        any_order: Arguments in any order; only for styles of JSON.
+        strict_mode: Arguments that a schema does not declare are forbidden.
+        max_whitespace: The longest run of blanks within arguments.
+        exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
+            by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and
+            the report of the grammar says so.
+
+    Raises:
+        GrammarSyntaxError: An unknown model, a chat template that writes no calls, or tools or a choice of
+            another form.
+    """
+    name, template = _resolved(model)
+    request = read_request(
+        tools,
+        tool_choice,
+        reasoning,
+        style=template.style if isinstance(template, ToolTemplate) else "json",
+        parallel=parallel,
+        answer=answer,
+        any_order=any_order,
+        strict_mode=strict_mode,
+        max_whitespace=max_whitespace,
+        on_unsupported=on_unsupported,
+        exclude_markers=exclude_special_tokens,
+    )
+    tag = family_tag(name, template, request)
+    if isinstance(template, ToolTemplate):
+        return ToolFormat(name, template, request, tag)
+    return ToolFormat(name, None, request, tag, template)
+
+
+def _resolved(model: Any) -> tuple[str, ToolTemplate | Builder]:
+    if isinstance(model, ToolTemplate):
+        problem = model.problem()
+        if problem is not None:
+            raise ValueError(problem)
+        return "given", model
+    if isinstance(model, str) and "{%" not in model and "{{" not in model:
+        name = family_name(model)
+        return name, family(name)
+    from stencilm.tool_calls.probing import probe
+
+    return probe(model)

@@ -1,0 +1,195 @@
+"""Python functions as tools: a schema from hints and docstrings, and calls with checked arguments."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.output_types import arguments_of, json_schema_of
+from stencilm.tool_calls.answers import ToolCall
+
+ToolSource: TypeAlias = Callable[..., Any] | Mapping[str, Any]
+
+_SECTION = re.compile(
+    r"^(args|arguments|parameters|params|returns?|raises|yields?|examples?|notes?|attributes)\s*:?\s*$",
+    re.IGNORECASE,
+)
+_ARGUMENTS = re.compile(r"^(args|arguments|parameters|params)\s*:?\s*$", re.IGNORECASE)
+_GOOGLE = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+_NUMPY = re.compile(r"^\*{0,2}(\w+)\s*(?::.*)?$")
+_SPHINX = re.compile(r"^:param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class CallableTool:
+    """A tool, with the function that it calls; None for one that the caller runs.
+
+    Attributes:
+        definition: The tool as OpenAI's chat completions take it.
+        function: What runs it.
+        arguments: Reads its arguments.
+    """
+
+    definition: dict[str, Any]
+    function: Callable[..., Any] | None
+    arguments: TypeAdapter[Any] | None
+
+    @property
+    def name(self) -> str:
+        """What the model calls it."""
+        name: str = self.definition["function"]["name"]
+        return name
+
+    def run(self, call: ToolCall) -> Any:
+        """What the function returns.
+
+        Raises:
+            ValidationError: The arguments are not what its hints say.
+            Exception: What the function raises.
+        """
+        if self.function is None or self.arguments is None:
+            raise TypeError(f"{self.name!r} has no function to run")
+        return self.function(**self.arguments.validate_json(json.dumps(dict(call.arguments))))
+
+
+def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
+    """Functions and tools in the form of OpenAI as one list.
+
+    Raises:
+        GrammarSyntaxError: Two have the same name, or one is neither.
+        UnsupportedFeature: A function cannot be called by the names of its parameters, or is asynchronous.
+    """
+    if isinstance(tools, (str, Mapping)) or not isinstance(tools, Sequence):
+        raise GrammarSyntaxError(
+            f"tools is {tools!r:.60}, but must be a list of functions or dicts"
+        )
+    found: dict[str, CallableTool] = {}
+    for number, source in enumerate(tools):
+        if isinstance(source, Mapping):
+            function = source.get("function", source)
+            if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+                raise GrammarSyntaxError(
+                    "a tool is a function with a name", place=f"#/tools/{number}"
+                )
+            definition = {"type": "function", "function": dict(function)}
+            tool = CallableTool(definition, None, None)
+        elif callable(source):
+            tool = tool_of(source)
+        else:
+            raise GrammarSyntaxError(
+                f"a tool is a function or a dict, not {source!r:.60}", place=f"#/tools/{number}"
+            )
+        if tool.name in found:
+            raise GrammarSyntaxError(
+                f"two tools have the name {tool.name!r}: rename one", place=f"#/tools/{number}"
+            )
+        found[tool.name] = tool
+    return [*found.values()]
+
+
+def tool_of(function: Callable[..., Any]) -> CallableTool:
+    """A function as a tool.
+
+    Its name is the tool's; the beginning of its docstring describes it, and what the docstring says of parameters, in
+    the form of Google, NumPy or Sphinx, describes these.
+
+    Raises:
+        UnsupportedFeature: It cannot be called by the names of its parameters, or is asynchronous.
+    """
+    if inspect.iscoroutinefunction(function):
+        raise UnsupportedFeature(
+            f"the function {function.__name__} is asynchronous: wrap it in one that runs it"
+        )
+    kind = arguments_of(function)
+    schema = json_schema_of(kind)
+    schema.pop("title", None)
+    schema.pop("description", None)
+    schema["additionalProperties"] = False
+    description, of_parameters = read_docstring(inspect.getdoc(function) or "")
+    properties = schema.setdefault("properties", {})
+    for name, text in of_parameters.items():
+        known = properties.get(name)
+        if isinstance(known, dict):
+            known.setdefault("description", text)
+    for known in properties.values():
+        if isinstance(known, dict):
+            known.pop("title", None)
+    definition: dict[str, Any] = {"name": getattr(function, "__name__", "function")}
+    if description:
+        definition["description"] = description
+    definition["parameters"] = schema
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    return CallableTool({"type": "function", "function": definition}, function, adapter)
+
+
+def read_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """What a docstring says of a function, and of each of its parameters."""
+    description: list[str] = []
+    parameters: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    within = seen = is_numpy = False
+    width: int | None = None
+    lines = text.expandtabs().splitlines()
+    for number, line in enumerate(lines):
+        plain = line.strip()
+        sphinx = _SPHINX.match(plain)
+        if sphinx:
+            seen = True
+            current = parameters.setdefault(sphinx[1], [sphinx[2]])
+            continue
+        if re.fullmatch(r"-{3,}", plain):
+            continue
+        underlined = number + 1 < len(lines) and bool(
+            re.fullmatch(r"\s*-{3,}\s*", lines[number + 1])
+        )
+        if _SECTION.match(plain) and (plain.endswith(":") or underlined):
+            seen, within, current, width = True, bool(_ARGUMENTS.match(plain)), None, None
+            is_numpy = underlined
+            continue
+        if plain.startswith(":"):
+            seen, current = True, None
+            continue
+        if not seen:
+            description.append(plain)
+            continue
+        indent = len(line) - len(line.lstrip())
+        if within and plain:
+            width = indent if width is None else width
+            google, numpy = _GOOGLE.match(plain), _NUMPY.match(plain)
+            if indent <= width and google and not is_numpy:
+                current = parameters.setdefault(google[1], [google[2]])
+            elif indent <= width and numpy and is_numpy:
+                current = parameters.setdefault(numpy[1], [])
+            elif current is not None:
+                current.append(plain)
+        elif current is not None and plain:
+            current.append(plain)
+    whole = re.sub(r"\n{2,}", "\n\n", "\n".join(description)).strip()
+    return whole, {name: " ".join(parts).strip() for name, parts in parameters.items()}
+
+
+def result_text(value: Any) -> str:
+    """What a tool returned, as the model is told it: a text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return to_json(value).decode()
+    except PydanticSerializationError:
+        return str(value)
+
+
+def error_text(error: Exception) -> str:
+    """What went wrong, as the model is told it."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return json.dumps({"error": f"{place}: {first['msg']}" if place else first["msg"]})
+    return json.dumps({"error": f"{type(error).__name__}: {error}"}, ensure_ascii=False)

@@ -1,0 +1,232 @@
+"""Arguments written as literals: of Python, and of the notation of the Gemma models."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Generator
+from typing import Any
+
+from stencilm.tool_calls.reading import Malformed, Text
+
+_PYTHON_STEP = re.compile(r"""[()\[\]{}"'\\,]""")
+_NAME = re.compile(r"\s*([^\s=,()]+)\s*=\s*")
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+_MAX_DEPTH = 200
+
+
+def read_python(text: Text, end: str) -> Generator[None, None, dict[str, Any]]:
+    """Arguments by keyword, up to the bracket that closes the call, which stays unread.
+
+    Raises:
+        Malformed: They are none.
+        CutShort: The text ends.
+    """
+    arguments: dict[str, Any] = {}
+    while True:
+        if not (yield from text.skip_blanks()):
+            yield from text.more()
+        if text.buffer.startswith(end[:1], text.at):
+            return arguments
+        if arguments:
+            yield from text.expect(",")
+            yield from text.skip_blanks()
+            if text.buffer.startswith(end[:1], text.at):
+                return arguments
+        match = yield from text.match(_NAME)
+        raw = yield from _python_value(text)
+        arguments[match[1]] = _literal(raw)
+
+
+def _python_value(text: Text) -> Generator[None, None, str]:
+    """The text of a value, up to a comma or a bracket that closes what is around it."""
+    begin = text.at
+    closing: list[str] = []
+    while True:
+        match = _PYTHON_STEP.search(text.buffer, text.at)
+        if match is None:
+            text.at = len(text.buffer)
+            yield from text.more()
+            continue
+        text.at = match.start()
+        if match[0] in "([{":
+            closing.append(")]}"["([{".index(match[0])])
+            if len(closing) > _MAX_DEPTH:
+                raise Malformed("the arguments are nested too deeply")
+        elif match[0] in ")]},":
+            if not closing:
+                return text.buffer[begin : text.at]
+            if match[0] != "," and match[0] != closing.pop():
+                raise Malformed(
+                    f"the brackets of {text.buffer[begin : text.at + 1][:40]!r} do not match"
+                )
+        elif match[0] in "\"'":
+            yield from _python_string(text, match[0])
+            continue
+        text.at += 1
+
+
+def _python_string(text: Text, quote: str) -> Generator[None, None, None]:
+    """Goes over a string, in three quotes or one."""
+    while len(text.buffer) - text.at < 3 and text.buffer[text.at :] in (quote, quote * 2):
+        yield from text.more()
+    quotes = quote * 3 if text.buffer.startswith(quote * 3, text.at) else quote
+    text.at += len(quotes)
+    while not text.buffer.startswith(quotes, text.at):
+        rest = len(text.buffer) - text.at
+        if rest < len(quotes) or (text.buffer[text.at] == "\\" and rest < 2):
+            yield from text.more()
+            continue
+        text.at += 2 if text.buffer[text.at] == "\\" else 1
+    text.at += len(quotes)
+
+
+def _literal(raw: str) -> Any:
+    try:
+        # Line breaks within a string are written as they are.
+        node = ast.parse(_one_line(raw.strip()), mode="eval").body
+        return _value(node, 0)
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise Malformed(f"the value {raw[:40]!r} is no literal of Python: {error}") from None
+
+
+def _one_line(raw: str) -> str:
+    """The same literal with the line breaks of its strings escaped."""
+    if "\n" not in raw or '"""' in raw or "'''" in raw:
+        return raw
+    return raw.replace("\r", "\\r").replace("\n", "\\n") if raw[:1] in "\"'" else raw
+
+
+def _value(node: ast.expr, depth: int) -> Any:
+    if isinstance(node, ast.Name) and node.id.lower() in _WORDS:
+        return _WORDS[node.id.lower()]
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_value(part, depth + 1) for part in node.elts]
+    if isinstance(node, ast.Dict):
+        keys = [_value(key, depth + 1) if key else None for key in node.keys]
+        values = [_value(part, depth + 1) for part in node.values]
+        return {
+            key if isinstance(key, str) else json.dumps(key): value
+            for key, value in zip(keys, values, strict=True)
+        }
+    value = ast.literal_eval(node)
+    if not isinstance(value, (str, int, float, bool, type(None))):
+        raise ValueError(f"{ast.unparse(node)} has no counterpart in JSON")
+    if isinstance(value, str):
+        # Two escapes of a pair of surrogates are one character, as in JSON.
+        value = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
+def read_gemma(text: Text, quote: str, end: str) -> Generator[None, None, dict[str, Any]]:
+    """Arguments of the form `name:value`, up to the brace that closes them, which stays unread.
+
+    Raises:
+        Malformed: They are none.
+        CutShort: The text ends.
+    """
+    begin = text.at
+    depth = 0
+    stops = (quote, "{", "}", "[", "]")
+    while True:
+        _, stop = yield from text.until(stops)
+        if stop is None:
+            yield from text.more()
+        if stop == quote:
+            _, closed = yield from text.until((quote,))
+            if closed is None:
+                yield from text.more()
+        elif stop in ("{", "["):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                raise Malformed("the arguments are nested too deeply")
+        elif depth == 0:
+            text.at -= 1
+            break
+        else:
+            depth -= 1
+    reader = _Gemma(text.buffer[begin : text.at], quote)
+    members: dict[str, Any] = reader.members("")
+    return members
+
+
+class _Gemma:
+    """Reads a whole text of the notation."""
+
+    def __init__(self, text: str, quote: str) -> None:
+        self.text, self.quote, self.at = text, quote, 0
+
+    def members(self, end: str) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        while not self._ends(end):
+            if members:
+                self._expect(",")
+            self._blanks()
+            if self.text.startswith(self.quote, self.at):
+                name = self._string()
+            else:
+                colon = self.text.find(":", self.at)
+                if colon < 0:
+                    raise Malformed(f"{self.text[self.at :][:40]!r} has no colon after a name")
+                name, self.at = self.text[self.at : colon].strip(), colon
+            self._expect(":")
+            members[name] = self._value()
+        return members
+
+    def _elements(self) -> list[Any]:
+        elements: list[Any] = []
+        while not self._ends("]"):
+            if elements:
+                self._expect(",")
+            elements.append(self._value())
+        return elements
+
+    def _value(self) -> Any:
+        self._blanks()
+        if self.text.startswith(self.quote, self.at):
+            return self._string()
+        if self.text.startswith("{", self.at):
+            self.at += 1
+            return self.members("}")
+        if self.text.startswith("[", self.at):
+            self.at += 1
+            return self._elements()
+        match = re.compile(r"[^,\]}]*").match(self.text, self.at)
+        word = match[0].strip() if match else ""
+        self.at = match.end() if match else self.at
+        if word.lower() in _WORDS:
+            return _WORDS[word.lower()]
+        try:
+            return json.loads(word)
+        except ValueError:
+            return word
+
+    def _string(self) -> str:
+        begin = self.at + len(self.quote)
+        end = self.text.find(self.quote, begin)
+        if end < 0:
+            raise Malformed(f"the string {self.text[self.at :][:40]!r} does not end")
+        self.at = end + len(self.quote)
+        return self.text[begin:end]
+
+    def _blanks(self) -> None:
+        while self.text[self.at : self.at + 1].isspace():
+            self.at += 1
+
+    def _expect(self, literal: str) -> None:
+        self._blanks()
+        if not self.text.startswith(literal, self.at):
+            raise Malformed(f"{literal!r} is expected, not {self.text[self.at :][:20]!r}")
+        self.at += len(literal)
+
+    def _ends(self, end: str) -> bool:
+        self._blanks()
+        if end == "":
+            return self.at == len(self.text)
+        if self.text.startswith(end, self.at):
+            self.at += len(end)
+            return True
+        if self.at == len(self.text):
+            raise Malformed(f"{end!r} is missing")
+        return False

@@ -1,0 +1,518 @@
+"""Calls, content and reasoning read back from what a model wrote, while it comes.
+
+One idea: the template that makes the grammar is read the other way round. White space between the parts of a call
+and the order of the keys of a JSON call are left aside, so that what models write without a grammar is read, too.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stencilm.tool_calls.answers import (
+    CallDelta,
+    CallDone,
+    ContentDelta,
+    Delta,
+    ParsedAnswer,
+    ReasoningDelta,
+    ToolCall,
+)
+from stencilm.tool_calls.argument_readers import MARKERS, parse_object, read_arguments
+from stencilm.tool_calls.reading import LONGEST_HEADER, CutShort, Malformed, Text
+from stencilm.tool_calls.request import Reasoning, Tool
+from stencilm.tool_calls.template import PLACEHOLDER, ToolTemplate
+
+if TYPE_CHECKING:
+    from stencilm.tokenizers import TokenizerInfo
+
+_JSON_STRING = r'"(?:[^"\\]|\\.)*"'
+# A name that may not have come whole.
+_MAYBE_NAME = re.compile(r"\s*(?:[^\W\d][\w.-]*\s*)?$")
+# Keys under which JSON calls have their parts, beside those of the template.
+_NAME_KEYS = frozenset({"name", "tool_name"})
+_ARGUMENT_KEYS = frozenset({"arguments", "parameters", "args"})
+_ID_KEYS = frozenset({"id", "tool_call_id", "call_id"})
+_OTHER_KEYS = frozenset({"type"})
+
+
+class _Shape:
+    """One way to write a call, taken apart for reading."""
+
+    def __init__(self, way: ToolTemplate, *, may_be_object: bool = True) -> None:
+        self.begin, self.end = way.section
+        self.separator = way.separator
+        self.style = way.style
+        self.id_pattern = way.id_pattern
+        self.prefix = self.suffix = ""
+        self.name_keys: set[str] = set()
+        self.argument_keys: set[str] = set()
+        self.is_object = False
+        begin, end = way.call.find("{"), way.call.rfind("}")
+        if may_be_object and begin >= 0 and "$name" not in way.call:
+            inner = way.call[begin : end + 1]
+            for place in ("json_name", "arguments"):
+                inner = inner.replace(f"${place}", f'"{place}"')
+            try:
+                parts = json.loads(inner)
+            except ValueError:
+                parts = None
+            if isinstance(parts, dict) and {"json_name", "arguments"} <= {*parts.values()}:
+                self.is_object = True
+                self.name_keys = {key for key, part in parts.items() if part == "json_name"}
+                self.argument_keys = {key for key, part in parts.items() if part == "arguments"}
+                self.prefix, self.suffix = way.call[:begin], way.call[end + 1 :]
+        if not self.is_object:
+            self._take_apart(way.call)
+
+    def _take_apart(self, call: str) -> None:
+        """A header up to the arguments, as a pattern, and what follows them."""
+        header, _, self.suffix = call.partition("$arguments")
+        pieces: list[str] = []
+        done = 0
+        for match in PLACEHOLDER.finditer(header):
+            pieces.append(_loose(header[done : match.start()]))
+            done = match.end()
+            kind = match[1]
+            if kind == "id":
+                pieces.append(f"(?P<id>{self.id_pattern})")
+            elif kind == "json_name":
+                pieces.append(f"(?P<json_name>{_JSON_STRING})")
+            else:
+                pieces.append(
+                    r"\s*(?P<name>[^\s<>\[\](){}]+?)"
+                    if "(?P<name>" not in "".join(pieces)
+                    else "(?P=name)"
+                )
+        tail = header[done:]
+        pieces.append(_loose(tail))
+        if not tail.strip():
+            # The name ends where its arguments or what follows them begins.
+            begins = [re.escape(self.suffix.strip())] if self.suffix.strip() else []
+            if self.style == "json":
+                begins.append(r"\{")
+            elif self.style in MARKERS:
+                begins.append(re.escape(MARKERS[self.style].open))
+            pieces.append(rf"\s*(?={'|'.join(begins)})")
+        self.header = re.compile(r"\s*" + "".join(pieces))
+
+
+def _loose(literal: str) -> str:
+    """A literal as a pattern in which white space is left aside."""
+    return r"\s*".join(re.escape(word) for word in [literal[:0], *literal.split()]) + (
+        r"\s*" if literal[-1:].isspace() else ""
+    )
+
+
+class AnswerReader(Protocol):
+    """Reads a text to its end; what it finds goes to the parser that it is made for."""
+
+    def read(self, out: Output) -> Generator[None, None, None]: ...
+
+
+class Output:
+    """What was found so far, and what of it is not handed on yet."""
+
+    def __init__(self, text: Text, tools: Sequence[Tool], first_id: int) -> None:
+        self.text = text
+        self.tools = {tool.name: tool for tool in tools}
+        self.first_id = first_id
+        self.deltas: list[Delta] = []
+        self.content: list[str] = []
+        self.reasoning: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.problems: list[str] = []
+        self.blanks = ""
+        self.is_fresh = True
+        self.begun = 0
+        self.is_open = False
+
+    def say(self, text: str, *, reasoning: bool = False) -> None:
+        """More content or reasoning, without white space at its beginning; that at its end waits."""
+        if self.is_fresh:
+            text = text.lstrip()
+        if not text:
+            return
+        self.is_fresh = False
+        text = self.blanks + text
+        kept = text.rstrip()
+        self.blanks = text[len(kept) :]
+        if kept:
+            (self.reasoning if reasoning else self.content).append(kept)
+            self.deltas.append(ReasoningDelta(kept) if reasoning else ContentDelta(kept))
+
+    def section(self) -> None:
+        """Something else than content comes, or came: white space around it is no content."""
+        self.blanks = ""
+        self.is_fresh = True
+
+    def separate(self) -> None:
+        """What follows is another part of the content."""
+        if self.content and not self.content[-1].endswith("\n"):
+            self.blanks = "\n"
+        self.is_fresh = True
+
+    def begin_call(self, name: str, written_id: str | None) -> None:
+        """A call begins. The id is the model's where it wrote one."""
+        call_id = written_id or f"call_{self.first_id + len(self.calls)}"
+        self.is_open = True
+        self.begun = len(self.calls)
+        self.deltas.append(CallDelta(self.begun, name, call_id))
+        self.current = (name, call_id)
+
+    def more_arguments(self, part: str) -> None:
+        """More of the JSON text of the arguments."""
+        if part:
+            self.deltas.append(CallDelta(self.begun, arguments=part))
+
+    def end_call(self, arguments: dict[str, Any]) -> None:
+        """The call is complete."""
+        name, call_id = self.current
+        call = ToolCall(name, arguments, call_id)
+        self.is_open = False
+        self.calls.append(call)
+        self.deltas.append(CallDone(self.begun, call))
+        if self.tools and name not in self.tools:
+            self.problems.append(f"the model called {name!r}, which is none of the tools")
+        self.section()
+
+    def schema(self, name: str) -> Any:
+        """The schema of a tool's arguments; None for a tool that is not known."""
+        tool = self.tools.get(name)
+        return tool.arguments.json_schema if tool is not None else None
+
+
+class ToolCallParser:
+    """Reads one answer of a model.
+
+    Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the answer.
+    """
+
+    def __init__(
+        self,
+        reader: AnswerReader,
+        text: Text,
+        tools: Sequence[Tool],
+        *,
+        tokenizer_info: TokenizerInfo | None = None,
+        first_id: int = 0,
+    ) -> None:
+        self._text = text
+        self._out = Output(text, tools, first_id)
+        self._reading = reader.read(self._out)
+        self._info = tokenizer_info
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._finished = False
+
+    def feed(self, text: str) -> list[Delta]:
+        """More of the answer; returns what it adds.
+
+        Raises:
+            ValueError: The answer was finished.
+        """
+        if self._finished:
+            raise ValueError("the answer was finished: make another parser for another answer")
+        self._text.buffer += text
+        self._go_on()
+        return self._taken()
+
+    def feed_tokens(self, token_ids: Iterable[int]) -> list[Delta]:
+        """More of the answer as tokens; those that stop spell nothing. Returns what they add.
+
+        Raises:
+            ValueError: The parser knows no tokenizer, a token is none of it, or the answer was finished.
+        """
+        if self._info is None:
+            raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")
+        stops = {*self._info.stop_token_ids}
+        spelled = bytearray()
+        for token in token_ids:
+            if not 0 <= token < self._info.vocab_size:
+                raise ValueError(f"token {token} is none of the {self._info.vocab_size} tokens")
+            if token not in stops:
+                spelled += self._info.decoded_vocab[token]
+        return self.feed(self._decoder.decode(bytes(spelled)))
+
+    def finish(self) -> list[Delta]:
+        """Ends the answer; returns what was held back until its end was certain."""
+        if not self._finished:
+            self._text.buffer += self._decoder.decode(b"", final=True)
+            self._finished = self._text.ended = True
+            self._go_on()
+            if not self._out.calls and self._out.blanks:
+                self._out.content.append(self._out.blanks)
+                self._out.deltas.append(ContentDelta(self._out.blanks))
+        return self._taken()
+
+    @property
+    def answer(self) -> ParsedAnswer:
+        """What was found so far."""
+        return ParsedAnswer(
+            content="".join(self._out.content),
+            reasoning="".join(self._out.reasoning),
+            calls=tuple(self._out.calls),
+            problems=tuple(self._out.problems),
+        )
+
+    def _go_on(self) -> None:
+        for _ in self._reading:
+            break
+
+    def _taken(self) -> list[Delta]:
+        deltas, self._out.deltas = self._out.deltas, []
+        return deltas
+
+
+class TemplateReader:
+    """Reads the answers of a template."""
+
+    def __init__(
+        self, template: ToolTemplate, text: Text, *, reasoning: Reasoning, prompt: str | None
+    ) -> None:
+        self.template, self.text = template, text
+        self.shapes = [_Shape(way) for way in template.ways()]
+        if not all(shape.is_object for shape in self.shapes):
+            self.shapes = [_Shape(way, may_be_object=False) for way in template.ways()]
+        self.sections: list[tuple[str, str]] = []
+        for shape in self.shapes:
+            section = ("".join(shape.begin.split()), "".join(shape.end.split()))
+            if section not in self.sections:
+                self.sections.append(section)
+        first = self.shapes[0]
+        trigger = template.trigger.strip()
+        # JSON and lists of Python begin with a character that text may hold as well.
+        self.is_soft = trigger[:1] in "{[" and not re.match(r"\[[A-Z_]+\]", trigger)
+        self.trigger = trigger[:1] if self.is_soft else trigger
+        self.needs_known = self.is_soft
+        self.object_prefix = next((shape.prefix for shape in self.shapes if shape.is_object), "")
+        self.is_object = first.is_object
+        self.name_keys = _NAME_KEYS.union(*(shape.name_keys for shape in self.shapes))
+        self.argument_keys = _ARGUMENT_KEYS.union(*(shape.argument_keys for shape in self.shapes))
+        self.begins_within = self._begins_within(reasoning, prompt)
+        self.in_response = False
+        if prompt is not None and template.response is not None:
+            self.in_response = prompt.rstrip().endswith(template.response[0].strip())
+
+    def _begins_within(self, reasoning: Reasoning, prompt: str | None) -> bool:
+        """Whether the text begins within the reasoning."""
+        if self.template.think is None:
+            return False
+        if prompt is not None:
+            return prompt.rstrip().endswith(self.template.think[0].strip())
+        return self.template.think_prefilled and reasoning == "enabled"
+
+    def read(self, out: Output) -> Generator[None, None, None]:
+        """Reads the whole answer."""
+        think = tuple(part.strip() for part in self.template.think or ())
+        response = tuple(part.strip() for part in self.template.response or ())
+        end = self.template.end
+        try:
+            if self.begins_within:
+                yield from self.text.comes(think[0])
+                yield from self._think(out, think[1])
+            stops = [self.trigger, *think, *response, *([end] if end else [])]
+            while True:
+                _, stop = yield from self.text.until(stops, out.say)
+                if stop is None:
+                    return
+                if stop == self.trigger:
+                    yield from self._calls(out)
+                elif self.in_response and stop == response[1]:
+                    self.in_response = False
+                    out.section()
+                elif think and stop == think[0]:
+                    out.section()
+                    yield from self._think(out, think[1])
+                elif think and stop == think[1]:
+                    # The prompt had the beginning, and nobody said so: what came was reasoning.
+                    out.reasoning += out.content
+                    out.content.clear()
+                    out.section()
+                elif response and stop == response[0]:
+                    self.in_response = True
+                    out.section()
+                    out.separate()
+                else:
+                    out.section()
+                self._forget(out)
+        except CutShort:
+            if out.is_open:
+                out.problems.append(f"the text ends within a call of {out.current[0]!r}")
+
+    def _forget(self, out: Output) -> None:
+        if self.text.at > 1 << 16:
+            self.text.drop(self.text.at)
+
+    def _think(self, out: Output, end: str) -> Generator[None, None, None]:
+        out.is_fresh = True
+        yield from self.text.until((end,), lambda part: out.say(part, reasoning=True))
+        out.section()
+
+    def _calls(self, out: Output) -> Generator[None, None, None]:
+        """One section of calls, after its trigger; where it is none it is text."""
+        begin = self.text.at - len(self.trigger)
+        known = len(out.calls)
+        blanks, fresh = out.blanks, out.is_fresh
+        self.text.at = begin
+        try:
+            yield from self._section(out)
+        except (Malformed, CutShort) as error:
+            if isinstance(error, CutShort) and (not self.is_soft or out.is_open):
+                if not out.is_open:
+                    out.problems.append("the text ends within a call")
+                raise
+            if len(out.calls) > known:
+                out.problems.append(str(error))
+                return
+            if not self.is_soft:
+                out.problems.append(str(error))
+            out.is_open = False
+            out.blanks, out.is_fresh = blanks, fresh
+            self.text.at = begin + len(self.trigger)
+            out.say(self.trigger)
+
+    def _section(self, out: Output) -> Generator[None, None, None]:
+        end = ""
+        is_section = False
+        for opening, closing in self.sections:
+            is_section = bool(opening)
+            end = closing
+            if (yield from self.text.comes(opening)):
+                break
+        else:
+            raise Malformed(f"{self.sections[0][0]!r} is expected")
+        separator = "".join(self.shapes[0].separator.split())
+        first = True
+        while True:
+            if not first or is_section:
+                if end and (yield from self._next_is(end)):
+                    yield from self.text.expect(end)
+                    return
+                if not first and is_section and not (yield from self.text.skip_blanks()):
+                    return
+                if not first and separator and not (yield from self.text.comes(separator)):
+                    if end:
+                        raise Malformed(f"{end!r} is expected, not {self._found()!r}")
+                    return
+            yield from self._call(out)
+            first = False
+            if not is_section:
+                # The next call has a trigger of its own; what stands between two is no text.
+                if separator and (yield from self._next_is(separator)):
+                    yield from self.text.expect(separator)
+                return
+
+    def _found(self) -> str:
+        return self.text.buffer[self.text.at : self.text.at + 20]
+
+    def _next_is(self, literal: str) -> Generator[None, None, bool]:
+        at = self.text.at
+        found = yield from self.text.comes(literal)
+        self.text.at = at
+        return found
+
+    def _call(self, out: Output) -> Generator[None, None, None]:
+        if self.is_object:
+            yield from self.text.expect(self.object_prefix)
+            yield from self._object(out)
+            yield from self.text.expect(self.shapes[0].suffix)
+            return
+        shape, match = yield from self._header()
+        written = match.groupdict().get("json_name")
+        name = match["name"] if written is None else self._string(written)
+        if self.needs_known and out.tools and name not in out.tools:
+            raise Malformed(f"{name!r} is none of the tools")
+        self._begin(out, name, match.groupdict().get("id"))
+        arguments = yield from read_arguments(
+            self.text, shape.style, out.schema(name), shape.suffix.strip(), out.more_arguments
+        )
+        yield from self.text.expect(shape.suffix)
+        out.end_call(arguments)
+
+    def _header(self) -> Generator[None, None, tuple[_Shape, re.Match[str]]]:
+        """The first of the ways to begin a call that is there."""
+        while True:
+            for shape in self.shapes:
+                match = shape.header.match(self.text.buffer, self.text.at)
+                if match is not None:
+                    self.text.at = match.end()
+                    return shape, match
+            rest = self.text.buffer[self.text.at : self.text.at + LONGEST_HEADER]
+            if len(rest) >= LONGEST_HEADER or (self.is_soft and not _MAYBE_NAME.match(rest)):
+                raise Malformed(f"{rest[:20]!r} begins no call")
+            yield from self.text.more()
+
+    def _begin(self, out: Output, name: str, written: str | None) -> None:
+        if written is not None and self.template.id_format is not None:
+            written = self.template.id_format.replace("$name", name).replace("$id", written)
+        out.begin_call(name, written)
+
+    def _object(self, out: Output) -> Generator[None, None, None]:
+        """A call that is one JSON object, its keys in any order."""
+        text = self.text
+        yield from text.expect("{")
+        name: str | None = None
+        written: str | None = None
+        raw: str | None = None
+        early: list[str] = []
+        seen = False
+        while True:
+            if (yield from text.comes("}")):
+                break
+            if seen:
+                yield from text.expect(",")
+            seen = True
+            if not (yield from text.skip_blanks()):
+                raise CutShort
+            if text.buffer[text.at] != '"':
+                raise Malformed(f"a key is expected, not {self._found()!r}")
+            key = json.loads((yield from text.json_value()))
+            yield from text.expect(":")
+            if key in self.name_keys:
+                name = self._string((yield from text.json_value()))
+                if self.needs_known and out.tools and name not in out.tools:
+                    raise Malformed(f"{name!r} is none of the tools")
+            elif key in self.argument_keys:
+                if name is not None and not out.is_open:
+                    self._begin(out, name, written)
+                    raw = yield from text.json_value(self._hand_on(out))
+                else:
+                    raw = yield from text.json_value(early.append)
+            elif key in _ID_KEYS:
+                written = self._string((yield from text.json_value()))
+            elif key in _OTHER_KEYS:
+                yield from text.json_value()
+            else:
+                raise Malformed(f"a call has no key {key!r}")
+        if name is None:
+            raise Malformed("a call has a name")
+        arguments = parse_object(raw) if raw is not None else {}
+        if not out.is_open:
+            self._begin(out, name, written)
+            out.more_arguments("".join(early) or "{}")
+        out.end_call(arguments)
+
+    def _hand_on(self, out: Output) -> Any:
+        """Hands the arguments on, but for those that are a text of JSON within JSON."""
+        state: list[bool] = []
+
+        def emit(part: str) -> None:
+            if not state:
+                state.append(part.startswith('"'))
+            if not state[0]:
+                out.more_arguments(part)
+
+        return emit
+
+    @staticmethod
+    def _string(raw: str) -> str:
+        try:
+            value = json.loads(raw)
+        except ValueError:
+            value = None
+        if not isinstance(value, str):
+            raise Malformed(f"a string is expected, not {raw[:20]!r}")
+        return value

@@ -1,0 +1,166 @@
+"""Families by their names and by the names of their models, and the structural tag of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from stencilm.errors import GrammarSyntaxError
+from stencilm.grammar_sources import OnUnsupported
+from stencilm.structural_tag import Format, StructuralTag, is_format
+from stencilm.tool_calls.families import TEMPLATES
+from stencilm.tool_calls.harmony import harmony_format
+from stencilm.tool_calls.request import Reasoning, ToolChoice, ToolRequest, read_request
+from stencilm.tool_calls.tags import Builder, template_format
+from stencilm.tool_calls.template import ToolTemplate
+
+_REGISTRY: dict[str, ToolTemplate | Builder] = dict(TEMPLATES)
+# The models that a function is meant for; a template has its own.
+_MODELS: dict[str, tuple[str, ...]] = {}
+
+
+def register_model_structural_tag(
+    name: str, template: ToolTemplate | Builder, *, models: Sequence[str] = ()
+) -> None:
+    """Makes a family of models known under a name, or replaces what was known under it.
+
+    Args:
+        name: For `get_model_structural_tag` and `tools`.
+        template: How it writes calls, or a function that makes a format of a `ToolRequest`.
+        models: Names of models that a function is meant for, with `*` for any characters; a
+            template has its own.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"name is {name!r}, but must be a str of at least one character")
+    if isinstance(models, str) or not all(isinstance(model, str) for model in models):
+        raise TypeError(f"models is {models!r}, but must be a sequence of str")
+    if isinstance(template, ToolTemplate) and models:
+        raise ValueError("models is for a function: a ToolTemplate has its own")
+    if isinstance(template, ToolTemplate):
+        problem = template.problem()
+        if problem is not None:
+            raise ValueError(problem)
+    elif not callable(template):
+        raise TypeError(f"template is a {type(template).__name__}: give a ToolTemplate or function")
+    _REGISTRY[name] = template
+    _MODELS[name] = tuple(models)
+
+
+def model_structural_tags() -> dict[str, tuple[str, ...]]:
+    """The names that are known, each with patterns of the models that it is meant for."""
+    return {
+        name: template.models if isinstance(template, ToolTemplate) else _MODELS[name]
+        for name, template in _REGISTRY.items()
+    }
+
+
+def get_model_structural_tag(
+    model: str,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    tool_choice: ToolChoice | None = "auto",
+    reasoning: Reasoning | bool = "enabled",
+    *,
+    parallel_tool_calls: bool = True,
+    answer: Format | Mapping[str, Any] | None = None,
+    any_order: bool = False,
+    strict_mode: bool = False,
+    max_whitespace: int | None = 64,
+    exclude_special_tokens: bool = True,
+    on_unsupported: OnUnsupported = "error",
+) -> StructuralTag:
+    """The structural tag of what a model may write when it has these tools.
+
+    Args:
+        model: A name of `model_structural_tags`, or a model such as "Qwen/Qwen3-8B".
+        tools: As OpenAI's chat completions take them: functions, or tools of other types by
+            `name` and `parameters`. A function that is not `strict` may have any arguments.
+        tool_choice: "auto" (text, calls or both), "required" (calls and nothing else), "none"
+            (text and no calls), a function by name, a tool by type, or `allowed_tools`.
+        reasoning: Whether reasoning comes first; "auto" where the model may leave it out. True
+            and False are the first two. Without effect for models that do not reason.
+        parallel_tool_calls: Several calls may come.
+        answer: A format. Where given the model either calls tools or gives this answer, which
+            makes structured output and tools one request.
+        any_order: Arguments in any order; only for styles of JSON.
+        strict_mode: Arguments that a schema does not declare are forbidden.
+        max_whitespace: The longest run of blanks within arguments.
+        exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
+            by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and
+            the report of the grammar says so.
+
+    Raises:
+        GrammarSyntaxError: An unknown model, or tools or a choice of another form.
+    """
+    name = family_name(model)
+    template = family(name)
+    request = read_request(
+        tools,
+        tool_choice,
+        reasoning,
+        style=template.style if isinstance(template, ToolTemplate) else "json",
+        parallel=parallel_tool_calls,
+        answer=answer,
+        any_order=any_order,
+        strict_mode=strict_mode,
+        max_whitespace=max_whitespace,
+        on_unsupported=on_unsupported,
+        exclude_markers=exclude_special_tokens,
+    )
+    return family_tag(name, template, request)
+
+
+def family_tag(name: str, template: ToolTemplate | Builder, request: ToolRequest) -> StructuralTag:
+    """The structural tag of a request to a family."""
+    if isinstance(template, ToolTemplate):
+        return StructuralTag(format=template_format(template, request))
+    made = template(request)
+    if not is_format(made):
+        raise TypeError(f"the function known as {name!r} must return a format, not {made!r}")
+    return StructuralTag(format=made)
+
+
+def family(name: str) -> ToolTemplate | Builder:
+    """What is known under a name of `model_structural_tags`."""
+    return _REGISTRY[name]
+
+
+def family_name(model: str) -> str:
+    """The name of the family that a model belongs to.
+
+    Raises:
+        GrammarSyntaxError: None is known for it.
+    """
+    if not isinstance(model, str):
+        raise TypeError(f"model is a {type(model).__name__}, but must be a str")
+    if model in _REGISTRY:
+        return model
+    last = _spelled(model.rsplit("/", 1)[-1])
+    # A model that others were made from is named after their family: "Hermes-3-Llama-3.1-8B".
+    found = [
+        (-last.find(re.split(r"[*?\[]", pattern.strip("*"))[0]), len(pattern), name)
+        for name, patterns in model_structural_tags().items()
+        for pattern in map(_spelled, patterns)
+        if fnmatchcase(last, pattern)
+    ]
+    if found:
+        return max(found)[2]
+    # Parsers of servers are named as families are, in a spelling of their own: "glm47", "deepseek-v31".
+    plain = re.sub("[^a-z0-9]", "", last)
+    for name in _REGISTRY:
+        if name.replace("_", "") == plain:
+            return name
+    names = ", ".join(_REGISTRY)
+    raise GrammarSyntaxError(
+        f"no tool calls are known for the model {model!r}: give one of {names}, or register it"
+    )
+
+
+def _spelled(name: str) -> str:
+    """A name in lower case, with hyphens for the other characters that stand between words."""
+    return re.sub("[ _]", "-", name.lower())
+
+
+register_model_structural_tag("harmony", harmony_format, models=("*gpt-oss*", "openai"))

@@ -1,0 +1,195 @@
+"""What a caller asks for: tools as OpenAI's chat completions take them, a choice, and what else may come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from stencilm.errors import GrammarSyntaxError
+from stencilm.grammar_sources import OnUnsupported
+from stencilm.structural_tag import Format, JSONSchemaFormat, StructuralTag, Style, is_format
+
+Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
+ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Mapping[str, Any]
+Choice: TypeAlias = Literal["auto", "required", "none", "named"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool: what the model calls it, and the format of its arguments."""
+
+    name: str
+    arguments: JSONSchemaFormat
+    kind: str = "function"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """What a tag is asked for.
+
+    Attributes:
+        tools: The tools that may be called.
+        choice: Whether they must be; "named" for exactly one call of the only tool.
+        parallel: Several calls may come.
+        reasoning: Whether reasoning comes first.
+        answer: What may come in place of calls and text; None for any text.
+        exclude_markers: Markers of reasoning and calls do not come in text.
+    """
+
+    tools: tuple[Tool, ...]
+    choice: Choice
+    parallel: bool
+    reasoning: Reasoning
+    answer: Format | None
+    exclude_markers: bool
+
+
+def read_request(
+    tools: Sequence[Mapping[str, Any]] | None,
+    tool_choice: ToolChoice | None,
+    reasoning: Reasoning | bool,
+    *,
+    style: Style,
+    parallel: bool,
+    answer: Format | Mapping[str, Any] | None,
+    any_order: bool,
+    strict_mode: bool,
+    max_whitespace: int | None,
+    on_unsupported: OnUnsupported,
+    exclude_markers: bool,
+) -> ToolRequest:
+    """A request from what callers give.
+
+    Raises:
+        GrammarSyntaxError: Tools or a choice of another form.
+    """
+
+    def arguments(schema: Any) -> JSONSchemaFormat:
+        return JSONSchemaFormat(
+            json_schema=schema,
+            style=style,
+            any_order=any_order,
+            strict_mode=strict_mode,
+            max_whitespace=max_whitespace,
+            on_unsupported=on_unsupported,
+        )
+
+    if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
+        raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
+    # Strict mode would close an object that says nothing.
+    anything = (
+        {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
+    )
+    known = [_tool(index, tool, arguments, anything) for index, tool in enumerate(tools or ())]
+    choice, chosen = _chosen(tool_choice, known)
+    if isinstance(answer, Mapping):
+        answer = StructuralTag.from_json(answer).format
+    if answer is not None and not is_format(answer):
+        raise TypeError(f"answer is {answer!r}, but must be a format, or a dict of one")
+    if not chosen and choice not in ("none", "auto"):
+        raise GrammarSyntaxError("a call is asked for, but there is no tool: give tools")
+    if not chosen:
+        choice = "none"
+    return ToolRequest(
+        tools=tuple(chosen),
+        choice=choice,
+        parallel=parallel and choice not in ("named", "none"),
+        reasoning=read_reasoning(reasoning),
+        answer=answer,
+        exclude_markers=exclude_markers,
+    )
+
+
+def read_reasoning(value: Reasoning | bool) -> Reasoning:
+    """One of the three words.
+
+    Raises:
+        GrammarSyntaxError: Another word.
+    """
+    if isinstance(value, bool):
+        return "enabled" if value else "disabled"
+    if value not in ("enabled", "disabled", "auto"):
+        raise GrammarSyntaxError(f"reasoning is {value!r}: give enabled, disabled or auto")
+    return value
+
+
+def _tool(
+    index: int,
+    tool: Mapping[str, Any],
+    arguments: Callable[[Any], JSONSchemaFormat],
+    anything: dict[str, Any],
+) -> Tool:
+    """A tool; one without a schema takes anything."""
+    place = f"#/tools/{index}"
+    if not isinstance(tool, Mapping):
+        raise GrammarSyntaxError(f"a tool is a dict, not a {type(tool).__name__}", place=place)
+    kind = tool.get("type", "function")
+    if kind == "custom":
+        raise GrammarSyntaxError(
+            "a custom tool takes text, and calls have arguments in JSON: give a function",
+            place=f"{place}/type",
+        )
+    entry = tool.get("function", tool) if kind == "function" else tool
+    if not isinstance(entry, Mapping):
+        raise GrammarSyntaxError(f"function is {entry!r}, but must be a dict", place=place)
+    for other in ("input_schema", "inputSchema"):
+        if other in entry:
+            raise GrammarSyntaxError(
+                f"the schema of a tool's arguments is its parameters, not its {other}: rename it",
+                place=f"{place}/{other}",
+            )
+    name = entry.get("name") if kind == "function" else entry.get("name", kind)
+    if not isinstance(name, str) or not name:
+        raise GrammarSyntaxError(f"the tool has the name {name!r}: give it one", place=place)
+    parameters = entry.get("parameters")
+    if parameters is None or entry.get("strict") is False:
+        parameters = anything
+    if not isinstance(parameters, (Mapping, bool)):
+        raise GrammarSyntaxError("parameters are a schema: a dict or a bool", place=place)
+    schema = parameters if isinstance(parameters, bool) else dict(parameters)
+    return Tool(name, arguments(schema), kind)
+
+
+def _chosen(choice: ToolChoice | None, tools: list[Tool]) -> tuple[Choice, list[Tool]]:
+    if choice is None or choice == "auto":
+        return "auto", tools
+    if choice == "required":
+        return "required", tools
+    if choice == "none":
+        return "none", []
+    if isinstance(choice, Mapping):
+        if choice.get("type") == "allowed_tools":
+            # Chat completions have mode and tools one level below, responses beside the type.
+            allowed = choice.get("allowed_tools", choice)
+            entries = allowed.get("tools") if isinstance(allowed, Mapping) else None
+            if isinstance(entries, str) or not isinstance(entries, Sequence):
+                raise GrammarSyntaxError(
+                    f"allowed_tools is {allowed!r}: give a dict with mode and a list of tools"
+                )
+            mode = allowed.get("mode", "auto")
+            if mode not in ("auto", "required"):
+                raise GrammarSyntaxError(
+                    f"the mode of allowed_tools is {mode!r}: give auto or required"
+                )
+            return mode, [ref for entry in entries for ref in _referred(entry, tools)]
+        found = _referred(choice, tools)
+        if len(found) == 1:
+            return "named", found
+    raise GrammarSyntaxError(
+        f"tool_choice is {choice!r}: give auto, required, none, or one of the tools by name or type"
+    )
+
+
+def _referred(choice: Mapping[str, Any], tools: list[Tool]) -> list[Tool]:
+    function = choice.get("function", choice) if isinstance(choice, Mapping) else None
+    if not isinstance(function, Mapping):
+        raise GrammarSyntaxError(f"a tool is chosen by a dict with its name, not by {choice!r}")
+    kind, name = choice.get("type", "function"), function.get("name")
+    if kind == "function":
+        found = [tool for tool in tools if tool.kind == "function" and tool.name == name]
+    else:
+        found = [tool for tool in tools if tool.kind == kind]
+    if not found:
+        raise GrammarSyntaxError(f"tool_choice names {name or kind!r}, which is none of the tools")
+    return found

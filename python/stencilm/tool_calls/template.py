@@ -1,0 +1,104 @@
+"""How a family of models writes an answer, as one value.
+
+One idea: a call is a text with placeholders, and the same text is read in both directions. `tags` makes a
+grammar of it, `parser` reads calls back with it.
+
+In a call, `$name` stands for the name of the tool, `$json_name` for the name as a JSON string, `$id` for what
+the model counts its calls by, and `$arguments` for the arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from stencilm.structural_tag import Style
+
+# Pieces of text that tokenizers may have as one special token.
+MARKER = re.compile(r"\]<\]minimax\[>\[|</?[^<>\s\"'=$]+>|\[/?[A-Z_]+\]")
+PLACEHOLDER = re.compile(r"\$(name|json_name|id|arguments)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallVariant:
+    """Another way in which a family writes calls; what is None is as in its `ToolTemplate`.
+
+    Attributes:
+        call: One call.
+        section: What stands before the first call and after the last one.
+        separator: What stands between two calls.
+    """
+
+    call: str | None = None
+    section: tuple[str, str] | None = None
+    separator: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTemplate:
+    """How one family of models writes an answer.
+
+    Attributes:
+        call: One call, from the first character that is not text to the last.
+        trigger: The beginning of a call, or of the section around calls, that no text holds.
+        style: How the arguments are written.
+        section: What stands before the first call and after the last one.
+        separator: What stands between two calls.
+        think: What stands around reasoning; None for a family that does not reason.
+        think_prefilled: The prompt may end with the beginning of the reasoning, as chat templates
+            write it where the model is to think: then the text begins within it.
+        response: What stands around text that is no call.
+        response_first: Such a text may come before calls, not only in place of them.
+        response_prefilled: The prompt may end with the beginning of such a text.
+        blank_lines: Blank lines may come before calls where nothing else does.
+        one_line: Templates write no line breaks between the parts of an argument.
+        end: What a model may write after everything else.
+        id_pattern: What `$id` matches.
+        id_format: The id of a call where it is more than `$id`, with `$name` and `$id`.
+        variants: Other ways to write calls, which begin with the trigger as well.
+        models: Names of models, with `*` for any characters.
+    """
+
+    call: str
+    trigger: str
+    style: Style = "json"
+    section: tuple[str, str] = ("", "")
+    separator: str = "\n"
+    think: tuple[str, str] | None = None
+    think_prefilled: bool = False
+    response: tuple[str, str] | None = None
+    response_first: bool = False
+    response_prefilled: bool = False
+    blank_lines: bool = False
+    one_line: bool = False
+    end: str = ""
+    id_pattern: str = "[0-9]{1,4}"
+    id_format: str | None = None
+    variants: tuple[CallVariant, ...] = ()
+    models: tuple[str, ...] = ()
+
+    def ways(self) -> tuple[ToolTemplate, ...]:
+        """This template and one for each variant."""
+        ways = [self]
+        for variant in self.variants:
+            ways.append(
+                replace(
+                    self,
+                    call=self.call if variant.call is None else variant.call,
+                    section=self.section if variant.section is None else variant.section,
+                    separator=self.separator if variant.separator is None else variant.separator,
+                    variants=(),
+                )
+            )
+        return tuple(ways)
+
+    def problem(self) -> str | None:
+        """Why this is no template, or None."""
+        for way in self.ways():
+            for part in ("$arguments", "$json_name" if "$json_name" in way.call else "$name"):
+                if way.call.count(part) != 1:
+                    return f"the call {way.call!r} must hold {part} exactly once"
+            begin = (way.section[0] + way.call).replace("$json_name", '"')
+            if not begin.startswith(self.trigger):
+                return f"the trigger {self.trigger!r} begins neither section nor call"
+        return None

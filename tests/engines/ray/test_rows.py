@@ -1,0 +1,304 @@
+"""Rows in and out of one worker, without a cluster."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+import stencilm
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'stencilm[ray]'")
+
+import stencilm.ray  # noqa: E402
+from engines.ray.job import ByteModel, Person, byte_model  # noqa: E402
+from stencilm.integrations.ray.arrow_types import arrow_type  # noqa: E402
+from stencilm.integrations.ray.engines import _constraint  # noqa: E402
+from stencilm.output_types import resolve  # noqa: E402
+
+
+def answered(rows: list[dict[str, Any]], **options: Any) -> list[dict[str, Any]]:
+    """What one worker makes of a batch of rows."""
+    options = {"model": byte_model, "prompt": "{text}", "max_tokens": 200, **options}
+    worker = stencilm.ray.Generate(**options)()
+    found: list[dict[str, Any]] = worker(pa.Table.from_pylist(rows)).to_pylist()
+    return found
+
+
+class Node(BaseModel):
+    children: list[Node] = Field(max_length=1)
+
+
+@pytest.mark.parametrize(
+    ("output_type", "expected"),
+    [
+        (str, "string"),
+        (int, "int64"),
+        (bool, "bool"),
+        (float, "double"),
+        (Literal["yes", "no"], "string"),
+        (Literal[1, 2], "int64"),
+        (stencilm.Regex("a+"), "string"),
+        (stencilm.Choice(["a", "b"]), "string"),
+        (stencilm.Choice([1, 2.5]), "double"),
+        (stencilm.Choice([1, "a"]), None),
+        (list[int], "list<item: int64>"),
+        (tuple[int, int], "list<item: int64>"),
+        (tuple[int, str], None),
+        (int | None, "int64"),
+        (int | str, None),
+        (dict[str, int], None),
+        (datetime.date, "string"),
+        (Person, "struct<name: string, age: int64, tags: list<item: string>>"),
+        (Node, None),
+        (stencilm.JsonSchema({"type": "object", "properties": {"a": {}}}), None),
+        (stencilm.JsonSchema({"type": ["integer", "null"]}), "int64"),
+        (stencilm.JsonSchema(True), None),
+    ],
+    ids=str,
+)
+def test_the_type_of_a_column_follows_from_the_output_type(
+    output_type: Any, expected: str | None
+) -> None:
+    found = arrow_type(output_type, resolve(output_type))
+    assert (None if found is None else str(found)) == expected
+
+
+def test_a_row_comes_back_typed() -> None:
+    (row,) = answered([{"text": "A person: "}], output_type=Person)
+    assert row["text"] == "A person: "
+    assert Person.model_validate_json(row["output_text"]).model_dump() == row["output"]
+    assert row["output_error"] is None
+    assert row["output_stats"]["prompt_tokens"] == len("A person: ")
+    assert row["output_stats"]["tokens"] == len(row["output_text"].encode())
+
+
+@pytest.mark.parametrize(
+    "output_type",
+    [
+        stencilm.Ebnf('root ::= "(" [0-9]{2} ")"'),
+        stencilm.Lark('start: "(" /[0-9]{2}/ ")"'),
+        stencilm.StructuralTag.from_json(
+            {
+                "type": "tag",
+                "begin": "(",
+                "content": {"type": "regex", "pattern": "[0-9]{2}"},
+                "end": ")",
+            }
+        ),
+    ],
+    ids=lambda output_type: type(output_type).__name__,
+)
+def test_every_notation(output_type: Any) -> None:
+    (row,) = answered([{"text": "x"}], output_type=output_type)
+    assert re.fullmatch(r"\(\d\d\)", row["output"])
+
+
+def test_values_without_a_type_come_as_json_text() -> None:
+    (row,) = answered(
+        [{"text": "x"}], output_type=stencilm.JsonSchema({"enum": [[1, "a"], {"b": None}]})
+    )
+    assert json.loads(row["output"]) in ([1, "a"], {"b": None})
+
+
+def test_a_row_that_fails_is_a_row_with_its_error() -> None:
+    def prompt(row: dict[str, Any]) -> Any:
+        if row["text"] == "raise":
+            raise RuntimeError("no prompt\nfor this row")
+        return {"number": 5, "long": "x" * 5000}.get(row["text"], row["text"])
+
+    rows = [{"text": text} for text in ("fine", "raise", "number", "long", "fine too")]
+    found = answered(rows, output_type=Literal["yes", "no"], prompt=prompt, column="reply")
+    errors = [row["reply_error"] for row in found]
+    assert errors[0] is None and errors[4] is None
+    assert errors[1] == "RuntimeError: no prompt for this row"
+    assert errors[2] is not None and errors[2].startswith("TypeError: the prompt is 5")
+    assert errors[3] is not None
+    assert [row["reply"] is None for row in found] == [False, True, True, True, False]
+
+
+def test_a_cut_text_is_an_error_of_its_row_and_says_what_was_written() -> None:
+    (row,) = answered([{"text": "x"}], output_type=stencilm.Regex("[a-z]{50}"), max_tokens=5)
+    assert row["output"] is None
+    assert len(row["output_text"]) == 5
+    assert row["output_error"].startswith("IncompleteOutput: max_tokens=5 cut the text")
+    rows = answered([{"text": "x"}] * 2, output_type=stencilm.Regex("[a-z]{50}"), max_tokens=5)
+    for row in rows:
+        assert row["output"] is None and len(row["output_text"]) == 5
+        assert row["output_error"].startswith("IncompleteOutput: max_tokens or the model")
+
+
+def test_a_number_that_its_column_cannot_hold_is_an_error_of_its_row() -> None:
+    (row,) = answered(
+        [{"text": "x"}], output_type=stencilm.JsonSchema({"const": 10**30, "type": "integer"})
+    )
+    assert row["output"] is None
+    assert row["output_text"] == str(10**30)
+    assert row["output_error"].startswith("OverflowError")
+
+
+def test_a_model_that_fails_for_one_prompt_fails_for_no_other() -> None:
+    class Weak(ByteModel):
+        runs_batches = True  # so that all fail together at first
+
+        def start(self, prompt_ids: Any) -> Any:
+            if bytes(prompt_ids) == b"bad":
+                raise MemoryError
+            return super().start(prompt_ids)
+
+        def start_batch(self, prompts: Any) -> Any:
+            raise MemoryError
+
+    rows = [{"text": text} for text in ("good", "bad", "good as well")]
+    found = answered(rows, model=lambda: stencilm.Model(Weak(0)), output_type=bool)
+    assert [row["output_error"] for row in found] == [None, "MemoryError", None]
+
+
+class Endpoint:
+    """What answers as a model behind an API does: one prompt at a time."""
+
+    def generate(self, prompt: Any, output_type: Any, **options: Any) -> Any:
+        if prompt == "down":
+            raise stencilm.EndpointError("the endpoint gave no answer")
+        assert output_type is int and options["max_tokens"] == 200
+        stats = SimpleNamespace(prompt_tokens=3, tokens=1, forced_tokens=0)
+        return SimpleNamespace(text="7", error=None, stats=stats)
+
+
+def test_a_model_behind_an_api() -> None:
+    found = answered([{"text": "up"}, {"text": "down"}], model=Endpoint, output_type=int)
+    assert found[0]["output"] == 7 and found[0]["output_stats"]["prompt_tokens"] == 3
+    assert found[1]["output_error"] == "EndpointError: the endpoint gave no answer"
+
+
+def test_finished_rows_are_not_done_again(tmp_path: Path) -> None:
+    rows = [{"id": number, "text": f"number {number}"} for number in range(6)]
+    options: dict[str, Any] = {"output_type": int, "key": "id", "resume": tmp_path}
+    first = answered(rows[:3], **options)
+    again = answered(rows, **options)
+    assert [row["output_stats"]["resumed"] for row in again] == [True] * 3 + [False] * 3
+    assert [row["output"] for row in again[:3]] == [row["output"] for row in first]
+    # Another prompt, another option and another type are other work.
+    changed = [{**row, "text": "changed"} for row in rows]
+    for other in (
+        answered(changed, **options),
+        answered(rows, **options, temperature=0.5, seed=1),
+        answered(rows, **{**options, "output_type": bool}),
+    ):
+        assert not any(row["output_stats"]["resumed"] for row in other)
+
+
+def test_a_folder_may_be_named_by_its_uri(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    options: dict[str, Any] = {"output_type": int, "key": "id"}
+    answered(rows, **options, resume=tmp_path)
+    (row,) = answered(rows, **options, resume=tmp_path.as_uri())
+    assert row["output_stats"]["resumed"]
+
+
+def test_failed_rows_are_tried_again(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    options: dict[str, Any] = {
+        "output_type": stencilm.Regex("[a-z]{50}"),
+        "max_tokens": 5,
+        "key": "id",
+        "resume": tmp_path,
+    }
+    for _ in range(2):
+        (row,) = answered(rows, **options)
+        assert row["output_error"] and not row["output_stats"]["resumed"]
+
+
+def test_a_damaged_line_is_a_row_that_is_done_again(tmp_path: Path) -> None:
+    rows = [{"id": number, "text": "x"} for number in range(2)]
+    options: dict[str, Any] = {"output_type": int, "key": "id", "resume": tmp_path}
+    answered(rows, **options)
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0][:20] + b"\n" + lines[1])
+    found = answered(rows, **options)
+    assert [row["output_stats"]["resumed"] for row in found] == [False, True]
+
+
+def test_a_seed_and_a_key_decide_a_text_whatever_batch_it_is_in() -> None:
+    rows = [{"id": number, "text": "the same"} for number in range(4)]
+    options: dict[str, Any] = {
+        "output_type": stencilm.Regex("[a-z]{20}"),
+        "key": "id",
+        "temperature": 1.0,
+        "seed": 3,
+    }
+    together = [row["output"] for row in answered(rows, **options)]
+    alone = [answered([row], **options)[0]["output"] for row in rows]
+    assert together == alone
+    assert len(set(together)) == 4
+
+
+@pytest.mark.parametrize("form", ["numpy", "pandas"])
+def test_batches_may_have_any_form(form: str) -> None:
+    pytest.importorskip("ray.data")
+    import numpy as np
+    import pandas as pd
+
+    columns = {"text": np.array(["a", "b"]), "vector": np.zeros((2, 3))}
+    batch = columns if form == "numpy" else pd.DataFrame({"text": ["a", "b"]})
+    worker = stencilm.ray.Generate(model=byte_model, output_type=bool, prompt="{text}")()
+    found = worker(batch)
+    assert found.num_rows == 2
+    assert found.column("output").type == pa.bool_()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"prompt": 3}, TypeError, "prompt is 3"),
+        ({"prompt": "{"}, ValueError, "no format string"),
+        ({"prompt": "{}"}, ValueError, "named by their columns"),
+        ({"resume": "folder"}, ValueError, "resume needs key="),
+        ({"engine": "fast"}, ValueError, "'stencilm' or 'vllm'"),
+        ({"model": None}, TypeError, "model is None"),
+        ({"column": ""}, ValueError, "name of a column"),
+        ({"max_tokens": 0}, ValueError, "max_tokens is 0"),
+        ({"temperature": -1}, ValueError, "temperature"),
+        ({"output_type": "a+"}, stencilm.UnsupportedFeature, "wrap it in Regex"),
+    ],
+)
+def test_a_wrong_option_is_named_before_the_job_begins(
+    options: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        stencilm.ray.Generate(**{"model": "tiny", "prompt": "{text}", **options})
+
+
+def test_a_column_that_is_there_already_is_named() -> None:
+    with pytest.raises(ValueError, match="already has the column 'output'"):
+        answered([{"text": "x", "output": 1}], output_type=bool)
+
+
+def test_the_prompt_names_a_column_that_is_missing() -> None:
+    (row,) = answered([{"name": "x"}], output_type=bool)
+    assert "the prompt names the column 'text', but the row has 'name'" in row["output_error"]
+
+
+@pytest.mark.parametrize(
+    ("output_type", "name"),
+    [
+        (Person, "json"),
+        (stencilm.JsonSchema({"type": "integer"}), "json"),
+        (stencilm.JsonSchema({"type": "integer"}, any_whitespace=False), "grammar"),
+        (stencilm.Regex("a+"), "regex"),
+        (stencilm.Ebnf('root ::= "a"'), "grammar"),
+        (stencilm.Lark('start: "a"'), "grammar"),
+        (stencilm.Grammar.from_regex("a") | stencilm.Grammar.from_regex("b"), "grammar"),
+    ],
+    ids=repr,
+)
+def test_vllm_is_told_the_whole_grammar(output_type: Any, name: str) -> None:
+    constraint = _constraint(resolve(output_type).grammar())
+    assert list(constraint) == [name]

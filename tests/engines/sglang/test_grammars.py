@@ -1,0 +1,436 @@
+"""The backend's objects, called as SGLang's scheduler calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sglang", reason="SGLang is not installed: tests/engines/sglang/install.sh")
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from sglang.srt.constrained.base_grammar_backend import (  # noqa: E402
+    GRAMMAR_BACKEND_REGISTRY,
+    GrammarRow,
+    InvalidGrammarObject,
+)
+
+import stencilm  # noqa: E402
+from stencilm.integrations.sglang import create, register  # noqa: E402
+from stencilm.integrations.sglang.backend import (  # noqa: E402
+    LatestGrammars,
+    StencilmBackend,
+    is_lark,
+    with_schemas,
+)
+from stencilm.integrations.sglang.grammars import StencilmGrammar, no_text_token  # noqa: E402
+
+TINY = Path(stencilm.__file__).with_name("tiny")
+SHARED = Path(os.environ.get("STENCILM_SHARED", Path(__file__).parents[4] / "shared"))
+WIDTH = 4672
+STOP = 2
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return transformers.AutoTokenizer.from_pretrained(TINY)
+
+
+@pytest.fixture(scope="module")
+def backend(tokenizer: Any) -> StencilmBackend:
+    return StencilmBackend(tokenizer, WIDTH, {STOP})
+
+
+def allowed(mask: Any, row: int = 0) -> set[int]:
+    bits = mask[row].view(torch.uint8).numpy()
+    return {word * 8 + bit for word, byte in enumerate(bits) for bit in range(8) if byte >> bit & 1}
+
+
+def written(grammar: Any, tokenizer: Any, text: str) -> None:
+    for token in tokenizer.encode(text, add_special_tokens=False):
+        grammar.accept_token(token)
+
+
+def test_the_entry_point_adds_the_name_once() -> None:
+    from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES
+
+    for _ in range(2):
+        register()
+    assert GRAMMAR_BACKEND_CHOICES.count("stencilm") == 1
+    assert GRAMMAR_BACKEND_REGISTRY["stencilm"] is create
+
+
+def test_a_text_to_its_end_and_back(backend: StencilmBackend, tokenizer: Any) -> None:
+    grammar = backend.dispatch_regex("yes|no")
+    written(grammar, tokenizer, "yes")
+    taken = len(tokenizer.encode("yes", add_special_tokens=False))
+    assert not grammar.is_terminated()
+    grammar.accept_token(STOP)
+    assert grammar.is_terminated() and grammar.current_token == STOP
+    # The loop may run on for some steps, and takes them back as well.
+    grammar.accept_token(5)
+    grammar.accept_token(6)
+    grammar.rollback(2)
+    assert grammar.is_terminated()
+    grammar.accept_token(5)
+    grammar.rollback(2)
+    assert not grammar.is_terminated()
+    grammar.rollback(taken)
+    written(grammar, tokenizer, "no")
+    grammar.accept_token(STOP)
+    assert grammar.is_terminated()
+
+
+def test_a_refused_token_says_why_and_changes_nothing(
+    backend: StencilmBackend, tokenizer: Any
+) -> None:
+    grammar = backend.dispatch_regex("yes|no")
+    (wrong,) = tokenizer.encode("z", add_special_tokens=False)[:1]
+    with pytest.raises(ValueError, match=f"refuses token {wrong}"):
+        grammar.accept_token(wrong)
+    written(grammar, tokenizer, "no")
+
+
+def test_a_copy_begins_anew(backend: StencilmBackend, tokenizer: Any) -> None:
+    grammar = backend.dispatch_regex("yes|no")
+    written(grammar, tokenizer, "yes")
+    again = grammar.copy()
+    written(again, tokenizer, "no")
+    grammar.accept_token(STOP)
+    assert grammar.is_terminated() and not again.is_terminated()
+    assert again.grammar_stats.is_cache_hit and not grammar.grammar_stats.is_cache_hit
+
+
+def test_rows_that_were_used_are_written_whole(backend: StencilmBackend, tokenizer: Any) -> None:
+    mask = backend.allocate_vocab_mask(WIDTH, 3, "cpu")
+    assert mask.shape == (3, WIDTH // 32) and (mask == -1).all()
+    mask[:] = 0x55555555
+    free, bound = backend.dispatch_ebnf("root ::= [^z]*"), backend.dispatch_regex("yes|no")
+    fresh = backend.allocate_vocab_mask(WIDTH, 3, "cpu")
+    for row, grammar in enumerate((free, bound)):
+        grammar.fill_vocab_mask(mask, row)
+        grammar.copy().fill_vocab_mask(fresh, row)
+    assert torch.equal(mask[:2], fresh[:2])
+    assert (mask[2] == 0x55555555).all()
+    written(bound, tokenizer, "no")
+    bound.accept_token(STOP)
+    bound.fill_vocab_mask(mask, 1)
+    assert (mask[1] == -1).all()
+
+
+def test_a_batch_is_filled_as_its_rows_are(backend: StencilmBackend) -> None:
+    patterns = ["yes|no", "[0-9]+", ".*", "a{3}"]
+    grammars = [backend.dispatch_regex(pattern) for pattern in patterns]
+    mask = torch.full((6, WIDTH // 32), 0x55555555, dtype=torch.int32)
+    rows = [
+        GrammarRow(row=row, grammar=one) for row, one in zip((4, 0, 2, 5), grammars, strict=True)
+    ]
+    StencilmGrammar.fill_vocab_mask_batched(rows, mask)
+    for row, grammar in rows:
+        alone = backend.allocate_vocab_mask(WIDTH, 1, "cpu")
+        grammar.copy().fill_vocab_mask(alone, 0)
+        assert torch.equal(mask[row], alone[0])
+    assert (mask[[1, 3]] == 0x55555555).all()  # rows of requests without a grammar
+    StencilmGrammar.reset_vocab_mask(mask)
+    assert (mask == -1).all()
+
+
+def test_closed_logits_are_minus_infinity(backend: StencilmBackend) -> None:
+    grammar = backend.dispatch_regex("yes|no")
+    mask = grammar.allocate_vocab_mask(WIDTH, 1, "cpu")
+    grammar.fill_vocab_mask(mask, 0)
+    logits = torch.zeros(1, WIDTH)
+    grammar.apply_vocab_mask(logits, grammar.move_vocab_mask(mask, "cpu"))
+    assert set(torch.nonzero(logits[0] == 0).flatten().tolist()) == allowed(mask)
+
+
+class Failing:
+    """A matcher whose next mask costs more than its limits allow."""
+
+    def __init__(self, matcher: Any) -> None:
+        self.matcher = matcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.matcher, name)
+
+    def fill_next_token_bitmask(self, *_: Any) -> bool:
+        raise stencilm.LimitExceeded("the mask costs too much")
+
+
+def test_a_grammar_that_cannot_go_on_fails_its_own_request(
+    backend: StencilmBackend, tokenizer: Any
+) -> None:
+    grammar = backend.dispatch_regex("yes|no")
+    grammar._matcher = Failing(grammar._matcher)
+    mask = backend.allocate_vocab_mask(WIDTH, 2, "cpu")
+    grammar.fill_vocab_mask(mask, 1)  # raises nothing: it is called for all requests
+    (only,) = allowed(mask, 1)
+    assert only == no_text_token(
+        stencilm.TokenizerInfo.from_huggingface(tokenizer, vocab_size=WIDTH)
+    )
+    with pytest.raises(ValueError, match="the mask costs too much"):
+        grammar.accept_token(only)
+
+
+def test_a_batch_with_one_that_cannot_go_on(backend: StencilmBackend) -> None:
+    limits = stencilm.Limits(derived_expressions=30)  # fewer than the first mask derives
+    info = backend._info
+    tight = stencilm.GrammarCompiler(info, limits=limits)
+    failing = StencilmGrammar(
+        tight.compile_regex("(?s).*(foo|bar|baz){3,9}.*"), no_text_token(info), None
+    )
+    fine = backend.dispatch_regex("yes|no")
+    mask = backend.allocate_vocab_mask(WIDTH, 2, "cpu")
+    rows = [GrammarRow(row=0, grammar=failing), GrammarRow(row=1, grammar=fine)]
+    StencilmGrammar.fill_vocab_mask_batched(rows, mask)
+    assert len(allowed(mask, 0)) == 1
+    with pytest.raises(ValueError, match="derived_expressions"):
+        failing.accept_token(next(iter(allowed(mask, 0))))
+    alone = backend.allocate_vocab_mask(WIDTH, 1, "cpu")
+    fine.copy().fill_vocab_mask(alone, 0)
+    assert torch.equal(mask[1], alone[0])
+
+
+def test_drafted_trees_are_walked_as_the_engine_walks_them(
+    backend: StencilmBackend, tokenizer: Any
+) -> None:
+    from sglang.srt.speculative.spec_utils import traverse_tree
+
+    grammar = backend.dispatch_regex("yes|no")
+    yes = tokenizer.encode("yes", add_special_tokens=False)
+    no = tokenizer.encode("no", add_special_tokens=False)
+    wrong = tokenizer.encode("z", add_special_tokens=False)[0]
+    # The root, a chain that ends the text, and siblings of its first token: one fits, one does not.
+    chain = [*yes, STOP]
+    tokens = torch.tensor([0, *chain, no[0], wrong])
+    n = len(chain)
+    next_token = torch.tensor([1, *range(2, n + 1), -1, -1, -1])
+    sibling = torch.tensor([-1, n + 1, *[-1] * (n - 1), n + 2, -1])
+    mask = backend.allocate_vocab_mask(WIDTH, len(tokens), "cpu")
+    traverse_tree(next_token, sibling, tokens, grammar, mask, vocab_size=WIDTH)
+    assert not grammar.is_terminated()
+    alone = backend.allocate_vocab_mask(WIDTH, 1, "cpu")
+    again = grammar.copy()
+    for row, token in enumerate([None, *yes]):
+        if token is not None:
+            again.accept_token(token)
+        again.fill_vocab_mask(alone, 0)
+        assert torch.equal(mask[row], alone[0]), row
+    written(grammar, tokenizer, "no")  # it stands where it stood
+
+
+def test_what_is_forced_comes_as_the_tokenizer_writes_it(
+    backend: StencilmBackend, tokenizer: Any
+) -> None:
+    grammar = backend.dispatch_regex("Describe a person as (JSON|text)")
+    helper = grammar.try_jump_forward(tokenizer)
+    tokens, text = helper
+    assert tokenizer.decode(tokens) == text and "Describe a person as".startswith(text)
+    assert len(text) > 10
+    assert (
+        tokens
+        == tokenizer.encode("Describe a person as JSON", add_special_tokens=False)[: len(tokens)]
+    )
+    assert grammar.jump_forward_str_state(helper) == (text, -1)
+    grammar.jump_and_retokenize([], tokens, -1)
+    # Other tokens of the same text: back to where they part.
+    bytewise = [token for c in text for token in tokenizer.encode(c, add_special_tokens=False)]
+    grammar.jump_and_retokenize(tokens, bytewise, -1)
+    assert grammar._matcher.num_accepted_tokens == len(bytewise)
+    with pytest.raises(ValueError, match="refuses"):
+        grammar.jump_and_retokenize(bytewise, [*bytewise, *tokenizer.encode("zz")], -1)
+    assert backend.dispatch_regex("yes|no").try_jump_forward(tokenizer) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_", "words"),
+    [
+        ("json", '{"type": "integer", "minimum": 3, "maximum": 2}', "minimum 3 is above"),
+        ("json", "{", "line 1, column 2"),
+        ("json", '{"$ref": "http://example.com/x"}', "example.com"),
+        ("regex", "([", "never closed"),
+        ("ebnf", "root ::= (", "no closing `)`"),
+        ("structural_tag", "{", "line 1, column 2"),
+        ("structural_tag", '{"format": {"type": "none"}}', "none"),
+        ("structural_tag", "[" * 3000, "recursion"),
+    ],
+)
+def test_what_cannot_be_enforced_is_an_invalid_grammar(
+    backend: StencilmBackend, kind: str, request_: str, words: str
+) -> None:
+    found = getattr(backend, f"dispatch_{kind}")(request_)
+    assert isinstance(found, InvalidGrammarObject)
+    assert words in found.error_message
+
+
+def test_any_json(backend: StencilmBackend, tokenizer: Any) -> None:
+    grammar = backend.dispatch_json("$$ANY$$")
+    written(grammar, tokenizer, '{"a": [1, null]}')
+    grammar.accept_token(STOP)
+    assert grammar.is_terminated()
+
+
+def test_whitespace_is_as_the_flags_say(tokenizer: Any) -> None:
+    def takes(text: str, **options: Any) -> bool:
+        made = StencilmBackend(tokenizer, WIDTH, {STOP}, **options).dispatch_json('{"const": [1]}')
+        try:
+            written(made, tokenizer, text)
+            made.accept_token(STOP)
+        except ValueError:
+            return False
+        return True
+
+    assert takes("[1]") and takes("[  1]")
+    assert takes("[1]", any_whitespace=False) and not takes("[ 1]", any_whitespace=False)
+    assert takes("[ 1]", max_whitespace=1) and not takes("[  1]", max_whitespace=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('root ::= "a"', False),
+        ('start: "a"', True),
+        ("?start: x\nx: /a/", True),
+        ('%llguidance {}\nstart: "a"', True),
+        ('root ::= "a: b"\n', False),
+        ("nothing", False),
+    ],
+)
+def test_lark_is_told_from_ebnf(text: str, expected: bool) -> None:
+    assert is_lark(text) is expected
+
+
+def test_a_schema_that_is_null_allows_everything_and_values_stay_as_they_are() -> None:
+    value = {"type": "json_schema", "json_schema": None}
+    kept = {
+        "type": "json_schema",
+        "json_schema": {"const": {"json_schema": None, "type": "json_schema"}},
+    }
+    tag = {"format": {"type": "or", "elements": [value, kept]}}
+    found = json.loads(with_schemas(json.dumps(tag)))["format"]["elements"]
+    assert found == [{"type": "json_schema", "json_schema": {}}, kept]
+    older = {"structures": [{"begin": "<f>", "schema": None, "end": "</f>"}], "triggers": ["<f>"]}
+    assert json.loads(with_schemas(json.dumps(older)))["structures"][0]["schema"] == {}
+
+
+def test_older_tags_may_ask_for_at_least_one(backend: StencilmBackend, tokenizer: Any) -> None:
+    older = {
+        "type": "structural_tag",
+        "structures": [{"begin": "<f>", "schema": {"const": 1}, "end": "</f>"}],
+        "triggers": ["<f>"],
+        "at_least_one": True,
+    }
+    grammar = backend.dispatch_structural_tag(json.dumps(older))
+    with pytest.raises(ValueError, match="refuses"):
+        grammar.accept_token(STOP)
+    written(grammar, tokenizer, "<f>1</f>")
+    grammar.accept_token(STOP)
+    assert grammar.is_terminated()
+
+
+def test_tags_of_all_tool_formats_compile(backend: StencilmBackend) -> None:
+    path = SHARED / "cases" / "vllm_tags.json"
+    if not path.exists():
+        pytest.skip("the tags are not here")
+    for name, tag in json.loads(path.read_text(encoding="utf-8")).items():
+        found = backend.dispatch_structural_tag(tag if isinstance(tag, str) else json.dumps(tag))
+        message = getattr(found, "error_message", "")
+        # Tags of other vocabularies name tokens that this one lacks.
+        assert not message or "token" in message, (name, message)
+
+
+def test_a_grammar_within_a_frame(backend: StencilmBackend, tokenizer: Any) -> None:
+    (mark,) = tokenizer.encode("z", add_special_tokens=False)
+    made = StencilmBackend(tokenizer, WIDTH, {STOP})
+    made.reserve_framing_tokens([mark])
+    inner = made.dispatch_regex("[a-z]{2}")
+
+    def frame(content: dict[str, Any]) -> dict[str, Any]:
+        end = {"type": "token", "token": mark}
+        return {
+            "type": "structural_tag",
+            "format": {"type": "sequence", "elements": [content, end]},
+        }
+
+    framed = made.compile_framed_grammar(inner, frame)
+    mask = made.allocate_vocab_mask(WIDTH, 1, "cpu")
+    framed.fill_vocab_mask(mask, 0)
+    assert mark not in allowed(mask)  # the text is not made of it
+    written(framed, tokenizer, "ab")
+    framed.fill_vocab_mask(mask, 0)
+    assert allowed(mask) == {mark}
+    framed.accept_token(mark)
+    framed.accept_token(STOP)
+    assert framed.is_terminated()
+
+
+def test_the_latest_grammars_are_kept() -> None:
+    kept = LatestGrammars()
+    for number in range(600):
+        kept[number] = number
+        kept.get(0)
+    assert len(kept) == 512 and 0 in kept and 599 in kept and 1 not in kept
+
+
+@pytest.fixture
+def waiting(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The backend of a server with a parser of reasoning."""
+    from stencilm.integrations.sglang import backend as module
+
+    serving = SimpleNamespace(
+        constrained_json_whitespace_pattern=None,
+        constrained_json_disable_any_whitespace=False,
+        constrained_json_max_whitespace_cnt=None,
+        reasoning_parser="qwen3",
+        enable_strict_thinking=False,
+    )
+    monkeypatch.setattr(module, "get_serving", lambda: serving)
+    return module.create(tokenizer, WIDTH, {STOP})
+
+
+def test_a_batch_of_requests_that_reason_and_that_answer(waiting: Any, tokenizer: Any) -> None:
+    reasons = waiting._init_value_dispatch(("regex", "yes|no"), True)
+    answers = waiting._init_value_dispatch(("regex", "yes|no"), True).copy()
+    for token in waiting.think_end_ids:
+        answers.accept_token(token)
+    plain = waiting.grammar_backend.dispatch_regex("[0-9]")
+    over = waiting._init_value_dispatch(("regex", "yes|no"), False)
+    written(over, tokenizer, "no")
+    over.accept_token(STOP)
+    entries = [
+        GrammarRow(row=row, grammar=grammar)
+        for row, grammar in ((3, reasons), (0, answers), (4, plain), (1, over))
+    ]
+    alone = torch.full((5, WIDTH // 32), 123, dtype=torch.int32)
+    for entry in entries:
+        entry.grammar.fill_vocab_mask(alone, entry.row)
+    for first in (reasons, answers, plain):
+        together = torch.full((5, WIDTH // 32), 123, dtype=torch.int32)
+        first.fill_vocab_mask_batched(entries, together)
+        assert torch.equal(together, alone)
+
+
+def test_reasoning_comes_before_the_grammar(waiting: Any, tokenizer: Any) -> None:
+    grammar = waiting._init_value_dispatch(("regex", "yes|no"), True)
+    end = waiting.think_end_ids
+    mask = grammar.allocate_vocab_mask(WIDTH, 1, "cpu")
+    written(grammar, tokenizer, "any thoughts")
+    grammar.fill_vocab_mask(mask, 0)
+    assert (mask == -1).all()
+    for token in end:
+        grammar.accept_token(token)
+    grammar.fill_vocab_mask(mask, 0)
+    assert 0 < len(allowed(mask)) < 100
+    written(grammar, tokenizer, "no")
+    grammar.accept_token(STOP)
+    assert grammar.is_terminated()
+    # A draft that crossed the end of reasoning is taken back.
+    grammar.rollback(1 + len(tokenizer.encode("no", add_special_tokens=False)) + 1)
+    mask.fill_(-1)
+    grammar.fill_vocab_mask(mask, 0)
+    assert (mask == -1).all()

@@ -1,0 +1,151 @@
+"""How requests are read: the settings of a server, and the tags that vLLM's tool parsers make."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stencilm import Grammar, GrammarMatcher, StructuralTag, TokenizerInfo
+from stencilm.compiler import GrammarCompiler
+from stencilm.errors import StencilError
+from stencilm.integrations.vllm.requests import Kind, grammar_of
+from stencilm.integrations.vllm.settings import OPTIONS, SWITCH, Options, is_switched_on
+
+SHARED = Path(os.environ.get("STENCILM_SHARED", Path(__file__).parents[4] / "shared"))
+TAGS = SHARED / "cases" / "vllm_tags.json"
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    """One token for each byte, and one that stops."""
+    vocabulary: list[str | bytes] = [bytes([byte]) for byte in range(256)]
+    return GrammarCompiler(TokenizerInfo([*vocabulary, "<stop>"], stop_token_ids=[256]))
+
+
+def fits(compiler: GrammarCompiler, grammar: Grammar, text: str) -> bool:
+    matcher = GrammarMatcher(compiler.compile_grammar(grammar))
+    return matcher.accept_string(text) and matcher.is_completed()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, False), ("", False), ("0", False), ("off", False), ("1", True), (" On ", True)],
+)
+def test_the_switch(value: str | None, expected: bool) -> None:
+    assert is_switched_on({} if value is None else {SWITCH: value}) is expected
+
+
+def test_a_switch_that_says_neither_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"STENCILM_VLLM is 'maybe', but must be 1 \(on\) or 0"):
+        is_switched_on({SWITCH: "maybe"})
+
+
+def test_options_are_read() -> None:
+    assert Options.from_environment({}) == Options()
+    text = '{"property_order": "any", "max_whitespace": null, "strict_mode": true}'
+    expected = Options(property_order="any", max_whitespace=None, strict_mode=True)
+    assert Options.from_environment({OPTIONS: text}) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Invalid JSON"),
+        ("[]", "is a JSON object"),
+        ('{"property_order": "none"}', "#/property_order"),
+        ('{"max_whitespace": -1}', "#/max_whitespace"),
+        ('{"max_whitespace": true}', "#/max_whitespace"),
+        ('{"milliseconds": 0}', "#/milliseconds"),
+        ('{"maxwhitespace": 1}', "#/maxwhitespace.*that may have property_order, max_whitespace"),
+    ],
+)
+def test_options_that_are_none_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Options.from_environment({OPTIONS: text})
+
+
+def forms(schema: Any) -> dict[str, tuple[Kind, str, str, str]]:
+    """The ways to ask for a schema: the kind, the request, and what stands around the JSON."""
+    value: dict[str, Any] = {"type": "json_schema", "json_schema": schema}
+    dumped = {**value, "style": "json", "any_order": False, "max_whitespace_cnt": None}
+    dumped["excludes"] = []
+    older = {
+        "type": "structural_tag",
+        "structures": [{"begin": "<f>", "schema": schema, "end": "</f>"}],
+        "triggers": ["<f>"],
+    }
+    return {
+        "a schema": (Kind.JSON_SCHEMA, json.dumps(schema), "", ""),
+        "a format": (Kind.STRUCTURAL_TAG, json.dumps(value), "", ""),
+        "a format as engines write it": (Kind.STRUCTURAL_TAG, json.dumps(dumped), "", ""),
+        "the older form": (Kind.STRUCTURAL_TAG, json.dumps(older), "<f>", "</f>"),
+    }
+
+
+@pytest.mark.parametrize("form", forms(SCHEMA))
+def test_options_hold_in_every_form(compiler: GrammarCompiler, form: str) -> None:
+    kind, request, begin, end = forms(SCHEMA)[form]
+
+    def check(text: str, expected: bool, **options: Any) -> None:
+        grammar = grammar_of(kind, request, Options(**options))
+        assert fits(compiler, grammar, f"{begin}{text}{end}") is expected, (text, options)
+
+    declared, other, open_ = '{"a":1,"b":2}', '{"b":2,"a":1}', '{"a":1,"b":2,"c":3}'
+    check(declared, True)
+    check(other, False)
+    check(other, True, property_order="any")
+    check(declared, True, property_order="any")
+    check('{"a": 1,  "b":2}', True)
+    check('{"a": 1, "b":2}', False, max_whitespace=0)
+    check(declared, True, max_whitespace=0)
+    check('{"a":1,' + " " * 65 + '"b":2}', False)
+    check('{"a":1,' + " " * 65 + '"b":2}', True, max_whitespace=None)
+    check(open_, True)
+    check(open_, False, strict_mode=True)
+
+
+def test_a_tag_s_own_bound_holds(compiler: GrammarCompiler) -> None:
+    value = {"type": "json_schema", "json_schema": {"enum": [[1, 2]]}, "max_whitespace_cnt": 2}
+    grammar = grammar_of(Kind.STRUCTURAL_TAG, json.dumps(value), Options(max_whitespace=0))
+    assert fits(compiler, grammar, "[1,  2]") and not fits(compiler, grammar, "[1,   2]")
+
+
+def test_options_leave_schemas_alone(compiler: GrammarCompiler) -> None:
+    """A schema may describe values that look like formats."""
+    schema = {"enum": [{"type": "json_schema", "json_schema": 1}]}
+    value = {"type": "json_schema", "json_schema": schema}
+    grammar = grammar_of(Kind.STRUCTURAL_TAG, json.dumps(value), Options(max_whitespace=0))
+    assert fits(compiler, grammar, '{"type":"json_schema","json_schema":1}')
+
+
+def test_options_change_no_error() -> None:
+    """What is wrong with a tag is said alike with and without options."""
+    for request in ("{", '{"type": "nope"}', '{"structures": [1], "triggers": ["<f>"]}'):
+        messages = []
+        for options in (Options(), Options(max_whitespace=1)):
+            with pytest.raises(StencilError) as raised:
+                grammar_of(Kind.STRUCTURAL_TAG, request, options)
+            messages.append(raised.value.message)
+        if "structures" not in request:
+            assert messages[0] == messages[1]
+
+
+@pytest.mark.skipif(not TAGS.exists(), reason="the shared cases are not here")
+def test_the_tags_of_vllm_s_tool_parsers_compile_as_they_come() -> None:
+    """Each is compiled as text, as a typed value, and with options that are not the default."""
+    tags = json.loads(TAGS.read_text(encoding="utf-8"))
+    assert len(tags) == 102
+    for name, tag in tags.items():
+        text = tag if isinstance(tag, str) else json.dumps(tag)
+        grammar = grammar_of(Kind.STRUCTURAL_TAG, text, Options())
+        assert str(Grammar.from_structural_tag(StructuralTag.from_json(text))) == str(grammar), name
+        grammar_of(Kind.STRUCTURAL_TAG, text, Options(max_whitespace=1, strict_mode=True))

@@ -1,0 +1,31 @@
+"""Runs in an environment that has SGLang: reads texts with its tool parsers. Cases come and answers go as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+def read(case: dict[str, Any]) -> Any:
+    from sglang.srt.entrypoints.openai.protocol import Tool
+    from sglang.srt.function_call.function_call_parser import FunctionCallParser
+
+    tools = [Tool.model_validate(tool) for tool in case["tools"]]
+    parser = FunctionCallParser(tools=tools, tool_call_parser=case["parser"])
+    _, calls = parser.parse_non_stream(case["text"])
+    return [[call.name, json.loads(call.parameters or "{}")] for call in calls]
+
+
+def main() -> None:
+    for line in sys.stdin:
+        case = json.loads(line)
+        try:
+            answer: Any = {"calls": read(case)}
+        except Exception as error:  # what a parser raises is the answer
+            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+        print("=" + json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

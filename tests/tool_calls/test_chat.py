@@ -1,0 +1,298 @@
+"""Conversations with tools: local models and models behind an API, written by scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field
+
+import stencilm
+from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.generation.stats import Stats
+from stencilm.generation.trace import Trace
+from stencilm.models.prompts import Conversation
+from stencilm.tool_calls.chat import chat
+from stencilm.tool_calls.functions import read_docstring, tool_of
+
+
+STATS = Stats(
+    prompt_tokens=0,
+    tokens=0,
+    forced_tokens=0,
+    forward_passes=0,
+    mask_seconds=0.0,
+    model_seconds=0.0,
+    sampling_seconds=0.0,
+    seconds=0.0,
+    seed=None,
+)
+
+
+class Scripted:
+    """A model that writes what a script says, each text checked against the grammar that it was asked in."""
+
+    def __init__(self, texts: Sequence[str], tokenizer: Any = None) -> None:
+        self.texts = iter(texts)
+        self.prompts: list[Any] = []
+        self.compiler = stencilm.GrammarCompiler(
+            stencilm.TokenizerInfo.from_file(stencilm.__path__[0] + "/tiny")
+        )
+        if tokenizer is not None:
+            self.backend = type("Backend", (), {"tokenizer": tokenizer})()
+
+    def generate(self, prompt: Any, output_type: Any = str, **_: Any) -> Generation[Any]:
+        from stencilm.output_types import grammar_of
+
+        self.prompts.append(prompt)
+        text = next(self.texts)
+        compiled = self.compiler.compile(grammar_of(output_type))
+        matcher = stencilm.GrammarMatcher(compiled)
+        assert matcher.accept_string(text) and matcher.is_completed(), text
+        return Generation(
+            text=text,
+            token_ids=(),
+            finish_reason="stop",
+            is_complete=True,
+            trace=Trace(),
+            stats=STATS,
+        )
+
+
+CHAT_TEMPLATE = (
+    "{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}"
+    """{{ '<tool_call>\\n{"name": "' ~ c.function.name ~ '", "arguments": ' ~ (c.function.arguments | tojson)"""
+    """ ~ '}\\n</tool_call>' ~ ('' if loop.last else '\\n') }}{% endfor %}<|end|>{% endfor %}"""
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+class TemplateTokenizer:
+    chat_template = CHAT_TEMPLATE
+    name_or_path = "scripted"
+
+    def apply_chat_template(self, messages: Any, *, tools: Any = None, **_: Any) -> str:
+        from stencilm.tool_calls.probing import Renderer
+
+        return Renderer(CHAT_TEMPLATE).render(messages, tools=tools, add_generation_prompt=True)
+
+
+def weather(city: str, day: date | None = None, unit: Literal["C", "F"] = "C") -> dict[str, Any]:
+    """The weather of a city.
+
+    Args:
+        city: The name of the city.
+        day: Which day;
+            today where none is given.
+
+    Returns:
+        What it is like.
+    """
+    if city == "Atlantis":
+        raise LookupError("no such city")
+    return {"city": city, "day": None if day is None else day.isoformat(), "unit": unit}
+
+
+def clock() -> str:
+    """What time it is."""
+    return "noon"
+
+
+class Answer(BaseModel):
+    city: str
+    degrees: int = Field(ge=-90, le=60)
+
+
+HERMES = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
+LOCAL = [
+    HERMES % ("weather", '{"city": "Rome", "day": "2026-05-01"}') + "\n" + HERMES % ("clock", "{}"),
+    '{"city": "Rome", "degrees": 21}',
+]
+REMOTE = [
+    '{"turn": {"tool_calls": [{"name": "weather", "arguments": {"city": "Rome", "day": "2026-05-01"}}, '
+    '{"name": "clock", "arguments": {}}]}}',
+    '{"turn": {"answer": {"city": "Rome", "degrees": 21}}}',
+]
+
+
+@pytest.fixture(params=["local", "remote"])
+def model(request: pytest.FixtureRequest) -> Iterator[Scripted]:
+    is_local = request.param == "local"
+    yield Scripted(LOCAL if is_local else REMOTE, TemplateTokenizer() if is_local else None)
+
+
+def test_calls_are_run_until_there_is_an_answer(model: Scripted) -> None:
+    found = chat(model, "How is Rome?", tools=[weather, clock], output_type=Answer)
+    assert found.value == Answer(city="Rome", degrees=21)
+    assert [result.value for result in found.results] == [
+        {"city": "Rome", "day": "2026-05-01", "unit": "C"},
+        "noon",
+    ]
+    assert [result.call.id for result in found.results] == ["call_0", "call_1"]
+    assert len(found.turns) == 2 and found.pending == ()
+    told = json.dumps(found.messages)
+    assert "noon" in told and "2026-05-01" in told
+    assert all(turn.generation.text for turn in found.turns)
+
+
+def test_a_local_model_is_told_of_the_tools_by_its_template() -> None:
+    model = Scripted(LOCAL, TemplateTokenizer())
+    found = chat(model, "How is Rome?", tools=[weather, clock], output_type=Answer)
+    assert isinstance(model.prompts[0], Conversation)
+    assert [tool["function"]["name"] for tool in model.prompts[0].tools] == ["weather", "clock"]
+    roles = [message["role"] for message in found.messages]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
+    assert found.messages[1]["tool_calls"][0]["function"]["arguments"]["city"] == "Rome"
+    assert found.messages[2]["tool_call_id"] == "call_0"
+
+
+def test_what_a_function_raises_is_told_or_raised() -> None:
+    texts = [
+        '{"turn": {"tool_calls": [{"name": "weather", "arguments": {"city": "Atlantis"}}]}}',
+        '{"turn": {"answer": "It is under water."}}',
+    ]
+    found = chat(Scripted(texts), "How is Atlantis?", tools=[weather])
+    assert found.value == "It is under water."
+    assert isinstance(found.results[0].error, LookupError)
+    assert "no such city" in found.messages[2]["content"]
+    with pytest.raises(LookupError, match="no such city"):
+        chat(Scripted(texts), "How is Atlantis?", tools=[weather], on_error="raise")
+
+
+def test_the_loop_is_bounded() -> None:
+    call = '{"turn": {"tool_calls": [{"name": "clock", "arguments": {}}]}}'
+    found = chat(
+        Scripted([call, call, '{"turn": {"answer": "noon"}}']), "When?", tools=[clock], max_rounds=2
+    )
+    assert found.value == "noon" and len(found.results) == 2
+    with pytest.raises(AssertionError):
+        # The grammar of the last turn holds no calls.
+        chat(Scripted([call, call]), "When?", tools=[clock], max_rounds=1)
+
+
+def test_choices() -> None:
+    call = '{"turn": {"tool_calls": [{"name": "clock", "arguments": {}}]}}'
+    answer = '{"turn": {"answer": "noon"}}'
+    named = {"type": "function", "function": {"name": "clock"}}
+    for choice in ("required", named):
+        found = chat(
+            Scripted([call, answer]), "When?", tools=[clock, weather], tool_choice=choice
+        )
+        assert found.value == "noon" and len(found.results) == 1
+        with pytest.raises(AssertionError):
+            chat(Scripted([answer]), "When?", tools=[clock, weather], tool_choice=choice)
+    found = chat(Scripted([answer]), "When?", tools=[clock], tool_choice="none")
+    assert found.value == "noon"
+    with pytest.raises(GrammarSyntaxError, match="none of the tools"):
+        chat(
+            Scripted([answer]), "When?", tools=[clock], tool_choice={"type": "function", "name": "x"}
+        )
+
+
+def test_a_tool_without_a_function_ends_the_conversation() -> None:
+    tool = {"type": "function", "function": {"name": "ask", "parameters": {"type": "object"}}}
+    text = '{"turn": {"tool_calls": [{"name": "ask", "arguments": {"a": [1]}}]}}'
+    found = chat(Scripted([text]), "Hm?", tools=[tool])
+    assert found.value is None
+    assert [(call.name, call.arguments) for call in found.pending] == [("ask", {"a": [1]})]
+
+
+def even(number: int) -> int:
+    if number % 2:
+        raise ValueError(f"{number} is odd")
+    return number
+
+
+def test_validators_refuse_and_the_model_is_told() -> None:
+    kind = Annotated[int, AfterValidator(even)]
+    texts = ['{"turn": {"answer": 3}}', '{"turn": {"answer": 4}}']
+    found = chat(Scripted(texts), "A number?", output_type=kind)
+    assert found.value == 4
+    assert "3 is odd" in json.dumps(found.messages)
+    with pytest.raises(InvalidOutput, match="3 is odd"):
+        chat(Scripted(texts), "A number?", output_type=kind, max_rounds=0)
+
+
+class Node(BaseModel):
+    name: str
+    children: list[Node] = []
+
+
+def grow(tree: Node, others: list[Node]) -> int:
+    """Counts."""
+    return 1 + len(tree.children) + len(others)
+
+
+def test_recursive_types_keep_their_definitions() -> None:
+    text = (
+        '{"turn": {"tool_calls": [{"name": "grow", "arguments": {"tree": {"name": "a", "children": '
+        '[{"name": "b"}]}, "others": []}}]}}'
+    )
+    answer = '{"turn": {"answer": {"name": "root", "children": [{"name": "leaf"}]}}}'
+    found = chat(Scripted([text, answer]), "Grow.", tools=[grow], output_type=Node)
+    assert found.results[0].value == 2
+    assert found.value == Node(name="root", children=[Node(name="leaf")])
+
+
+def test_a_schema_of_hints_and_docstring() -> None:
+    definition = tool_of(weather).definition["function"]
+    assert definition["name"] == "weather"
+    assert definition["description"] == "The weather of a city."
+    schema = definition["parameters"]
+    assert schema["required"] == ["city"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["city"] == {"type": "string", "description": "The name of the city."}
+    assert schema["properties"]["day"]["description"] == "Which day; today where none is given."
+    assert schema["properties"]["unit"]["enum"] == ["C", "F"]
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        "Does it.\n\nArgs:\n    a: The first\n        of two.\n    b (int): The second.\n\nReturns:\n    c: No.",
+        "Does it.\n\nParameters\n----------\na : str\n    The first\n    of two.\nb\n    The second.\n\n"
+        "Returns\n-------\nint\n    No.",
+        "Does it.\n\n:param a: The first\n    of two.\n:param int b: The second.\n:returns: No.",
+    ],
+)
+def test_docstrings_of_three_forms(docstring: str) -> None:
+    assert read_docstring(docstring) == ("Does it.", {"a": "The first of two.", "b": "The second."})
+
+
+async def later() -> None:
+    """Comes later."""
+
+
+def by_place(a: int, /) -> None:
+    """Takes it by place."""
+
+
+def test_refusals() -> None:
+    with pytest.raises(UnsupportedFeature, match="later"):
+        chat(Scripted([]), "x", tools=[later])
+    with pytest.raises(UnsupportedFeature, match="by_place"):
+        chat(Scripted([]), "x", tools=[by_place])
+    with pytest.raises(GrammarSyntaxError, match="'clock'"):
+        chat(Scripted([]), "x", tools=[clock, clock])
+    with pytest.raises(GrammarSyntaxError, match="3"):
+        chat(Scripted([]), "x", tools=[3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="max_rounds"):
+        chat(Scripted([]), "x", max_rounds=-1)
+    with pytest.raises(ValueError, match="on_error"):
+        chat(Scripted([]), "x", on_error="hide")
+    with pytest.raises(TypeError, match="messages"):
+        chat(Scripted([]), 3)  # type: ignore[arg-type]
+
+
+def test_the_tiny_model_ends_with_a_valid_answer() -> None:
+    model = stencilm.load("tiny")
+    found = model.chat(
+        "What time is it?", [clock], output_type=Answer, max_rounds=1, max_tokens=200, seed=1
+    )
+    assert isinstance(found.value, Answer)
+    assert all(result.value == "noon" for result in found.results)

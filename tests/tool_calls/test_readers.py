@@ -1,0 +1,71 @@
+"""The tool parsers of released servers read the same calls from the same texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stencilm
+from stencilm.tool_calls.families import TEMPLATES
+from stencilm.tool_calls.writer import write_calls
+from tool_calls import checked
+from tool_calls.requests import CALLS, SCHEMAS, TOOLS
+
+READERS = Path(__file__).parent / "readers"
+PACKAGES = {
+    "vllm": ("STENCILM_VLLM_PYTHON", "vllm_reader.py", checked.VLLM),
+    "sglang": ("STENCILM_SGLANG_PYTHON", "sglang_reader.py", checked.SGLANG),
+}
+
+
+class Answers:
+    """What the parsers of a package read from every text, asked once for all."""
+
+    def __init__(self, package: str) -> None:
+        variable, script, parsers = PACKAGES[package]
+        python = os.environ.get(variable, "")
+        if not python:
+            pytest.skip(f"{variable} names no Python with {package}")
+        cases = []
+        keys = []
+        for family, parser in parsers.items():
+            markers = [*stencilm.tools(family, TOOLS).special_tokens]
+            for kind, calls in CALLS.items():
+                ids = [str(index) for index in range(len(calls))]
+                text = write_calls(TEMPLATES[family], calls, SCHEMAS, ids=ids)
+                keys.append((family, kind))
+                cases.append({"parser": parser, "markers": markers, "tools": TOOLS, "text": text})
+        lines = "".join(json.dumps(case) + "\n" for case in cases)
+        run = subprocess.run(
+            [python, str(READERS / script)], input=lines, capture_output=True, text=True, check=True
+        )
+        answers = [json.loads(line[1:]) for line in run.stdout.splitlines() if line[:1] == "="]
+        self.texts = {key: case["text"] for key, case in zip(keys, cases, strict=True)}
+        self.by_key: dict[tuple[str, str], Any] = dict(zip(keys, answers, strict=True))
+
+
+@pytest.fixture(scope="module", params=PACKAGES)
+def answers(request: pytest.FixtureRequest) -> tuple[str, Answers]:
+    return request.param, Answers(request.param)
+
+
+def test_calls_are_read_alike(answers: tuple[str, Answers]) -> None:
+    package, read = answers
+    wrong = []
+    for (family, kind), answer in read.by_key.items():
+        expected = [[name, arguments] for name, arguments in CALLS[kind]]
+        if answer.get("calls") != expected and (family, kind) not in checked.NOT_READ[package]:
+            wrong.append(f"{family}, {kind}: {answer} from {read.texts[family, kind]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_not_read_is_listed_with_reason(answers: tuple[str, Answers]) -> None:
+    package, read = answers
+    for family, kind in checked.NOT_READ[package]:
+        expected = [[name, arguments] for name, arguments in CALLS[kind]]
+        assert read.by_key[family, kind].get("calls") != expected, (family, kind)

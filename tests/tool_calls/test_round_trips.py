@@ -1,0 +1,264 @@
+"""Every family: calls written in its form are allowed by its grammar and come back from its parser as they were."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import stencilm
+from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo, ToolTemplate
+from stencilm.tool_calls.answers import CallDelta, CallDone, ContentDelta
+from stencilm.tool_calls.families import TEMPLATES
+from stencilm.tool_calls.writer import write_calls
+from structural_tags.test_walks import random_text
+from tool_calls.requests import CALLS, SCHEMAS, TOOLS, Call
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    return GrammarCompiler(TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny"))
+
+
+def written(template: ToolTemplate, calls: list[Call]) -> str:
+    ids = [f"{index}" for index in range(len(calls))]
+    return write_calls(template, calls, SCHEMAS, ids=ids)
+
+
+def found(answer: stencilm.ParsedAnswer) -> list[Call]:
+    return [(call.name, dict(call.arguments)) for call in answer.calls]
+
+
+def holds(compiled: stencilm.CompiledGrammar, text: str) -> bool:
+    matcher = GrammarMatcher(compiled)
+    return matcher.accept_string(text) and matcher.is_completed()
+
+
+@pytest.mark.parametrize("family", TEMPLATES)
+def test_what_is_written_is_allowed_and_comes_back(compiler: GrammarCompiler, family: str) -> None:
+    template = TEMPLATES[family]
+    tools = stencilm.tools(family, TOOLS, "required", reasoning=False)
+    compiled = compiler.compile_structural_tag(tools.tag)
+    for kind, calls in CALLS.items():
+        for way in template.ways():
+            text = written(way, calls)
+            assert holds(compiled, text), (kind, text)
+            answer = tools.parse(text)
+            assert found(answer) == calls, (kind, text)
+            assert answer.content == answer.reasoning == "", (kind, text)
+            assert answer.problems == (), (kind, text)
+
+
+@pytest.mark.parametrize("family", TEMPLATES)
+def test_pieces_of_any_length_are_read_as_the_whole(family: str) -> None:
+    template = TEMPLATES[family]
+    tools = stencilm.tools(family, TOOLS, reasoning=False)
+    calls = CALLS["all arguments"] + CALLS["of nothing"] + CALLS["nested"]
+    content = "Let me look: [1] {2} <3>."
+    text = content + "\n" + written(template, calls)
+    if template.response is not None:
+        begin, end = template.response
+        text = begin + content + end + written(template, calls)
+    for length in (1, 2, 3, 7, 50, len(text)):
+        parser = tools.parser()
+        deltas = []
+        for begin_at in range(0, len(text), length):
+            deltas += parser.feed(text[begin_at : begin_at + length])
+        deltas += parser.finish()
+        answer = parser.answer
+        assert found(answer) == calls
+        assert answer.content == content
+        assert "".join(delta.text for delta in deltas if isinstance(delta, ContentDelta)) == content
+        assert [delta.call for delta in deltas if isinstance(delta, CallDone)] == [*answer.calls]
+        pieces: dict[int, str] = {}
+        names: dict[int, tuple[str | None, str | None]] = {}
+        for delta in deltas:
+            if isinstance(delta, CallDelta):
+                names.setdefault(delta.index, (delta.name, delta.id))
+                pieces[delta.index] = pieces.get(delta.index, "") + delta.arguments
+        assert [json.loads(piece) for piece in pieces.values()] == [args for _, args in calls]
+        assert [*names.values()] == [(call.name, call.id) for call in answer.calls]
+
+
+@pytest.mark.parametrize("family", TEMPLATES)
+def test_random_walks_through_the_grammar_come_back(compiler: GrammarCompiler, family: str) -> None:
+    info = compiler.tokenizer_info
+    tools = stencilm.tools(family, TOOLS, "required", reasoning=False)
+    compiled = compiler.compile_structural_tag(tools.tag)
+    for seed in range(12):
+        text = random_text(GrammarMatcher(compiled), info, random.Random(f"{family} {seed}"))
+        answer = tools.parse(text)
+        assert answer.problems == (), text
+        assert answer.calls, text
+        # Some families write a text before their calls.
+        assert answer.content == "" or TEMPLATES[family].response_first, text
+        for call in answer.calls:
+            jsonschema.validate(dict(call.arguments), SCHEMAS[call.name])
+        # Written anew, the same calls are allowed and read again.
+        again = written(TEMPLATES[family], found(answer))
+        assert found(tools.parse(again)) == found(answer), text
+
+
+@pytest.mark.parametrize("family", [name for name, known in TEMPLATES.items() if known.think])
+def test_reasoning_is_told_from_content(family: str) -> None:
+    template = TEMPLATES[family]
+    assert template.think is not None
+    begin, end = template.think
+    tools = stencilm.tools(family, TOOLS)
+    thought = "Which city?\n\nRome, I think."
+    text = f"{begin}\n{thought}\n{end}\n\n" + written(template, CALLS["one"])
+    prompts: list[tuple[str, str | None]] = [(text, None), (text, "Hi")]
+    if template.think_prefilled:
+        rest = text.removeprefix(begin)
+        prompts += [(rest, None), (rest, f"Hi{begin}\n")]
+    for given, prompt in prompts:
+        answer = tools.parse(given, prompt=prompt)
+        assert answer.reasoning == thought
+        assert answer.content == ""
+        assert found(answer) == CALLS["one"]
+
+
+def test_tokens_are_read_as_text() -> None:
+    info = TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
+    tools = stencilm.tools("qwen_3", TOOLS, reasoning=False)
+    text = "Grüße 😀 " + written(TEMPLATES["qwen_3"], CALLS["letters"])
+    parser = tools.parser(tokenizer_info=info)
+    deltas = []
+    for token in info.tokenize_bytes(text.encode()):
+        deltas += parser.feed_tokens([token])
+    deltas += parser.feed_tokens([info.stop_token_ids[0]]) + parser.finish()
+    assert parser.answer.content == "Grüße 😀"
+    assert found(parser.answer) == CALLS["letters"]
+    with pytest.raises(ValueError, match="tokenizer"):
+        tools.parser().feed_tokens([1])
+    with pytest.raises(ValueError, match="finished"):
+        parser.feed("x")
+
+
+UNUSUAL: list[tuple[str, str, list[Call]]] = [
+    ("hermes", '<tool_call>{"name":"clock","arguments":{}}</tool_call>', CALLS["of nothing"]),
+    ("hermes", '<tool_call> {"arguments": {}, "name": "clock"} </tool_call>', CALLS["of nothing"]),
+    ("hermes", '<tool_call>{"name": "clock", "arguments": "{}"}</tool_call>', CALLS["of nothing"]),
+    ("mistral", '[TOOL_CALLS] [{"name": "clock", "arguments": {}, "id": "abc"}]', CALLS["of nothing"]),
+    ("mistral_v11", "[TOOL_CALLS]clock[CALL_ID]a1[ARGS]{}", CALLS["of nothing"]),
+    ("glm_4_7", "<tool_call>clock\n</tool_call>", CALLS["of nothing"]),
+    ("qwen_3_coder", "<tool_call>\n<function=clock>\n</function>\n</tool_call>", CALLS["of nothing"]),
+    (
+        "qwen_3_coder",
+        "<tool_call><function=weather><parameter=days>2</parameter><parameter=city>Rome</parameter>"
+        "</function></tool_call>",
+        CALLS["one"],
+    ),
+    ("llama", '{"name": "clock", "parameters": {}}', CALLS["of nothing"]),
+    ("llama_4_pythonic", "[clock(), weather(city='Rome', days=2)]", CALLS["of nothing"] + CALLS["one"]),
+    ("gemma_4", '<|tool_call>call:weather{days:2,city:<|"|>Rome<|"|>}<tool_call|>', CALLS["one"]),
+    ("cohere", '<|START_ACTION|>[{"tool_name": "clock", "parameters": {}}]<|END_ACTION|>', CALLS["of nothing"]),
+]
+
+
+@pytest.mark.parametrize(("family", "text", "calls"), UNUSUAL)
+def test_what_models_write_without_a_grammar(family: str, text: str, calls: list[Call]) -> None:
+    answer = stencilm.tools(family, TOOLS, reasoning=False).parse(text)
+    assert found(answer) == calls
+    assert answer.problems == ()
+
+
+BROKEN: list[tuple[str, str, str]] = [
+    ("hermes", '<tool_call>\n{"name": "clock", "arguments": {]}\n</tool_call>', "no JSON"),
+    ("hermes", "<tool_call>\nclock()\n</tool_call>", "expected"),
+    ("hermes", '<tool_call>\n{"name": "wind", "arguments": {}}\n</tool_call>', "none of the tools"),
+    ("hermes", '<tool_call>\n{"name": "clock", "arguments": {"a', "ends within a call of 'clock'"),
+    ("qwen_3_coder", "<tool_call>\n<function=weather>\n<parameter=city>\nRo", "ends within"),
+]
+
+
+@pytest.mark.parametrize(("family", "text", "says"), BROKEN)
+def test_what_cannot_be_read_is_said_and_stays_text(family: str, text: str, says: str) -> None:
+    answer = stencilm.tools(family, TOOLS, reasoning=False).parse("Well. " + text)
+    assert any(says in problem for problem in answer.problems), answer
+    assert answer.content.startswith("Well.")
+    if not answer.calls and "within" not in says:
+        assert answer.content == "Well. " + text
+
+
+@pytest.mark.parametrize(
+    ("family", "text"),
+    [
+        ("llama", 'An object: {"a": 1}, a list: [1, 2].'),
+        ("llama", '{"name": "Rome"}'),
+        ("llama_4_pythonic", "See [1] and [wind(x=1)] and [a, b]."),
+        ("xlam", 'The list [{"name": "Rome"}] has one city.'),
+    ],
+)
+def test_text_that_looks_like_calls_stays_text(family: str, text: str) -> None:
+    answer = stencilm.tools(family, TOOLS, reasoning=False).parse(text)
+    assert answer.content == text
+    assert answer.calls == ()
+
+
+def test_ids(compiler: GrammarCompiler) -> None:
+    tools = stencilm.tools("kimi", TOOLS, reasoning=False)
+    text = written(TEMPLATES["kimi"], CALLS["two"])
+    assert [call.id for call in tools.parse(text).calls] == [
+        "functions.weather:0",
+        "functions.weather_map:1",
+    ]
+    hermes = stencilm.tools("hermes", TOOLS)
+    text = written(TEMPLATES["hermes"], CALLS["two"])
+    assert [call.id for call in hermes.parse(text, first_id=3).calls] == ["call_3", "call_4"]
+
+
+HARMONY: list[tuple[str, list[Call], str, str]] = [
+    ("<|channel|>final<|message|>Hello<|return|>", [], "Hello", ""),
+    (
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.clock "
+        "<|constrain|>json<|message|>{}<|call|>",
+        CALLS["of nothing"],
+        "",
+        "Hm.",
+    ),
+    (
+        "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=functions.weather<|channel|>commentary "
+        'json<|message|>{"city":"Rome","days":2}<|call|>',
+        CALLS["one"],
+        "I look.",
+        "",
+    ),
+    (
+        "<|channel|>analysis to=python code<|message|>print(1)<|call|>",
+        [("python", {"code": "print(1)"})],
+        "",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "calls", "content", "reasoning"), HARMONY)
+def test_messages_of_gpt_oss(text: str, calls: list[Call], content: str, reasoning: str) -> None:
+    tools = stencilm.tools("gpt-oss", [*TOOLS, {"type": "python"}])
+    for length in (1, 5, len(text)):
+        parser = tools.parser()
+        for begin in range(0, len(text), length):
+            parser.feed(text[begin : begin + length])
+        parser.finish()
+        answer = parser.answer
+        assert (found(answer), answer.content, answer.reasoning) == (calls, content, reasoning)
+        assert answer.problems == ()
+
+
+def test_a_function_has_no_parser() -> None:
+    def make(request: Any) -> Any:
+        return stencilm.structural_tag.ConstStringFormat(value="x")
+
+    from stencilm.tool_calls import registry
+
+    stencilm.register_model_structural_tag("fixed", make)
+    try:
+        with pytest.raises(ValueError, match="fixed"):
+            stencilm.tools("fixed", TOOLS).parser()
+    finally:
+        del registry._REGISTRY["fixed"]
