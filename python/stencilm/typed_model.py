@@ -29,6 +29,7 @@ from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known
 from stencilm.grammar import Grammar
 from stencilm.limits import Limits, checked_limits
+from stencilm.models.prompts import Conversation
 from stencilm.models.protocol import Prompt
 from stencilm.output_form import OutputForm
 from stencilm.output_types import Output
@@ -637,11 +638,12 @@ class TypedModel(ABC):
 
         None where the model has no room for it.
         """
-        return [
+        messages = [
             *as_messages(prompt),
             {"role": "assistant", "content": refused.text},
             {"role": "user", "content": complaint_of(refused)},
         ]
+        return Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else messages
 
     def _sampled(self, n: int, options: Drawing) -> Drawing:
         """The options of `samples`."""

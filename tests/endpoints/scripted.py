@@ -173,7 +173,7 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                 }  # fmt: skip
             if reason == "refusal":
                 item["content"] = [{"type": "refusal", "refusal": text}]
-            is_whole = reason != "length"
+            is_whole = reason not in ("length", "failed")
             details = None if is_whole else {"reason": "max_output_tokens"}
             usage = {
                 "input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
@@ -187,6 +187,9 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                 "metadata": {}, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
                 "temperature": 1, "top_p": 1,
             }  # fmt: skip
+            if reason == "failed":
+                response |= {"status": "failed", "incomplete_details": None}
+                response["error"] = {"code": "server_error", "message": text}
             if not body.get("stream"):
                 self.reply(response)
                 return
@@ -199,6 +202,7 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                 delta = {"type": f"{kind}.delta", "delta": text[start : start + 7], **place}
                 self.event({**delta, "sequence_number": number}, f"{kind}.delta")
             end = "response.completed" if is_whole else "response.incomplete"
+            end = "response.failed" if reason == "failed" else end
             self.event({"type": end, "response": response, "sequence_number": 99}, end)
 
         def anthropic(self, body: dict[str, Any], answer: Any) -> None:

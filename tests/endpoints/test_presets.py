@@ -360,6 +360,13 @@ def test_what_responses_say_is_read(preset: str, stream: bool) -> None:
         cut = model.generate("How many?", stencilm.Regex("[0-9]+"), max_tokens=5)
         assert (cut.value, cut.finish_reason) == (None, "length")
         assert isinstance(cut.error, stencilm.IncompleteOutput)
+    with served(lambda body, number: ("The server is overloaded.", "failed")) as (address, _):
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        model = stencilm.from_openai(client, "m", capabilities=known)
+        if not stream:  # what was written before a stream failed is an answer that is not finished
+            with pytest.raises(EndpointError, match="The server is overloaded") as caught:
+                model("How many?", int)
+            assert caught.value.status is None
 
 
 @pytest.mark.parametrize(

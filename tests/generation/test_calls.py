@@ -332,3 +332,24 @@ def test_text_parts_are_joined_and_pictures_refused() -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     with pytest.raises(stencilm.ModelError, match="type 'image_url', but this model reads text"):
         model([{"role": "user", "content": [*texts, picture]}], int)
+
+
+def test_beams_give_each_value_once() -> None:
+    pytest.importorskip("torch")
+    from stencilm.generation.batches import beam_search
+    from stencilm.matcher import GrammarMatcher
+
+    model = stencilm.load("tiny")
+    choice = stencilm.Choice(["reading", "painting"])
+    matcher = GrammarMatcher(model.compile(choice))
+    prompt_ids = model.backend.encode("I like ")
+    beams = beam_search(model.backend, matcher, prompt_ids, beams=12, max_tokens=8)
+    texts = [model.tokenizer_info.decode_str(beam.token_ids) for beam in beams if beam.is_complete]
+    assert len(texts) > len(set(texts))  # spelled in several ways
+    found = model.beam_search("I like ", choice, beams=12, max_tokens=8)
+    assert sorted(value for value, _ in found) == sorted(set(texts))
+    logprobs = [logprob for _, logprob in found]
+    assert logprobs == sorted(logprobs, reverse=True)
+    for value, logprob in found:
+        alone = [b.logprob for b, text in zip(beams, texts, strict=False) if text == value]
+        assert logprob == pytest.approx(float(np.logaddexp.reduce(alone)))

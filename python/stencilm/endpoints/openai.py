@@ -99,6 +99,10 @@ class _OpenAI:
         return _counted(piece, part)
 
 
+class ResponseFailed(Exception):
+    """A response of OpenAI that says of itself that it failed; the `__cause__` of the error."""
+
+
 class _Responses:
     """Calls of the responses resource."""
 
@@ -136,9 +140,13 @@ class _Responses:
             return Piece(refusal=part.delta)
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             return self._ended(part.response)
+        if kind == "error":
+            raise ResponseFailed(part.message)
         return Piece()
 
     def _ended(self, response: Any) -> Piece:
+        if response.status in ("failed", "cancelled"):
+            raise ResponseFailed(getattr(response.error, "message", None) or response.status)
         reason = getattr(response.incomplete_details, "reason", None)
         piece = Piece(
             is_finished=response.status == "completed", is_filtered=reason == "content_filter"
