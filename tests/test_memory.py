@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import memory_cases
+from stencilm import Limits
 from tokenizer_folders import FOLDERS
 
 MIB = 1 << 20
@@ -45,8 +46,8 @@ def measured(case: str, tokenizer: str) -> tuple[int, dict[str, Any]]:
     return usage.ru_maxrss * unit, json.loads(said.splitlines()[-1])
 
 
-def bounds(tokenizer: str) -> memory_cases.Limits:
-    return memory_cases.Limits(**LIMITS[tokenizer])
+def bounds(tokenizer: str) -> Limits:
+    return Limits(**LIMITS[tokenizer])
 
 
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="the system does not say what a child held")
