@@ -29,7 +29,8 @@ pub(crate) struct Lexemes {
     lexicon: Mutex<Lexicon>,
     /// The bytes that they held when the last operation ended.
     held: AtomicUsize,
-    /// Those that they cannot do without: what they began with, and what matchers that came from an earlier generation read.
+    /// Those that they cannot do without: what they began with, and what matchers that came from an earlier generation have
+    /// read.
     floor: AtomicUsize,
 }
 
@@ -64,11 +65,17 @@ impl Lexemes {
         self.floor.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether they have grown by half of the budget, and to twice what they cannot do without: else matchers with long texts
-    /// would do nothing but come from one generation to the next.
+    /// What they hold beside what they cannot do without, which no other generation would spare: else matchers with long
+    /// texts would do nothing but come from one generation to the next.
+    #[inline]
+    fn excess(&self) -> usize {
+        self.held().saturating_sub(self.floor.load(Ordering::Relaxed))
+    }
+
+    /// Whether they have grown by half of the budget, or by an eighth where that is more.
     #[inline]
     fn is_full(&self, budget: usize) -> bool {
-        self.held() > 2 * self.floor.load(Ordering::Relaxed) + budget / 2
+        self.excess() > (budget / 2).max(self.floor.load(Ordering::Relaxed) / 8)
     }
 }
 
@@ -158,11 +165,8 @@ impl SharedLexicon {
                 let lexicon = renewed.unwrap_or_else(|| Lexicon::new(self.horizon, self.limits.work));
                 generations.insert(0, Generation::of(lexicon));
             }
-            let mut total: usize = generations.iter().map(|generation| generation.lexemes.held()).sum();
-            while generations.len() > 1 && (total > self.limits.bytes || generations.len() > MAX_GENERATIONS) {
-                let oldest = generations.pop().expect("there are several");
-                total -= oldest.lexemes.held();
-                gone.push(oldest);
+            while generations.len() > 1 && self.is_too_much(&generations) {
+                gone.extend(generations.pop());
             }
         }
         // Without the lock: to lay a grammar out is to ask for the latest lexemes.
@@ -172,6 +176,17 @@ impl SharedLexicon {
             let held = lexemes.held();
             let_go((lexemes, layouts, users), held);
         }
+    }
+
+    /// Whether all generations together hold more than they may: beside what matchers need that have come from earlier ones
+    /// the budget, and with it no more than one operation may work with.
+    fn is_too_much(&self, generations: &[Generation]) -> bool {
+        let lexemes = || generations.iter().map(|generation| &generation.lexemes);
+        let (excess, held): (usize, usize) =
+            (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
+        excess > self.limits.bytes
+            || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
+            || generations.len() > MAX_GENERATIONS
     }
 }
 

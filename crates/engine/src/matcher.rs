@@ -336,8 +336,7 @@ impl GrammarMatcher {
     #[cold]
     fn read_again(&mut self) -> Result<HeldLayout, MatcherError> {
         let layout = HeldLayout::new(self.compiled.layout());
-        let before = layout.lexemes().held();
-        let needed = || layout.lexemes().held().saturating_sub(before);
+        let (before, mut needed) = (layout.lexemes().held(), 0);
         let most = self.compiled.limits().working_bytes;
         let mut stacks = Stacks::new();
         let read = Watch::new(self.compiled.limits().milliseconds, None).over(|| {
@@ -359,13 +358,16 @@ impl GrammarMatcher {
                     }
                 };
                 history.push(again);
-                if needed() > most {
+                // At once, so that the lexemes are not taken for full meanwhile.
+                let now_needed = layout.lexemes().held().saturating_sub(before);
+                layout.lexemes().raise_floor(now_needed.saturating_sub(needed));
+                needed = needed.max(now_needed);
+                if needed > most {
                     return Err(LimitExceeded::Memory(most).into());
                 }
             }
             Ok(history)
         });
-        layout.lexemes().raise_floor(needed());
         let history = read.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
         (self.history, self.stacks, self.verdict) = (history, Arc::new(stacks), None);
         self.layout = Arc::downgrade(layout.layout());

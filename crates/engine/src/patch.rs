@@ -18,8 +18,20 @@ pub struct MaskPatch {
 
 /// What a number stands for.
 enum Named {
+    /// What there was is gone, and so is the memory that it had.
+    Gone,
     Row(Weak<Row>),
     Base(Weak<Base>),
+}
+
+impl Named {
+    fn is_gone(&self) -> bool {
+        match self {
+            Named::Gone => true,
+            Named::Row(row) => row.strong_count() == 0,
+            Named::Base(base) => base.strong_count() == 0,
+        }
+    }
 }
 
 /// The rows that were given out by number. A number means the same words forever; only who holds neither them nor the
@@ -40,6 +52,12 @@ impl NamedRows {
 
     fn add(&self, named: Named) -> u32 {
         let mut all = lock(&self.0);
+        if all.len() == all.capacity() {
+            // A weak reference keeps the room of what it refers to.
+            for named in all.iter_mut().filter(|named| named.is_gone()) {
+                *named = Named::Gone;
+            }
+        }
         all.push(named);
         all.len() as u32
     }
@@ -54,7 +72,7 @@ impl NamedRows {
         match all.get(number as usize - 1) {
             Some(Named::Row(row)) => row.upgrade().map(|row| row.write(mask)).is_some(),
             Some(Named::Base(base)) => base.upgrade().map(|base| base.write(mask)).is_some(),
-            None => false,
+            Some(Named::Gone) | None => false,
         }
     }
 }

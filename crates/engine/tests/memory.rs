@@ -159,7 +159,14 @@ fn what_is_reported_is_what_is_held_and_stays_within_its_bounds() {
     let limits = Limits { working_bytes: 1 << 20, ..limits };
     let compiled = compile(from_regex(".*[abc].{200}").unwrap(), limits);
     let mut matcher = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
-    let error = matcher.accept_bytes(letters(20_000).as_bytes()).unwrap_err().to_string();
+    let mut state = 1u32;
+    let without_period: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        b'a' + (state >> 24) as u8 % 26
+    })
+    .take(20_000)
+    .collect();
+    let error = matcher.accept_bytes(&without_period).unwrap_err().to_string();
     assert!(error.contains("1048576 bytes") && error.contains("`working_bytes`"), "{error}");
     assert!(matcher.accept_bytes(b"ab").unwrap());
     assert!(waiting[0].accept_bytes(b"c").unwrap());
