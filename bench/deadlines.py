@@ -42,7 +42,7 @@ ASKED = 0.1
 LATE = 0.05
 """Seconds beyond that are allowed."""
 
-ROOMY = Limits(schema_bytes=4 << 20)
+ROOMY = Limits(schema_bytes=4 << 20, milliseconds=60_000)
 """For what a case prepares."""
 
 Work = Callable[[GrammarCompiler], Any]
@@ -74,9 +74,9 @@ def _(_: GrammarCompiler) -> Work:
     return lambda made: made.compile_json_schema(schema)
 
 
-@case("first mask: an enum of 150,000 integers")
+@case("first mask: an enum of 20,000 integers")
 def _(_: GrammarCompiler) -> Work:
-    schema = json.dumps({"enum": [7 * number for number in range(150_000)]})
+    schema = json.dumps({"enum": [7 * number for number in range(20_000)]})
     grammar = Grammar.from_json_schema(schema, limits=ROOMY)
 
     def first_mask(made: GrammarCompiler) -> None:

@@ -19,7 +19,7 @@ const COUNTS: [&str; 8] = ["", "", "", "?", "*", "+", "{2}", "{1,3}"];
 const SHORT: usize = 6;
 
 /// The lengths of runs of one letter that are tokens.
-const RUNS: [usize; 4] = [8, 12, 24, 40];
+const RUNS: [usize; 3] = [8, 12, 16];
 
 /// A random ambiguous grammar, and its text.
 pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
