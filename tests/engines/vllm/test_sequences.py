@@ -214,8 +214,8 @@ def test_a_batch_is_filled_as_its_requests_are(begin: Begin) -> None:
     patterns = ["[a-c]", "x", "(?s:.)*", "é|ß", "[0-9]+"] * 5
     sequences = [begin(Kind.REGEX, pattern) for pattern in patterns]
     rows: Any = allocate_token_bitmask(2 * len(sequences), VOCABULARY)
-    rows[:] = 0x5A5A5A5A
-    one_by_one = rows.copy()
+    one_by_one: Any = allocate_token_bitmask(2 * len(sequences), VOCABULARY)
+    rows[:] = one_by_one[:] = 0x5A5A5A5A
     places = [2 * index + 1 for index in range(len(sequences))]
     fill_bitmasks(list(zip(sequences, places, strict=True)), rows, BatchGrammarMatcher())
     for sequence, place in zip(sequences, places, strict=True):

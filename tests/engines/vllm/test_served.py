@@ -423,19 +423,20 @@ def test_reasoning_comes_first(thinking: Asked, seed: int) -> None:
 
 
 def test_some_reasoning_comes_to_its_end(thinking: Asked) -> None:
-    """The prompt holds an end of reasoning, so that drafts cross it."""
-    end = 'Describe a person as JSON.</think>{"name":"Ann","age":12,"job":"pilot"}'
+    """The prompt holds what the reasoning may be, so that its end comes behind drafts."""
+    example = '{"name": "Ann Kowalski", "age": 32, "city": "Dhaka", "job": "surgeon"}'
     ended = 0
     for seed in range(6):
         choice = thinking.chat(
-            f"{end}\n{end}",
+            f"{example} {example}\nDescribe a person as JSON.",
             response_format=of_schema(PERSON),
             max_tokens=300,
-            temperature=0.5,
+            temperature=0.3 if seed else 0,
             seed=seed,
             extra_body={"chat_template_kwargs": {"enable_thinking": True}},
         ).choices[0]
         if choice.message.content and choice.finish_reason != "length":
+            assert choice.message.reasoning
             valid(choice.message.content)
             ended += 1
     assert ended
