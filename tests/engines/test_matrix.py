@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MATRIX: dict[str, Any] = json.loads((DOCS / "engines.json").read_text(encoding="utf-8"))
 BEGIN, END = "<!-- engines.json -->", "<!-- end -->"
-SHOWN = {"served": "✓", "called": "(✓)", "guided": "guided", "open": "?", "none": "–"}
+SHOWN = {"served": "✓", "called": "(✓)", "guided": "guided", "open": "?", "none": "-"}
 
 
 def rendered() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -75,9 +76,25 @@ def test_a_bias_reaches_what_the_model_would_not_write(client: Any) -> None:
     assert result.response in ("The colour is red.", "The colour is green.")
 
 
-def test_its_own_schemas_are_asked_for_and_checked(client: Any) -> None:
-    """The server turns a schema into a grammar of its own, and drops the bounds of numbers."""
-    model = served(client, replace(SERVED, native=("json_schema",)))
+@pytest.mark.parametrize(
+    ("grammar", "pattern"),
+    [
+        (stencilm.Ebnf('root ::= "The colour is " ("red" | "green") "."'), r"The colour is \w+\."),
+        (stencilm.Regex("[A-Z]{2}-[0-9]{4}"), "[A-Z]{2}-[0-9]{4}"),
+    ],
+    ids=["EBNF", "Regex"],
+)
+def test_a_grammar_is_enforced_there(client: Any, grammar: Any, pattern: str) -> None:
+    """As plain GBNF: a grammar that llama.cpp cannot read ends the whole server."""
+    model = served(client, replace(SERVED, native=("guided_grammar",)))
+    result = stencilm.guide(model, grammar, PROMPT, budget=BUDGET)
+    assert re.fullmatch(pattern, result.response), result
+    assert result.is_valid and result.usage.calls == 1
+
+
+def test_a_schema_that_the_server_ignores_is_guided(client: Any) -> None:
+    """llama.cpp's own server reads the field that carries the schema; this one does not."""
+    model = served(client, replace(SERVED, native=("guided_grammar",)))
     result = stencilm.guide(model, stencilm.JsonSchema(PERSON), PROMPT, budget=BUDGET)
     assert result.is_valid, result
     assert 0 <= json.loads(result.response)["age"] <= 120
