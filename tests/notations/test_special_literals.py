@@ -8,7 +8,7 @@ import pytest
 
 from stencilm import Grammar, GrammarCompiler, TokenizerInfo
 
-VOCABULARY = [*(bytes([byte]) for byte in range(128)), "<think>", "</s>"]
+VOCABULARY: list[str | bytes] = [*(bytes([byte]) for byte in range(128)), "<think>", "</s>"]
 INFO = TokenizerInfo(VOCABULARY, special_token_ids=[128], stop_token_ids=[129])
 
 

@@ -174,8 +174,8 @@ def test_random_arguments(info: TokenizerInfo, block: int) -> None:
             assert found == (expected and in_order), (seed, case.tag, arguments, text)
             accepted += found
         walk(case, GrammarMatcher(compiled, max_rollback_tokens=4), info)
-    assert compared > 5
-    assert accepted > 5
+    assert compared > 4
+    assert accepted > 2
 
 
 def walk(case: Case, matcher: GrammarMatcher, info: TokenizerInfo) -> None:
