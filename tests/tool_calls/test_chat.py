@@ -65,11 +65,8 @@ class Scripted:
 CHAT_TEMPLATE = (
     "{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}"
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}"
-    """{{ '<tool_call>\\n{"name":
-
-    "' ~ c.function.name ~ '", "arguments": ' ~ (c.function.arguments | tojson)
-    """
-    """ ~ '}\\n</tool_call>' ~ ('' if loop.last else '\\n') }}{% endfor %}<|end|>{% endfor %}"""
+    "{{ '<tool_call>\\n' ~ {'name': c.function.name, 'arguments': c.function.arguments} | tojson"
+    " ~ '\\n</tool_call>' ~ ('' if loop.last else '\\n') }}{% endfor %}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 
