@@ -318,7 +318,7 @@ class TemplateReader:
             if self.begins_within:
                 yield from self.text.comes(think[0])
                 yield from self._think(out, think[1])
-            stops = [self.trigger, *think, *response, *([end] if end else [])]
+            stops = [self.trigger, *think, *response, *([end] if end.strip() else [])]
             while True:
                 _, stop = yield from self.text.until(stops, out.say)
                 if stop is None:
