@@ -128,7 +128,7 @@ class HarmonyReader:
                 else:
                     out.section()
                 say = partial(out.say, reasoning=is_reasoning)
-                _, stop = yield from text.until(_ENDS, say)
+                _, stop = yield from text.until(_ENDS, say, keep=False)
                 out.section()
                 if stop is None:
                     return
