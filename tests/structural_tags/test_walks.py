@@ -121,9 +121,10 @@ def read_nested(text: str) -> list[tuple[str, Any]]:
 
 
 READERS: dict[str, Callable[[str], list[tuple[str, Any]]]] = {
-    "hermes": lambda text: read_json(
-        r'<tool_call>\n\{"name": "(\w+)", "arguments": (.*?)\}\n</tool_call>', text
-    ),
+    "hermes": lambda text: [
+        (call["name"], call["arguments"])
+        for call in map(json.loads, re.findall(r"<tool_call>\n(.*?)\n</tool_call>", text, re.DOTALL))
+    ],
     "deepseek_r1": lambda text: read_json(
         r"function<｜tool▁sep｜>(\w+)\n```json\n(.*?)\n```<｜tool▁call▁end｜>", text
     ),

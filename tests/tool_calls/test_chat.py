@@ -11,6 +11,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
 import stencilm
+from endpoints.scripted import served
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.stats import Stats
@@ -65,11 +66,8 @@ class Scripted:
 CHAT_TEMPLATE = (
     "{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}"
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}"
-    """{{ '<tool_call>\\n{"name":
-
-    "' ~ c.function.name ~ '", "arguments": ' ~ (c.function.arguments | tojson)
-    """
-    """ ~ '}\\n</tool_call>' ~ ('' if loop.last else '\\n') }}{% endfor %}<|end|>{% endfor %}"""
+    "{{ '<tool_call>\\n' ~ {'name': c.function.name, 'arguments': c.function.arguments} | tojson"
+    " ~ '\\n</tool_call>' ~ ('' if loop.last else '\\n') }}{% endfor %}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 
@@ -305,3 +303,26 @@ def test_the_tiny_model_ends_with_a_valid_answer() -> None:
     )
     assert isinstance(found.value, Answer)
     assert all(result.value == "noon" for result in found.results)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_model_behind_an_api_calls_tools(provider: str) -> None:
+    library = pytest.importorskip(provider)
+    told: list[str] = []
+
+    def answer(body: dict[str, Any], number: int) -> str:
+        told.append(json.dumps(body))
+        return REMOTE[number - 1]
+
+    with served(answer) as (address, _):
+        if provider == "openai":
+            client = library.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+            model = stencilm.from_openai(client, "gpt-5.2")
+        else:
+            client = library.Anthropic(base_url=address, api_key="k", max_retries=0)
+            model = stencilm.from_anthropic(client, "claude-sonnet-5")
+        found = model.chat("How is Rome?", [weather, clock], output_type=Answer)
+    assert found.value == Answer(city="Rome", degrees=21)
+    assert [result.value for result in found.results][1] == "noon"
+    assert all(turn.generation.guided is not None for turn in found.turns)
+    assert "You can call these functions" in told[0] and "noon" in told[-1]

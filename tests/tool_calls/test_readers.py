@@ -17,7 +17,7 @@ from tool_calls import checked
 from tool_calls.requests import CALLS, SCHEMAS, TOOLS
 
 READERS = Path(__file__).parent / "readers"
-PACKAGES = {
+PACKAGES: dict[str, tuple[str, str, dict[str, str]]] = {
     "vllm": ("STENCILM_VLLM_PYTHON", "vllm_reader.py", checked.VLLM),
     "sglang": ("STENCILM_SGLANG_PYTHON", "sglang_reader.py", checked.SGLANG),
 }
@@ -31,8 +31,8 @@ class Answers:
         python = os.environ.get(variable, "")
         if not python:
             pytest.skip(f"{variable} names no Python with {package}")
-        cases = []
-        keys = []
+        cases: list[dict[str, Any]] = []
+        keys: list[tuple[str, str]] = []
         for family, parser in parsers.items():
             markers = [*stencilm.tools(family, TOOLS).special_tokens]
             markers += checked.MORE_MARKERS.get(parser, [])

@@ -142,6 +142,21 @@ def test_tokens_are_read_as_text() -> None:
         parser.feed("x")
 
 
+def test_a_long_text_is_read_letter_by_letter() -> None:
+    tools = stencilm.tools("qwen_3", TOOLS)
+    thought, content = "I think. " * 3000, "Some < text > here. " * 3000
+    text = f"<think>\n{thought}</think>\n\n{content}\n" + written(TEMPLATES["qwen_3"], CALLS["two"])
+    parser = tools.parser()
+    for letter in text:
+        parser.feed(letter)
+        # What was handed on is not kept a second time.
+        assert len(parser._text.buffer) < 1 << 14
+    parser.finish()
+    answer = parser.answer
+    assert answer.reasoning == thought.strip() and answer.content == content.strip()
+    assert found(answer) == CALLS["two"]
+
+
 UNUSUAL: list[tuple[str, str, list[Call]]] = [
     ("hermes", '<tool_call>{"name":"clock","arguments":{}}</tool_call>', CALLS["of nothing"]),
     ("hermes", '<tool_call> {"arguments": {}, "name": "clock"} </tool_call>', CALLS["of nothing"]),
@@ -202,6 +217,17 @@ def test_what_cannot_be_read_is_said_and_stays_text(family: str, text: str, says
     assert answer.content.startswith("Well.")
     if not answer.calls and "within" not in says:
         assert answer.content == "Well. " + text
+
+
+def test_a_broken_call_keeps_its_number() -> None:
+    broken = '<tool_call>\n{"name": "clock", "arguments": {}, "more": 1}\n</tool_call>'
+    parser = stencilm.tools("hermes", TOOLS).parser()
+    deltas = parser.feed(broken + "\n" + written(TEMPLATES["hermes"], CALLS["one"]))
+    deltas += parser.finish()
+    begun = [(one.index, one.name) for one in deltas if isinstance(one, CallDelta) and one.name]
+    assert begun == [(0, "clock"), (1, "weather")]
+    assert [one.index for one in deltas if isinstance(one, CallDone)] == [1]
+    assert [call.id for call in parser.answer.calls] == ["call_1"]
 
 
 @pytest.mark.parametrize(

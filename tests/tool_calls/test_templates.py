@@ -31,8 +31,12 @@ def compiler() -> GrammarCompiler:
 # What the template of a model gets wrong.
 UNREADABLE = {("LFM2.5-8B-A1B", "signs"): "it does not escape quotes"}
 
-# What is read, and not asked for: lists as Python prints them.
-NOT_WRITTEN = {("ByteDance-Seed-OSS", "all arguments"), ("openbmb-MiniCPM5-1B", "all arguments")}
+# What is read, and not asked for: lists and dicts as Python prints them.
+NOT_WRITTEN = {
+    (model, kind)
+    for model in ("ByteDance-Seed-OSS", "openbmb-MiniCPM5-1B")
+    for kind in ("all arguments", "nested")
+}
 
 
 def calls_alone(family: str, text: str) -> str:

@@ -95,13 +95,6 @@ class Chat(Generic[T]):
         return tuple(result for turn in self.turns for result in turn.results)
 
 
-class Writer(Protocol):
-    """As much of a model as a conversation needs."""
-
-    def generate(self, prompt: Any, output_type: Any = ..., **options: Any) -> Generation[Any]:
-        """The text with its value, trace and statistics."""
-
-
 class _Dialect(Protocol):
     """How turns are asked for, read, and told to the model in later ones."""
 
@@ -115,7 +108,7 @@ class _Dialect(Protocol):
 
 
 def chat(
-    model: Writer,
+    model: Any,
     messages: str | Sequence[Mapping[str, Any]],
     *,
     tools: Sequence[ToolSource] = (),
@@ -127,7 +120,7 @@ def chat(
     family: Any = None,
     options: Mapping[str, Any] | None = None,
 ) -> Chat[Any]:
-    """See `TypedModel.chat`."""
+    """See `TypedModel.chat`; of a model no more than `generate` is asked, and its tokenizer."""
     if isinstance(max_rounds, bool) or not isinstance(max_rounds, int) or max_rounds < 0:
         raise ValueError(f"max_rounds is {max_rounds!r}, but must be 0 or more")
     if on_error not in ("tell", "raise"):

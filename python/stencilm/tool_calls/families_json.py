@@ -158,6 +158,7 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         id_pattern="[A-Za-z0-9_-]{1,64}",
         think=("Here are my reasoning steps:\n", "[BEGIN FINAL RESPONSE]"),
         think_prefilled=True,
+        end="\n",
         models=("*apriel-1.[5-9]*",),
     ),
     "xlam": ToolTemplate(
@@ -174,6 +175,7 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         separator=", ",
         think=_THINK,
         think_prefilled=True,
+        end="\n",
         models=(
             "*nemotron-nano-*v2*",
             "*nemotron-super-49b*",

@@ -32,6 +32,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         style="qwen_xml",
         think=_THINK,
         think_prefilled=True,
+        end="\n",
         models=("*nemotron-[3-9]-*",),
     ),
     "granite_4_2": ToolTemplate(

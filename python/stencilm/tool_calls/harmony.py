@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stencilm.structural_tag import (
@@ -126,9 +127,8 @@ class HarmonyReader:
                     out.separate()
                 else:
                     out.section()
-                _, stop = yield from text.until(
-                    _ENDS, lambda part, kind=is_reasoning: out.say(part, reasoning=kind)
-                )
+                say = partial(out.say, reasoning=is_reasoning)
+                _, stop = yield from text.until(_ENDS, say, keep=False)
                 out.section()
                 if stop is None:
                     return

@@ -12,6 +12,7 @@ import codecs
 import json
 import re
 from collections.abc import Generator, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stencilm.tool_calls.answers import (
@@ -130,7 +131,7 @@ class Output:
         self.problems: list[str] = []
         self.blanks = ""
         self.is_fresh = True
-        self.begun = 0
+        self.begun = -1
         self.is_open = False
 
     def say(self, text: str, *, reasoning: bool = False) -> None:
@@ -160,9 +161,10 @@ class Output:
 
     def begin_call(self, name: str, written_id: str | None) -> None:
         """A call begins. The id is the model's where it wrote one."""
-        call_id = written_id or f"call_{self.first_id + len(self.calls)}"
+        # A call that turned out to be none keeps its number: its first deltas were handed on.
+        self.begun += 1
+        call_id = written_id or f"call_{self.first_id + self.begun}"
         self.is_open = True
-        self.begun = len(self.calls)
         self.deltas.append(CallDelta(self.begun, name, call_id))
         self.current = (name, call_id)
 
@@ -318,9 +320,9 @@ class TemplateReader:
             if self.begins_within:
                 yield from self.text.comes(think[0])
                 yield from self._think(out, think[1])
-            stops = [self.trigger, *think, *response, *([end] if end else [])]
+            stops = [self.trigger, *think, *response, *([end] if end.strip() else [])]
             while True:
-                _, stop = yield from self.text.until(stops, out.say)
+                _, stop = yield from self.text.until(stops, out.say, keep=False)
                 if stop is None:
                     return
                 if stop == self.trigger:
@@ -353,7 +355,8 @@ class TemplateReader:
 
     def _think(self, out: Output, end: str) -> Generator[None, None, None]:
         out.is_fresh = True
-        yield from self.text.until((end,), lambda part: out.say(part, reasoning=True))
+        say = partial(out.say, reasoning=True)
+        yield from self.text.until((end,), say, keep=False)
         out.section()
 
     def _calls(self, out: Output) -> Generator[None, None, None]:

@@ -200,11 +200,11 @@ class Seen:
     prompt: str
     source: str
     think: tuple[str, str] | None
-    ids: tuple[str, str]
+    ids: tuple[str, ...]
 
 
 def _message(
-    count: int, ids: tuple[str, str], as_text: bool, content: str | None
+    count: int, ids: tuple[str, ...], as_text: bool, content: str | None
 ) -> dict[str, Any]:
     calls = []
     for name, value, call_id in list(zip(_NAMES, _VALUES, ids, strict=True))[:count]:
@@ -253,7 +253,7 @@ def _look(renderer: Renderer) -> Seen:
 
 
 def _seen(
-    renderer: Renderer, user: dict[str, Any], prompt: str, one: str, two: str, ids: tuple[str, str]
+    renderer: Renderer, user: dict[str, Any], prompt: str, one: str, two: str, ids: tuple[str, ...]
 ) -> Seen:
     end = ""
     try:
@@ -278,7 +278,7 @@ def _seen(
 
 
 def _think(
-    renderer: Renderer, user: dict[str, Any], prompt: str, ids: tuple[str, str]
+    renderer: Renderer, user: dict[str, Any], prompt: str, ids: tuple[str, ...]
 ) -> tuple[str, str] | None:
     for begin, end in _THINKS:
         if prompt.rstrip().endswith(begin.strip()) or prompt.rstrip().endswith(end.strip()):

@@ -21,6 +21,8 @@ _SCALAR = re.compile(r"[^\s,\]}<:]*")
 # No marker with a name in it is longer; a text without its end is not looked through again and
 # again.
 LONGEST_HEADER = 2048
+# Less than this is not worth moving the rest.
+_MUCH = 1024
 
 
 class Malformed(Exception):
@@ -164,12 +166,17 @@ class Text:
             raise Malformed(f"a JSON value is expected, not {found!r}")
 
     def until(
-        self, stops: Sequence[str], emit: Callable[[str], None] | None = None
+        self,
+        stops: Sequence[str],
+        emit: Callable[[str], None] | None = None,
+        *,
+        keep: bool = True,
     ) -> Generator[None, None, tuple[str, str | None]]:
         """Reads up to the first of some texts and over it: what stands before it, and which it is.
 
         What comes before goes to `emit` piece by piece, once it is certain that no stop begins in
-        it. Where the text ends first there is no stop.
+        it. Where the text ends first there is no stop. Without `keep` what was handed on is
+        forgotten, so that a long text costs what is new in it.
         """
         begin = done = looked = self.at
         pattern = re.compile("|".join(map(re.escape, sorted(stops, key=len, reverse=True))))
@@ -200,6 +207,12 @@ class Text:
                 done = before
             if match is not None or self.ended:
                 return self.buffer[begin:before], stop
+            if not keep and done > _MUCH:
+                self.at = done
+                looked -= done
+                self.drop(done)
+                begin = done = 0
+                looked = max(looked, 0)
             yield
 
     def _held(self, stops: Sequence[str], longest: int, begin: int) -> int:

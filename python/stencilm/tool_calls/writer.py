@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,10 @@ from stencilm.tool_calls.template import PLACEHOLDER, ToolTemplate
 
 def write_calls(
     template: ToolTemplate,
-    calls: list[tuple[str, Mapping[str, Any]]],
+    calls: Sequence[tuple[str, Mapping[str, Any]]],
     schemas: Mapping[str, Any] | None = None,
     *,
-    ids: list[str] | None = None,
+    ids: Sequence[str] | None = None,
 ) -> str:
     """All calls of an answer with what stands around them."""
     begin, end = template.section

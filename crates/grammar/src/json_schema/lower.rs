@@ -40,6 +40,7 @@ pub(super) struct Task<'a> {
 }
 
 /// What a value may be beside a scalar.
+#[derive(Clone)]
 pub(super) enum Container<'a> {
     /// One array or object of an `enum` or `const`.
     Value(JsonId),

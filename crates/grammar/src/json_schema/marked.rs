@@ -53,6 +53,23 @@ pub(crate) struct Marked {
     pub name_escapes: &'static [(char, &'static str)],
     /// The marker around each element where objects and arrays are written between markers, too.
     pub item: Option<&'static str>,
+    /// The words for objects and arrays whose parts are between markers, where that is told from JSON.
+    pub parts: Option<Parts>,
+    /// Other markers that no string holds, as they would be tokens that mean something else.
+    pub control: &'static [&'static str],
+}
+
+/// How the parts of values are written that may also be JSON.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Parts {
+    /// The word for an object.
+    pub object: &'static str,
+    /// The word for an array.
+    pub array: &'static str,
+    /// Before the word for the type of an element, which has no name.
+    pub open: &'static str,
+    /// From there to the element, as in [`Marked::middle`].
+    pub middle: &'static str,
 }
 
 /// The words for the types of values that are no strings.
@@ -526,7 +543,7 @@ impl<'a> Lowering<'a> {
         };
         let open = markers::literal(&mut self.builder, &format!("{}{written}", marked.open));
         let close = marked.close.replace("{}", &written);
-        let node = self.between(open, ways, &close);
+        let node = self.between(open, marked.middle, ways, &close);
         let need = |way: &Way| Need { node: way.value, at, what: What::Required(name.into()) };
         let mut branches = ways.iter().map(|way| Branch::Needs(vec![need(way)])).collect();
         self.reasons.add(node, at, &mut branches);
@@ -539,13 +556,12 @@ impl<'a> Lowering<'a> {
         let open = markers::literal(&mut self.builder, marked.open);
         let name = self.builder.lexeme(name);
         let open = self.builder.sequence(&[open, name]);
-        self.between(open, ways, marked.close)
+        self.between(open, marked.middle, ways, marked.close)
     }
 
     /// A value in one of these ways, from behind the name to the blanks before the next one.
-    fn between(&mut self, open: NodeId, ways: &[Way], close: &str) -> NodeId {
-        let marking = self.marking();
-        let (marked, marking_blanks) = (marking.marked, marking.blanks);
+    fn between(&mut self, open: NodeId, middle: &str, ways: &[Way], close: &str) -> NodeId {
+        let marking_blanks = self.marking().blanks;
         let blanks = self.builder.lexeme(marking_blanks);
         let mut words: Vec<&'static str> = Vec::new();
         ways.iter().for_each(|way| {
@@ -556,7 +572,7 @@ impl<'a> Lowering<'a> {
         let mut written = Vec::with_capacity(words.len());
         for word in words {
             let mut parts = vec![open];
-            for (index, line) in marked.middle.replace("{}", word).split('\n').enumerate() {
+            for (index, line) in middle.replace("{}", word).split('\n').enumerate() {
                 if index > 0 {
                     parts.push(blanks);
                 }
@@ -639,9 +655,11 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             let (scalars, containers, branches) = self.parts_of_types(all, types, at)?;
-            let (nested, json) = match marked.item {
-                None => (Vec::new(), containers),
-                Some(_) => self.nested_values(containers, at),
+            let (nested, json) = match (marked.item, &marked.parts) {
+                (None, None) => (Vec::new(), containers),
+                (Some(_), _) => self.nested_values(containers, at),
+                // These may be JSON as well.
+                (None, Some(_)) => (self.nested_values(containers.clone(), at).0, containers),
             };
             let scalars = if is_said { ExprId::NOTHING } else { scalars };
             if marked.python_words {
@@ -654,7 +672,19 @@ impl<'a> Lowering<'a> {
                 }
             }
             let json = if is_said { Vec::new() } else { json };
-            ways.extend(nested.into_iter().map(|value| Way { word, value, end: End::AtOnce }));
+            ways.extend(nested.into_iter().map(|(value, is_object)| {
+                let word = match &marked.parts {
+                    Some(parts) => {
+                        if is_object {
+                            parts.object
+                        } else {
+                            parts.array
+                        }
+                    }
+                    None => word,
+                };
+                Way { word, value, end: End::AtOnce }
+            }));
             if !json.is_empty() {
                 let rule = self.builder.declare_rule(self.schemas.place(at));
                 let node = self.builder.node(Node::Rule(rule));
@@ -708,7 +738,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// Those of some arrays and objects that markers hold, as rules to be laid out, and those that they do not.
-    fn nested_values(&mut self, containers: Vec<Container<'a>>, at: SchemaId) -> (Vec<NodeId>, Vec<Container<'a>>) {
+    fn nested_values(
+        &mut self,
+        containers: Vec<Container<'a>>,
+        at: SchemaId,
+    ) -> (Vec<(NodeId, bool)>, Vec<Container<'a>>) {
         let (mut nested, mut json) = (Vec::new(), Vec::new());
         for container in containers {
             let (merged, is_object) = match &container {
@@ -722,7 +756,7 @@ impl<'a> Lowering<'a> {
                 }
             };
             let rule = self.builder.declare_rule(self.schemas.place(at));
-            nested.push(self.builder.node(Node::Rule(rule)));
+            nested.push((self.builder.node(Node::Rule(rule)), is_object));
             self.marking().work.push(Nested { rule, at, merged, is_object });
         }
         (nested, json)
@@ -735,7 +769,7 @@ impl<'a> Lowering<'a> {
         let mut prefix = Vec::with_capacity(merged.prefix.len());
         for place in 0..merged.prefix.len() {
             let ways = self.ways(merged.element(place))?;
-            let node = self.argument(item, &ways, at)?;
+            let node = self.element(item, &ways, at)?;
             prefix.push(node.map(|value| Element { value, counts: 0 }).into_iter().collect());
         }
         let mut max = merged.max_items;
@@ -744,7 +778,7 @@ impl<'a> Lowering<'a> {
             max = Some(max.unwrap_or(u32::MAX).min(prefix.len() as u32));
         } else {
             let ways = self.ways(&merged.rest)?;
-            rest = self.argument(item, &ways, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
+            rest = self.element(item, &ways, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
         }
         let blanks = self.marking().blanks;
         let blanks = self.builder.lexeme(blanks);
@@ -755,18 +789,26 @@ impl<'a> Lowering<'a> {
         Ok((self.builder.sequence(&[blanks, items]), Branch::Possible))
     }
 
+    /// One element, between markers of the name of elements, or without a name.
+    fn element(&mut self, item: &str, ways: &[Way], at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
+        let marked = self.marking().marked;
+        let Some(parts) = &marked.parts else { return self.argument(item, ways, at) };
+        let open = markers::literal(&mut self.builder, parts.open);
+        Ok(Some(self.between(open, parts.middle, ways, marked.close)))
+    }
+
     /// A string, any where it is `None`, up to and with the marker that ends it; where that repeats the name, up to it.
     fn text_way(&mut self, text: Option<ExprId>) -> Way {
         let marked = self.marking().marked;
         let stop = marked.stop();
         let exprs = &mut self.builder.exprs;
         let free = match text {
-            None => FreeText::new(exprs, &[stop], &[], None),
+            None => FreeText::new(exprs, &[stop], marked.control, None),
             Some(text) if marked.own_lines => {
                 let text = on_own_lines(exprs, text);
-                FreeText::of(exprs, text, &[stop], &[])
+                FreeText::of(exprs, text, &[stop], marked.control)
             }
-            Some(text) => FreeText::of(exprs, text, &[stop], &[]),
+            Some(text) => FreeText::of(exprs, text, &[stop], marked.control),
         };
         if marked.close.contains("{}") {
             let text = free.unended(exprs);

@@ -60,7 +60,7 @@ mod witnesses;
 
 pub use canonical::canonical_json;
 pub use common::{common_exprs, common_string};
-pub(crate) use marked::{Marked, Words};
+pub(crate) use marked::{Marked, Parts, Words};
 pub(crate) use parse::{MAX_BYTES, parse};
 pub(crate) use validate::spelled;
 

@@ -1,7 +1,7 @@
 //! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row here.
 
 use super::literals::{NOTATIONS, Notation};
-use crate::json_schema::{Marked, Words};
+use crate::json_schema::{Marked, Parts, Words};
 
 /// How the values of one schema are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -26,6 +26,8 @@ const PLAIN: Marked = Marked {
     name_end: ">",
     name_escapes: &[],
     item: None,
+    parts: None,
+    control: &[],
 };
 
 static STYLES: [(&str, Marked); 15] = [
@@ -78,6 +80,8 @@ static STYLES: [(&str, Marked); 15] = [
             string: "raw",
             other: Words::One("json"),
             name_end: "\"",
+            name_escapes: &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;")],
+            parts: Some(Parts { object: "dict", array: "list", open: "<cofl:value type=\"", middle: "{}\">" }),
             ..PLAIN
         },
     ),
@@ -91,6 +95,7 @@ static STYLES: [(&str, Marked); 15] = [
             other: Words::Types,
             name_end: "\"",
             name_escapes: &[('&', "&amp;"), ('"', "&quot;")],
+            control: &["<|open|>", "<|sep|>", "<|end_of_msg|>"],
             ..PLAIN
         },
     ),
