@@ -20,13 +20,14 @@ LLVM_PROFDATA ?= $(firstword $(wildcard $(shell rustc --print target-libdir 2>/d
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup demo test lint bench wheel profile clean
+.PHONY: help setup demo test engines lint bench wheel profile clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    show generation under a grammar with the embedded model"
 	@echo "make test    run all tests, Rust and Python"
+	@echo "make engines run the tests of vLLM, SGLang, Ray and servers, each in an environment of its own"
 	@echo "make lint    check format, lints and types, Rust and Python"
 	@echo "make bench   run the benchmarks"
 	@echo "make setup   only do what the others need: environment, dependencies, extension"
@@ -47,6 +48,10 @@ test: setup
 	cargo test --workspace
 	@echo "==> Python tests"
 	$(BIN)/python -m pytest
+
+# Each pins its own torch; the environments are kept in .engines.
+engines: setup
+	tests/engines/run.sh .engines
 
 lint: setup
 	@echo "==> Rust: format, lints"
@@ -76,7 +81,7 @@ profile: setup
 	rustc -vV > pgo/rustc.txt
 
 clean:
-	rm -rf $(VENV) target dist out python/stencilm/_core*.so python/stencilm/_core*.pyd
+	rm -rf $(VENV) .engines target dist out python/stencilm/_core*.so python/stencilm/_core*.pyd
 
 $(VENV)/pyvenv.cfg:
 	@test -n "$(PYTHON)" || { echo "stencilm needs Python 3.11 or newer: install it, or name it with make PYTHON=/path/to/python"; exit 1; }

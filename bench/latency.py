@@ -2,12 +2,12 @@
 
     python -m bench.latency --tokenizer ../shared/tokenizers/llama3
 
-A step fills a mask that is known, accepts a token and takes it back. It needs Python's lock, and the lock
-of what the grammars of a vocabulary share. Beside it stands what Python's lock alone costs: the thread
-gives it up and takes it again. How long a thread waits for a processor is the machine's affair: on Linux
-it is taken off, as the system tells it. On a busy machine the heavy thread waits for a processor, too,
-while it holds a lock; so figures are only those of the locks where the machine has a processor to spare.
-The first row is with a thread that holds neither.
+A step fills a mask that is known, accepts a token and takes it back. It needs Python's lock, and
+the lock of what the grammars of a vocabulary share. Beside it stands what Python's lock alone
+costs: the thread gives it up and takes it again. How long a thread waits for a processor is the
+machine's affair: on Linux it is taken off, as the system tells it. On a busy machine the heavy
+thread waits for a processor, too, while it holds a lock; so figures are only those of the locks
+where the machine has a processor to spare. The first row is with a thread that holds neither.
 """
 
 from __future__ import annotations
@@ -289,7 +289,15 @@ def main() -> None:
     for title in HEAVY:
         if options.case and not any(part in title for part in options.case):
             continue
-        command = [sys.executable, "-m", "bench.latency", "--one", title, "--tokenizer", str(folder)]
+        command = [
+            sys.executable,
+            "-m",
+            "bench.latency",
+            "--one",
+            title,
+            "--tokenizer",
+            str(folder),
+        ]
         command += ["--seconds", str(options.seconds)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         lock, step = json.loads(done.stdout)

@@ -1,11 +1,11 @@
-"""Many threads on one vocabulary, with signals and garbage collection: does it answer as one thread does?
+"""Many threads on one vocabulary, with signals and garbage collection: they answer as one does.
 
     python -m bench.stress --threads 8 --minutes 10
 
-Jobs are numbered: a number makes the same requests, walks and questions again. Each is first done by one
-thread in a process of its own; then threads do them in any order, over and over, while caches are
-cleared, handlers of signals run calls of their own, and garbage is collected. A job's answers must be
-those of the one thread.
+Jobs are numbered: a number makes the same requests, walks and questions again. Each is first done
+by one thread in a process of its own; then threads do them in any order, over and over, while
+caches are cleared, handlers of signals run calls of their own, and garbage is collected. A job's
+answers must be those of the one thread.
 
 Each call is timed. On Linux the system says how long a thread was neither on a processor nor
 waiting for one: so long the call stood still, whatever the load of the machine. No call may stand
@@ -39,8 +39,8 @@ from stencilm import (
     CompiledGrammar,
     GrammarCompiler,
     GrammarMatcher,
-    Limits,
     LimitExceeded,
+    Limits,
     StencilError,
     TokenizerInfo,
 )
@@ -125,7 +125,9 @@ class Clock:
 class Walk:
     """One sequence, whose steps hang on the job's own numbers, and what it was told."""
 
-    def __init__(self, compiled: CompiledGrammar, rng: random.Random, clock: Clock, told: Any) -> None:
+    def __init__(
+        self, compiled: CompiledGrammar, rng: random.Random, clock: Clock, told: Any
+    ) -> None:
         self.matcher = clock("matcher", GrammarMatcher, compiled)
         self.rng, self.clock, self.told = rng, clock, told
         self.size = compiled.tokenizer_info.vocab_size
@@ -134,7 +136,9 @@ class Walk:
     def allowed(self) -> NDArray[np.int64]:
         self.clock("mask", self.matcher.fill_next_token_bitmask, self.mask)
         self.told.update(self.mask.tobytes())
-        return np.flatnonzero(np.unpackbits(self.mask.view(np.uint8), bitorder="little")[: self.size])
+        return np.flatnonzero(
+            np.unpackbits(self.mask.view(np.uint8), bitorder="little")[: self.size]
+        )
 
     def step(self) -> bool:
         if self.matcher.is_terminated():
@@ -171,23 +175,27 @@ def schema(rng: random.Random) -> dict[str, Any]:
 
 
 def unique(rng: random.Random) -> dict[str, Any]:
-    items = rng.choice([
-        {"type": "integer"},
-        {"type": "string", "pattern": "^[ab]{1,3}$"},
-        {"enum": list(range(rng.randrange(3, 40)))},
-        {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
-    ])
+    items = rng.choice(
+        [
+            {"type": "integer"},
+            {"type": "string", "pattern": "^[ab]{1,3}$"},
+            {"enum": list(range(rng.randrange(3, 40)))},
+            {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
+        ]
+    )
     return {"type": "array", "items": items, "uniqueItems": True, "minItems": 1}
 
 
 def pattern(rng: random.Random) -> str:
     part = rng.choice(["[a-z]", ".", r"\w", "[ab]", "[0-9a-f]"])
     count = rng.randrange(1, 30)
-    return rng.choice([
-        f"{part}*x{part}{{{count}}}{part}+",
-        f"({part}{{{count}}}-)*{part}+",
-        f"(?i)({part}+[ab].{{{count}}}|x{count})",
-    ])
+    return rng.choice(
+        [
+            f"{part}*x{part}{{{count}}}{part}+",
+            f"({part}{{{count}}}-)*{part}+",
+            f"(?i)({part}+[ab].{{{count}}}|x{count})",
+        ]
+    )
 
 
 def compiled_of(kind: str, rng: random.Random, compiler: GrammarCompiler) -> CompiledGrammar:
@@ -309,7 +317,9 @@ class Run:
     def on_signal(self, *_: Any) -> None:
         """A handler that asks for a mask itself, in the midst of whatever the main thread does."""
         self.outcome.signals += 1
-        matcher = GrammarMatcher(self.compiler.compile_regex(f"[a-z]{{{self.outcome.signals % 50}}}x"))
+        matcher = GrammarMatcher(
+            self.compiler.compile_regex(f"[a-z]{{{self.outcome.signals % 50}}}x")
+        )
         matcher.fill_next_token_bitmask(np.zeros((self.info.vocab_size + 31) // 32, dtype=np.int32))
 
     def __call__(self, threads: int, seconds: float) -> Outcome:

@@ -200,6 +200,27 @@ def test_a_deep_draft_tree_does_not_recurse_and_can_stop_early() -> None:
     assert matcher.traverse_draft_tree(*tree, masks, root_position=nodes - 1)
 
 
+def test_temperatures_of_a_batch_and_of_a_draft_tree() -> None:
+    info = TokenizerInfo(["a", "b", ".", "</s>"], VocabType.RAW, stop_token_ids=[3])
+    text = 'root ::= hot cold "."\nhot[temperature=1.5] ::= "a"+\ncold[temperature=0] ::= "b"*'
+    compiled = GrammarCompiler(info).compile_grammar(text)
+    matchers = [GrammarMatcher(compiled) for _ in range(4)]
+    for matcher, written in zip(matchers, ("", "a", "ab", "a."), strict=True):
+        assert matcher.accept_string(written)
+    expected = [matcher.temperature for matcher in matchers]
+    assert expected == [1.5, 1.5, 0.0, None]
+    assert BatchGrammarMatcher(max_threads=2).batch_temperature(matchers) == expected
+    # Below the root "a", then "b" or a refused "."; below "b" the end of the text.
+    tree: Any = ([1, 3, -1, -1], [-1, 2, -1, -1], [0, 1, 3, 2])
+    matcher = matchers[1]
+    before = matcher.num_accepted_tokens
+    assert matcher.draft_tree_temperatures(*tree) == [1.5, 0.0, None, None]
+    assert matcher.draft_tree_temperatures(*tree, root_position=3) == [None, None, None, 1.5]
+    assert matcher.num_accepted_tokens == before
+    with pytest.raises(ValueError, match="1 entries in retrieve_next_token"):
+        matcher.draft_tree_temperatures([1], [-1, -1], [0, 0])
+
+
 def test_what_is_no_draft_tree_is_refused() -> None:
     grammar = compiled()
     matcher = GrammarMatcher(grammar)

@@ -57,6 +57,10 @@ if TYPE_CHECKING:
         traverse_draft_tree,
     )
     from stencilm.model import Model, from_llama_cpp, from_mlx, from_transformers, load
+    from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
+    from stencilm.processor import LogitsProcessor
+    from stencilm.structural_tag import StructuralTag, StructuralTagItem
+    from stencilm.tokenizers import TokenizerInfo, VocabType
     from stencilm.tool_calls.answers import (
         CallDelta,
         CallDone,
@@ -73,10 +77,6 @@ if TYPE_CHECKING:
         register_model_structural_tag,
     )
     from stencilm.tool_calls.template import ToolTemplate
-    from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
-    from stencilm.processor import LogitsProcessor
-    from stencilm.structural_tag import StructuralTag, StructuralTagItem
-    from stencilm.tokenizers import TokenizerInfo, VocabType
     from stencilm.typed_model import TypedModel
 __all__ = [
     "ApiModel",

@@ -313,10 +313,10 @@ def _warn_of_names(core: _core.Grammar, tokenizer_info: TokenizerInfo) -> None:
     names = [name for name in tokenizer_info.special_token_names if len(name) >= _SHORTEST_NAME]
     for name in core.names_as_text(names) if names else ():
         warnings.warn(
-            f"the grammar spells {name!r} as text, which is a special token of the vocabulary, too: "
-            f"a model that writes the token does not write the text. Where the token is meant, "
-            f'write it as one ({name} in Lark, Token(id) in EBNF, a format {{"type": "token"}} in a '
-            "structural tag, whose texts mean both)",
+            f"the grammar spells {name!r} as text, which is a special token of the vocabulary, "
+            "too: a model that writes the token does not write the text. Where the token is meant, "
+            f"write it as one: {name} in Lark, Token(id) in EBNF; the texts of a structural tag "
+            "mean both",
             stacklevel=5,
         )
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from stencilm.errors import ModelError
-from stencilm.generation.loop import DEFAULT_MAX_TOKENS
 from stencilm.generation.sampling import Sampling
 from stencilm.integrations.ray.rows import (
     COUNTS,
@@ -28,6 +27,7 @@ from stencilm.integrations.ray.rows import (
     PromptOfRow,
     Row,
     check_prompt,
+    columns_of,
     described,
     failed,
     plain,
@@ -56,26 +56,11 @@ class _Job:
     prompt: PromptOfRow
     engine: EngineName
     model_options: Mapping[str, Any]
-    max_tokens: int
-    temperature: float
-    top_p: float
-    top_k: int | None
+    options: Mapping[str, Any]
     seed: int | None
     key: str | None
     resume: str | None
     column: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """How a text is drawn; those of vLLM where that runs the model."""
-        options: dict[str, Any] = {
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-        }
-        if self.top_k is not None:
-            options["top_k"] = self.top_k
-        return options
 
 
 def Generate(
@@ -85,9 +70,9 @@ def Generate(
     *,
     engine: EngineName = "stencilm",
     model_options: Mapping[str, Any] | None = None,
-    max_tokens: int = DEFAULT_MAX_TOKENS,
-    temperature: float = 0.0,
-    top_p: float = 1.0,
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
     top_k: int | None = None,
     seed: int | None = None,
     key: str | None = None,
@@ -117,9 +102,9 @@ def Generate(
             batch share their forward passes; or "vllm", an engine of vLLM in each worker, which
             needs vLLM with this package's plug-in.
         model_options: Keyword arguments for `stencilm.load`, for the function, or for `vllm.LLM`.
-        max_tokens: The most tokens to write for a row.
-        temperature: 0 takes the most probable token.
-        top_p: Keep the fewest tokens that have this much probability together.
+        max_tokens: The most tokens to write for a row; where None 512, or what an endpoint has.
+        temperature: 0 takes the most probable token, as None does, but for an endpoint.
+        top_p: Keep the fewest tokens that have this much probability together; None for all.
         top_k: Keep this many of the most probable tokens; None for all.
         seed: Where given, a row draws with a seed made of this and of its key, or of its prompt
             where there is no key, so that its text does not depend on the batch that it is in.
@@ -151,9 +136,15 @@ def Generate(
             "resume needs key=, the column that tells rows apart: without it equal prompts would "
             "be one row"
         )
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+    if max_tokens is not None and (
+        isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1
+    ):
         raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
-    Sampling(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed)  # checks them
+    drawn = {"temperature": temperature, "top_p": top_p, "top_k": top_k}
+    given: dict[str, Any] = {name: value for name, value in drawn.items() if value is not None}
+    Sampling(**given, seed=seed)  # checks them
+    if max_tokens is not None:
+        given["max_tokens"] = max_tokens
     resolve(output_type).grammar()  # here, and not in every worker
     _arrow()
     job = _Job(
@@ -162,16 +153,23 @@ def Generate(
         prompt=check_prompt(prompt),
         engine=engine,
         model_options=dict(model_options or {}),
-        max_tokens=max_tokens,
-        temperature=temperature,
-        top_p=top_p,
-        top_k=top_k,
+        options=given,
         seed=seed,
         key=key,
         resume=None if resume is None else str(resume),
         column=column,
     )
     return type("Generate", (_Worker,), {"job": job, "__module__": __name__})
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What became of a row: the answer, its value in the column's type, or why there is none."""
+
+    answer: Answer
+    value: Any
+    error: str | None
+    is_resumed: bool
 
 
 class _Worker:
@@ -203,15 +201,25 @@ class _Worker:
             raise ValueError(
                 f"the dataset already has the column {taken[0]!r}: give Generate another column="
             )
-        answers = self._answers(_rows(table))
+        answers = self._answers(_rows(self._read(table)))
         for name, values in zip(new, self._columns(answers), strict=True):
             table = table.append_column(name, values)
         return table
 
-    def _answers(self, rows: list[Row]) -> list[tuple[Answer, bool]]:
-        """The answer of each row, and whether an earlier run wrote it."""
+    def _read(self, table: Any) -> Any:
+        """The columns that prompts are made of: others may be large, such as images."""
+        wanted = columns_of(self.job.prompt)
+        if wanted is None:
+            return table
+        if self.job.key is not None:
+            wanted.add(self.job.key)
+        names = [name for name in table.column_names if name in wanted]
+        return table.select(names) if len(names) == len(wanted) and names else table
+
+    def _answers(self, rows: list[Row]) -> list[_Answered]:
+        """What becomes of each row."""
         job = self.job
-        found: list[tuple[Answer, bool] | None] = [None] * len(rows)
+        found: list[_Answered | None] = [None] * len(rows)
         open_rows: list[int] = []
         prompts, seeds, digests = [], [], []
         for number, row in enumerate(rows):
@@ -220,11 +228,11 @@ class _Worker:
                 key = None if job.key is None else _key_of(row, job.key)
                 digest = _digest(self._same, key, plain(prompt))
             except Exception as error:  # whatever a function of the user's raises
-                found[number] = (failed(error), False)
+                found[number] = self._answered(failed(error))
                 continue
             known = None if self._finished is None else self._finished.get(digest)
             if known is not None:
-                found[number] = (known, True)
+                found[number] = self._answered(known, is_resumed=True)
                 continue
             open_rows.append(number)
             prompts.append(prompt)
@@ -232,40 +240,41 @@ class _Worker:
             own = plain(prompt) if key is None else key
             seeds.append(None if job.seed is None else int(_digest(job.seed, own)[:12], 16))
         answers = self._engine.write(prompts, seeds) if prompts else []
+        new = [self._answered(answer) for answer in answers]
         if self._finished is not None:
             self._finished.add(
-                (digest, answer)
-                for digest, answer in zip(digests, answers, strict=True)
-                if answer.error is None
+                (digest, one.answer)
+                for digest, one in zip(digests, new, strict=True)
+                if one.error is None
             )
-        for number, answer in zip(open_rows, answers, strict=True):
-            found[number] = (answer, False)
+        for number, one in zip(open_rows, new, strict=True):
+            found[number] = one
         return [one for one in found if one is not None]
 
-    def _columns(self, answers: list[tuple[Answer, bool]]) -> list[Any]:
+    def _columns(self, answers: list[_Answered]) -> list[Any]:
         """The four columns of a batch."""
         pa = _arrow()
-        values, errors = [], []
-        for answer, _ in answers:
-            value, error = self._value(answer)
-            values.append(value)
-            errors.append(error)
         stats = [
             {
-                **{name: getattr(answer, name) for name in COUNTS},
-                "seconds": answer.seconds,
-                "resumed": is_resumed,
+                **{name: getattr(one.answer, name) for name in COUNTS},
+                "seconds": one.answer.seconds,
+                "resumed": one.is_resumed,
             }
-            for answer, is_resumed in answers
+            for one in answers
         ]
         counts = [(name, pa.int64()) for name in COUNTS]
         of_stats = pa.struct([*counts, ("seconds", pa.float64()), ("resumed", pa.bool_())])
+        of_values = pa.string() if self._type is None else self._type
         return [
-            pa.array(values, pa.string() if self._type is None else self._type),
-            pa.array([_well_formed(answer.text) for answer, _ in answers], pa.string()),
-            pa.array(errors, pa.string()),
+            pa.array([one.value for one in answers], of_values),
+            pa.array([_well_formed(one.answer.text) for one in answers], pa.string()),
+            pa.array([one.error for one in answers], pa.string()),
             pa.array(stats, of_stats),
         ]
+
+    def _answered(self, answer: Answer, *, is_resumed: bool = False) -> _Answered:
+        value, error = self._value(answer)
+        return _Answered(answer, value, error, is_resumed)
 
     def _value(self, answer: Answer) -> tuple[Any, str | None]:
         """The value of an answer in its column's type, and the error where there is none."""
@@ -368,7 +377,8 @@ def _sameness(job: _Job) -> Any:
         name = getattr(model, "__qualname__", type(model).__qualname__)
         model = f"{getattr(model, '__module__', '')}:{name}"
     told = {name: repr(value) for name, value in sorted(job.model_options.items())}
-    return [job.engine, str(model), told, _type_text(job.output_type), job.options, job.seed]
+    kind = _type_text(job.output_type)
+    return [job.engine, str(model), told, kind, dict(job.options), job.seed]
 
 
 def _type_text(output_type: Any) -> str:

@@ -551,16 +551,21 @@ class TypedModel(ABC):
     ) -> Chat[Any]:
         """A conversation in which the model calls tools, until it gives a typed answer.
 
-        Each turn is calls of tools or an answer, and nothing else can be written. Calls are run, the model is told what
-        came of them, and writes the next turn. A local model with a chat template that writes tool calls writes them as
-        its family does (see `stencilm.tools`); any other model, and one behind an API, writes one JSON object.
+        Each turn is calls of tools or an answer, and nothing else can be written. Calls are run,
+        the model is told what came of them, and writes the next turn. A local model with a chat
+        template that writes tool
+        calls writes them as its family does (see `stencilm.tools`); any other model, and one behind
+        an API, writes one
+        JSON object.
 
         Args:
             messages: Text, or chat messages.
-            tools: Python functions, whose schemas come from their hints and docstrings, and dicts in the form of
-                OpenAI's chat completions. A call of a dict ends the conversation: run it, and go on with its result.
-            tool_choice: Of the first turn: "auto", "required", "none", a function by name, or `allowed_tools`; later
-                turns are free.
+            tools: Python functions, whose schemas come from their hints and docstrings, and dicts
+                in the form of OpenAI's chat completions. A call of a dict ends the conversation:
+                run it, and go on
+                with its result.
+            tool_choice: Of the first turn: "auto", "required", "none", a function by name, or
+                `allowed_tools`; later turns are free.
             output_type: What the answer is, as for `__call__`: a text, a type of JSON, or `Regex`.
             parallel: Several calls may come in one turn. They are run one after the other.
             max_rounds: The most turns with calls; the next one is an answer.
@@ -569,11 +574,12 @@ class TypedModel(ABC):
             options: Those of `Drawing`, for every turn.
 
         Returns:
-            A `Chat`: the typed `value`, the `turns` with their traces, calls and results, and all `messages`.
+            A `Chat`: the typed `value`, the `turns` with their traces, calls and results, and all
+            `messages`.
 
         Raises:
-            UnsupportedFeature: A function cannot be called by the names of its parameters, or the output type cannot
-                stand beside tools.
+            UnsupportedFeature: A function cannot be called by the names of its parameters, or the
+                output type cannot stand beside tools.
             GrammarSyntaxError: Two tools have the same name, or `tool_choice` names none of them.
             InvalidOutput: The type's own validators refuse the last answer.
             IncompleteOutput: `max_tokens` cut a turn.

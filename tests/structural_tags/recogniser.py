@@ -59,9 +59,9 @@ class Recogniser:
         return {end} if found == wanted else set()
 
     def marker(self, marker: Any, at: int) -> set[int]:
-        return (
-            self.token(marker["token"], at) if isinstance(marker, dict) else self.after(marker, at)
-        )
+        if not isinstance(marker, dict):
+            return self.after(marker, at)
+        return self.read(marker, at, None)
 
     def end_list(self, tag: Format) -> list[Any]:
         ends = tag["end"]

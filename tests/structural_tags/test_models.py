@@ -18,7 +18,7 @@ from stencilm import (
     model_structural_tags,
     register_model_structural_tag,
 )
-from stencilm.errors import GrammarSyntaxError
+from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.structural_tag import AnyTextFormat, ConstStringFormat, JSONSchemaFormat, RegexFormat
 
 WEATHER = {
@@ -559,3 +559,50 @@ def test_formats_of_arguments_are_enforced_in_every_style(style: Any) -> None:
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     text = str(Grammar.from_structural_tag(JSONSchemaFormat(json_schema=schema, style=style)))
     assert text
+
+
+def test_one_tool_that_cannot_be_held(compiler: GrammarCompiler) -> None:
+    odd = {
+        "type": "object",
+        "properties": {"a>b": {"type": "string"}, "c": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": parameters}}
+        for name, parameters in (("plain", {"type": "object"}), ("odd", odd))
+    ]
+    tag = get_model_structural_tag("qwen_3_coder", tools, "required", reasoning=False)
+    with pytest.raises(UnsupportedFeature, match=r"<function=odd>.*cannot be written"):
+        Grammar.from_structural_tag(tag)
+    # The others stand, and what the odd one lacks is reported.
+    tag = get_model_structural_tag(
+        "qwen_3_coder", tools, "required", reasoning=False, on_unsupported="relax"
+    )
+    grammar = Grammar.from_structural_tag(tag)
+    (finding,) = grammar.report.relaxed
+    assert finding.keyword == "properties" and "a>b" in finding.place + finding.note
+    for name, key, value, inside in (
+        ("plain", "x", "1", True),
+        ("odd", "c", "1", True),
+        ("odd", "c", "x", False),
+        ("odd", "d", "1", False),
+    ):
+        text = f"<function={name}>\n<parameter={key}>\n{value}\n</parameter>\n</function>"
+        matcher = GrammarMatcher(compiler.compile_grammar(grammar))
+        assert matcher.accept_string(f"<tool_call>\n{text}\n</tool_call>") is inside, text
+
+
+@pytest.mark.parametrize("model", ["qwen_3_coder", "hermes", "minimax_m3"])
+def test_strict_mode_leaves_a_tool_without_a_schema_open(
+    compiler: GrammarCompiler, model: str
+) -> None:
+    tool = {"type": "function", "function": {"name": "f"}}
+    tag = get_model_structural_tag(model, [tool], "required", reasoning=False, strict_mode=True)
+    grammar = Grammar.from_structural_tag(tag)
+    calls = {
+        "qwen_3_coder": "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>",
+        "hermes": '<tool_call>\n{"name": "f", "arguments": {"x": 1}}',
+        # Names that no schema declares have no closing marker.
+        "minimax_m3": "",
+    }
+    assert GrammarMatcher(compiler.compile_grammar(grammar)).accept_string(calls[model])

@@ -64,9 +64,12 @@ class Case:
         return self.word() if self.chance.random() < 0.95 else ""
 
     def tag_of(self, depth: int, text_only: bool) -> dict[str, Any]:
+        begin = self.mark(text_only)
+        if not text_only and self.chance.random() < 0.1:
+            begin = {"type": "regex", "pattern": self.chance.choice(PATTERNS)}
         ends = [self.mark(False) for _ in range(self.chance.choice([1, 1, 1, 2, 3]))]
         return {
-            "begin": self.mark(text_only),
+            "begin": begin,
             "content": self.format(depth - 1)
             if self.chance.random() < 0.8
             else {"type": "any_text"},
@@ -108,7 +111,8 @@ class Case:
             triggers = {begin[: self.chance.choice([1, 2, 9, 9])]: None for begin in begins}
             made |= {"tags": tags, "triggers": list(triggers) or ["a"], **often}
         elif kind == "dispatch":
-            made["rules"] = [[word, self.format(depth - 1)] for word in self.several(3)]
+            words = self.several(3) if self.chance.random() < 0.9 else []
+            made["rules"] = [[word, self.format(depth - 1)] for word in words]
             made["loop"] = self.chance.random() < 0.7
         if kind in ("any_text", "triggered_tags", "dispatch") and self.chance.random() < 0.3:
             made["excludes"] = self.several(2)

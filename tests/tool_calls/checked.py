@@ -1,8 +1,9 @@
 """Who else reads or writes the calls of a family: what the documentation's table is made from.
 
-Each name in `VLLM` and `SGLANG` is a tool parser of the released package, which reads the texts of `requests.CALLS` in
-the form of the family as the calls that they are; `readers` runs them where the package is there. What a parser cannot
-read is named beside it.
+Each name in `VLLM` and `SGLANG` is a tool parser of the released package, which reads the texts of
+`requests.CALLS` in the form of the family as the calls that they are; `readers` runs them where the
+package is there.
+What a parser cannot read is named beside it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,6 @@ VLLM: dict[str, str] = {
     "deepseek_r1": "deepseek_v3",
     "deepseek_v3_1": "deepseek_v31",
     "kimi": "kimi_k2",
-    "cohere": "cohere_command3",
-    "cohere_text": "cohere_command4",
     "mistral": "mistral",
     "mistral_v11": "mistral",
     "qwen_3_5": "qwen3_xml",
@@ -68,6 +67,11 @@ VLLM: dict[str, str] = {
     "olmo_3": "olmo3",
     "gemma_4": "gemma4",
     "functiongemma": "functiongemma",
+    "inkling": "inkling",
+    "muse_glimmer": "muse_glimmer",
+    "hunyuan_3_opensource": "hy_v3",
+    "reka_edge": "hermes",
+    "gigachat_3_0": "gigachat3",
 }
 SGLANG: dict[str, str] = {
     "llama": "llama3",
@@ -120,5 +124,50 @@ SGLANG: dict[str, str] = {
     "llama_4_pythonic": "pythonic",
     "lfm_2": "lfm2",
     "gemma_4": "gemma4",
+    "inkling": "inkling",
+    "muse_glimmer": "muse",
+    "hunyuan_3_opensource": "hunyuan",
+    "reka_edge": "qwen25",
+    "gigachat_3_0": "gigachat3",
 }
-NOT_READ: dict[str, dict[tuple[str, str], str]] = {"vllm": {}, "sglang": {}}
+# Markers that a parser looks for in a vocabulary, beside those of the format.
+MORE_MARKERS: dict[str, list[str]] = {"llama3_json": ["<|python_tag|>"]}
+# Markers that are no tokens to a parser.
+TEXTS: dict[str, list[str]] = {"minimax_m3": ["]<]minimax[>["]}
+_ONE_CALL = "reads one call an answer"
+_ARRAYS = "leaves arrays and objects as texts"
+_STRINGS = "reads strings alone"
+# Calls that a parser reads as something else, with what it does.
+NOT_READ: dict[str, dict[tuple[str, str], str]] = {
+    "vllm": {
+        ("phi_4_mini", "all arguments"): "ends the calls at the first bracket",
+        ("phi_4_mini", "signs"): "ends the calls at the first bracket",
+        ("internlm_2", "two"): _ONE_CALL,
+        ("internlm_2", "twice the same"): _ONE_CALL,
+        ("gigachat_3", "two"): _ONE_CALL,
+        ("gigachat_3", "twice the same"): _ONE_CALL,
+        ("gigachat_3_0", "two"): _ONE_CALL,
+        ("gigachat_3_0", "twice the same"): _ONE_CALL,
+        ("step_3", "all arguments"): _ARRAYS,
+        ("step_3", "nested"): _ARRAYS,
+        **{
+            ("functiongemma", kind): _STRINGS
+            for kind in (
+                "one",
+                "two",
+                "twice the same",
+                "all arguments",
+                "nested",
+                "signs",
+                "letters",
+            )
+        },
+    },
+    "sglang": {
+        ("llama_4_pythonic", "two"): "ends the calls at a number with a point",
+        ("gigachat_3", "two"): _ONE_CALL,
+        ("gigachat_3", "twice the same"): _ONE_CALL,
+        ("gigachat_3_0", "two"): _ONE_CALL,
+        ("gigachat_3_0", "twice the same"): _ONE_CALL,
+    },
+}

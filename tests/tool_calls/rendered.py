@@ -1,7 +1,9 @@
 """What the chat templates of models write for known calls, kept as a table.
 
-The templates themselves are not part of this project. `python -m tool_calls.rendered FOLDER`, run in `tests`, renders
-those of a folder, such as `models/templates` of llama.cpp, and writes `rendered.json` beside this file.
+The templates themselves are not part of this project. `python -m tool_calls.rendered FOLDER`, run
+in `tests`, renders those of a folder, such as `models/templates` of llama.cpp, and writes
+`rendered.json` beside this
+file.
 """
 
 from __future__ import annotations
@@ -100,7 +102,8 @@ def conversation(calls: list[tuple[str, dict[str, Any]]], ids: list[str], as_tex
 
 
 def answer(renderer: Renderer, calls: list[tuple[str, dict[str, Any]]]) -> str:
-    """The calls as the template writes them; it must also write them with the results of the tools after them.
+    """The calls as the template writes them; it must also write them with the results of the tools
+    after them.
 
     Raises ValueError where it writes no such calls.
     """

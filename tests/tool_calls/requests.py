@@ -60,6 +60,6 @@ CALLS: dict[str, list[Call]] = {
         )
     ],
     "nested": [("weather_map", {"x": 0, "label": {"text": "Here", "size": 3}})],
-    "signs": [("weather", {"city": 'a "b" {c} [d] & e, f: (g) = \'h\'', "days": 3})],
-    "letters": [("weather", {"city": "東京 – naïve 😀", "days": 3})],
+    "signs": [("weather", {"city": "a \"b\" {c} [d] & e, f: (g) = 'h'", "days": 3})],
+    "letters": [("weather", {"city": "東京 — naïve 😀", "days": 3})],
 }

@@ -19,7 +19,6 @@ from stencilm.models.prompts import Conversation
 from stencilm.tool_calls.chat import chat
 from stencilm.tool_calls.functions import read_docstring, tool_of
 
-
 STATS = Stats(
     prompt_tokens=0,
     tokens=0,
@@ -34,7 +33,7 @@ STATS = Stats(
 
 
 class Scripted:
-    """A model that writes what a script says, each text checked against the grammar that it was asked in."""
+    """A model that writes what a script says, each text checked against its grammar."""
 
     def __init__(self, texts: Sequence[str], tokenizer: Any = None) -> None:
         self.texts = iter(texts)
@@ -66,7 +65,10 @@ class Scripted:
 CHAT_TEMPLATE = (
     "{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}"
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}"
-    """{{ '<tool_call>\\n{"name": "' ~ c.function.name ~ '", "arguments": ' ~ (c.function.arguments | tojson)"""
+    """{{ '<tool_call>\\n{"name":
+
+    "' ~ c.function.name ~ '", "arguments": ' ~ (c.function.arguments | tojson)
+    """
     """ ~ '}\\n</tool_call>' ~ ('' if loop.last else '\\n') }}{% endfor %}<|end|>{% endfor %}"""
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
@@ -109,13 +111,15 @@ class Answer(BaseModel):
 
 
 HERMES = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
+DAY = '{"city": "Rome", "day": "2026-05-01"}'
 LOCAL = [
-    HERMES % ("weather", '{"city": "Rome", "day": "2026-05-01"}') + "\n" + HERMES % ("clock", "{}"),
+    HERMES % ("weather", DAY) + "\n" + HERMES % ("clock", "{}"),
     '{"city": "Rome", "degrees": 21}',
 ]
 REMOTE = [
-    '{"turn": {"tool_calls": [{"name": "weather", "arguments": {"city": "Rome", "day": "2026-05-01"}}, '
-    '{"name": "clock", "arguments": {}}]}}',
+    '{"turn": {"tool_calls": [{"name": "weather", "arguments": '
+    + DAY
+    + '}, {"name": "clock", "arguments": {}}]}}',
     '{"turn": {"answer": {"city": "Rome", "degrees": 21}}}',
 ]
 
@@ -180,9 +184,7 @@ def test_choices() -> None:
     answer = '{"turn": {"answer": "noon"}}'
     named = {"type": "function", "function": {"name": "clock"}}
     for choice in ("required", named):
-        found = chat(
-            Scripted([call, answer]), "When?", tools=[clock, weather], tool_choice=choice
-        )
+        found = chat(Scripted([call, answer]), "When?", tools=[clock, weather], tool_choice=choice)
         assert found.value == "noon" and len(found.results) == 1
         with pytest.raises(AssertionError):
             chat(Scripted([answer]), "When?", tools=[clock, weather], tool_choice=choice)
@@ -190,7 +192,10 @@ def test_choices() -> None:
     assert found.value == "noon"
     with pytest.raises(GrammarSyntaxError, match="none of the tools"):
         chat(
-            Scripted([answer]), "When?", tools=[clock], tool_choice={"type": "function", "name": "x"}
+            Scripted([answer]),
+            "When?",
+            tools=[clock],
+            tool_choice={"type": "function", "name": "x"},
         )
 
 
@@ -246,7 +251,10 @@ def test_a_schema_of_hints_and_docstring() -> None:
     schema = definition["parameters"]
     assert schema["required"] == ["city"]
     assert schema["additionalProperties"] is False
-    assert schema["properties"]["city"] == {"type": "string", "description": "The name of the city."}
+    assert schema["properties"]["city"] == {
+        "type": "string",
+        "description": "The name of the city.",
+    }
     assert schema["properties"]["day"]["description"] == "Which day; today where none is given."
     assert schema["properties"]["unit"]["enum"] == ["C", "F"]
 
@@ -254,9 +262,10 @@ def test_a_schema_of_hints_and_docstring() -> None:
 @pytest.mark.parametrize(
     "docstring",
     [
-        "Does it.\n\nArgs:\n    a: The first\n        of two.\n    b (int): The second.\n\nReturns:\n    c: No.",
-        "Does it.\n\nParameters\n----------\na : str\n    The first\n    of two.\nb\n    The second.\n\n"
-        "Returns\n-------\nint\n    No.",
+        "Does it.\n\nArgs:\n    a: The first\n        of two.\n    b (int): The second.\n\n"
+        "Returns:\n    c: No.",
+        "Does it.\n\nParameters\n----------\na : str\n    The first\n    of two.\nb\n"
+        "    The second.\n\nReturns\n-------\nint\n    No.",
         "Does it.\n\n:param a: The first\n    of two.\n:param int b: The second.\n:returns: No.",
     ],
 )

@@ -35,18 +35,29 @@ class Answers:
         keys = []
         for family, parser in parsers.items():
             markers = [*stencilm.tools(family, TOOLS).special_tokens]
+            markers += checked.MORE_MARKERS.get(parser, [])
+            markers = [one for one in markers if one not in checked.TEXTS.get(parser, [])]
             for kind, calls in CALLS.items():
                 ids = [str(index) for index in range(len(calls))]
-                text = write_calls(TEMPLATES[family], calls, SCHEMAS, ids=ids)
-                keys.append((family, kind))
-                cases.append({"parser": parser, "markers": markers, "tools": TOOLS, "text": text})
+                for way in TEMPLATES[family].ways():
+                    text = write_calls(way, calls, SCHEMAS, ids=ids)
+                    keys.append((family, kind))
+                    cases.append(
+                        {"parser": parser, "markers": markers, "tools": TOOLS, "text": text}
+                    )
         lines = "".join(json.dumps(case) + "\n" for case in cases)
         run = subprocess.run(
             [python, str(READERS / script)], input=lines, capture_output=True, text=True, check=True
         )
         answers = [json.loads(line[1:]) for line in run.stdout.splitlines() if line[:1] == "="]
-        self.texts = {key: case["text"] for key, case in zip(keys, cases, strict=True)}
-        self.by_key: dict[tuple[str, str], Any] = dict(zip(keys, answers, strict=True))
+        self.by_key: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+        for key, case, answer in zip(keys, cases, answers, strict=True):
+            self.by_key.setdefault(key, []).append((case["text"], answer))
+
+    def are_read(self, family: str, kind: str) -> bool:
+        """Whether the calls are read as they are in one of the ways to write them."""
+        expected = [[name, arguments] for name, arguments in CALLS[kind]]
+        return any(answer.get("calls") == expected for _, answer in self.by_key[family, kind])
 
 
 @pytest.fixture(scope="module", params=PACKAGES)
@@ -56,16 +67,15 @@ def answers(request: pytest.FixtureRequest) -> tuple[str, Answers]:
 
 def test_calls_are_read_alike(answers: tuple[str, Answers]) -> None:
     package, read = answers
-    wrong = []
-    for (family, kind), answer in read.by_key.items():
-        expected = [[name, arguments] for name, arguments in CALLS[kind]]
-        if answer.get("calls") != expected and (family, kind) not in checked.NOT_READ[package]:
-            wrong.append(f"{family}, {kind}: {answer} from {read.texts[family, kind]!r}")
+    wrong = [
+        f"{family}, {kind}: {read.by_key[family, kind]}"
+        for family, kind in read.by_key
+        if not read.are_read(family, kind) and (family, kind) not in checked.NOT_READ[package]
+    ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_what_is_not_read_is_listed_with_reason(answers: tuple[str, Answers]) -> None:
     package, read = answers
-    for family, kind in checked.NOT_READ[package]:
-        expected = [[name, arguments] for name, arguments in CALLS[kind]]
-        assert read.by_key[family, kind].get("calls") != expected, (family, kind)
+    listed = checked.NOT_READ[package]
+    assert [key for key in listed if read.are_read(*key)] == []

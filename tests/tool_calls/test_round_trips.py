@@ -1,4 +1,7 @@
-"""Every family: calls written in its form are allowed by its grammar and come back from its parser as they were."""
+"""Every family:
+
+calls written in its form are allowed by its grammar and come back from its parser as they were.
+"""
 
 from __future__ import annotations
 
@@ -143,10 +146,18 @@ UNUSUAL: list[tuple[str, str, list[Call]]] = [
     ("hermes", '<tool_call>{"name":"clock","arguments":{}}</tool_call>', CALLS["of nothing"]),
     ("hermes", '<tool_call> {"arguments": {}, "name": "clock"} </tool_call>', CALLS["of nothing"]),
     ("hermes", '<tool_call>{"name": "clock", "arguments": "{}"}</tool_call>', CALLS["of nothing"]),
-    ("mistral", '[TOOL_CALLS] [{"name": "clock", "arguments": {}, "id": "abc"}]', CALLS["of nothing"]),
+    (
+        "mistral",
+        '[TOOL_CALLS] [{"name": "clock", "arguments": {}, "id": "abc"}]',
+        CALLS["of nothing"],
+    ),
     ("mistral_v11", "[TOOL_CALLS]clock[CALL_ID]a1[ARGS]{}", CALLS["of nothing"]),
     ("glm_4_7", "<tool_call>clock\n</tool_call>", CALLS["of nothing"]),
-    ("qwen_3_coder", "<tool_call>\n<function=clock>\n</function>\n</tool_call>", CALLS["of nothing"]),
+    (
+        "qwen_3_coder",
+        "<tool_call>\n<function=clock>\n</function>\n</tool_call>",
+        CALLS["of nothing"],
+    ),
     (
         "qwen_3_coder",
         "<tool_call><function=weather><parameter=days>2</parameter><parameter=city>Rome</parameter>"
@@ -154,9 +165,17 @@ UNUSUAL: list[tuple[str, str, list[Call]]] = [
         CALLS["one"],
     ),
     ("llama", '{"name": "clock", "parameters": {}}', CALLS["of nothing"]),
-    ("llama_4_pythonic", "[clock(), weather(city='Rome', days=2)]", CALLS["of nothing"] + CALLS["one"]),
+    (
+        "llama_4_pythonic",
+        "[clock(), weather(city='Rome', days=2)]",
+        CALLS["of nothing"] + CALLS["one"],
+    ),
     ("gemma_4", '<|tool_call>call:weather{days:2,city:<|"|>Rome<|"|>}<tool_call|>', CALLS["one"]),
-    ("cohere", '<|START_ACTION|>[{"tool_name": "clock", "parameters": {}}]<|END_ACTION|>', CALLS["of nothing"]),
+    (
+        "cohere",
+        '<|START_ACTION|>[{"tool_name": "clock", "parameters": {}}]<|END_ACTION|>',
+        CALLS["of nothing"],
+    ),
 ]
 
 
@@ -215,15 +234,15 @@ def test_ids(compiler: GrammarCompiler) -> None:
 HARMONY: list[tuple[str, list[Call], str, str]] = [
     ("<|channel|>final<|message|>Hello<|return|>", [], "Hello", ""),
     (
-        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.clock "
-        "<|constrain|>json<|message|>{}<|call|>",
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+        "<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}<|call|>",
         CALLS["of nothing"],
         "",
         "Hm.",
     ),
     (
-        "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=functions.weather<|channel|>commentary "
-        'json<|message|>{"city":"Rome","days":2}<|call|>',
+        "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=functions.weather"
+        '<|channel|>commentary json<|message|>{"city":"Rome","days":2}<|call|>',
         CALLS["one"],
         "I look.",
         "",

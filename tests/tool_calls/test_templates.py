@@ -1,4 +1,4 @@
-"""What the chat templates of models write, in the table `rendered.json`, and formats learnt from templates."""
+"""What the chat templates of models write, and formats that are learnt from them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,15 @@ def compiler() -> GrammarCompiler:
 # What the template of a model gets wrong.
 UNREADABLE = {("LFM2.5-8B-A1B", "signs"): "it does not escape quotes"}
 
+# What is read, and not asked for: lists as Python prints them.
+NOT_WRITTEN = {("ByteDance-Seed-OSS", "all arguments"), ("openbmb-MiniCPM5-1B", "all arguments")}
+
 
 def calls_alone(family: str, text: str) -> str:
-    """A text up to the end of its last call: what the template writes after that is not the model's."""
+    """A text up to the end of its last call:
+
+    what the template writes after that is not the model's.
+    """
     if family == "harmony":
         return text[: text.index("<|call|>") + len("<|call|>")]
     ends = []
@@ -73,9 +79,12 @@ def test_the_grammar_allows_what_the_template_writes(
     entry = TABLE[model]
     tools = stencilm.tools(entry["family"], TOOLS, choice, reasoning="auto")
     compiled = compiler.compile_structural_tag(tools.tag)
-    for text in answers(model).values():
+    for kind, text in answers(model).items():
+        if (model, kind) in NOT_WRITTEN:
+            continue
         if entry["family"] == "gigachat_3_0":
-            # The template ends the message before it, which the model may do, too, and a prompt may have done.
+            # The template ends the message before it, which the model may do, too, and a prompt may
+            # have done.
             text = text.removeprefix("<|message_sep|>").lstrip()
         text = text.removeprefix("\n")
         matcher = GrammarMatcher(compiled)
@@ -83,7 +92,9 @@ def test_the_grammar_allows_what_the_template_writes(
         assert verdict.status == "complete", text[: verdict.valid_bytes] + " | " + text
 
 
-@pytest.mark.skipif(not FOLDER, reason="STENCILM_CHAT_TEMPLATES names no folder with chat templates")
+@pytest.mark.skipif(
+    not FOLDER, reason="STENCILM_CHAT_TEMPLATES names no folder with chat templates"
+)
 class TestRealTemplates:
     @pytest.mark.parametrize("model", TABLE)
     def test_the_table_is_what_the_template_writes(self, model: str) -> None:
@@ -108,15 +119,16 @@ class TestRealTemplates:
 OWN: list[tuple[str, dict[str, Any]]] = [
     (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
-        "@call {{ c.function.name }} {{ c.function.arguments | tojson }};{% endfor %}</m>{% endfor %}"
-        "{% if add_generation_prompt %}<assistant>{% endif %}",
+        "@call {{ c.function.name }} {{ c.function.arguments | tojson }};{% endfor %}"
+        "</m>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}",
         {"call": "@call $name $arguments;", "trigger": "@call", "style": "json", "separator": ""},
     ),
     (
-        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}<calls>[{% for c in m.tool_calls %}"
-        '{"fn": "{{ c.function.name }}", "args": {{ c.function.arguments | tojson }}}{% if not loop.last %}, '
-        "{% endif %}{% endfor %}]</calls>{% endif %}</m>{% endfor %}{% if add_generation_prompt %}<assistant>"
-        "<think>{% endif %}",
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}<calls>["
+        "{% for c in m.tool_calls %}"
+        '{"fn": "{{ c.function.name }}", "args": {{ c.function.arguments | tojson }}}'
+        "{% if not loop.last %}, {% endif %}{% endfor %}]</calls>{% endif %}</m>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant><think>{% endif %}",
         {
             "call": '{"fn": $json_name, "args": $arguments}',
             "trigger": "<calls>[",
@@ -129,8 +141,8 @@ OWN: list[tuple[str, dict[str, Any]]] = [
     (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
         '{{ "<do:" ~ c.function.name ~ ">" }}{% for k, v in c.function.arguments.items() %}'
-        '{{ "<parameter=" ~ k ~ ">" ~ v ~ "</parameter>\\n" }}{% endfor %}</do>{% endfor %}</m>{% endfor %}'
-        "{% if add_generation_prompt %}<assistant>{% endif %}",
+        '{{ "<parameter=" ~ k ~ ">" ~ v ~ "</parameter>\\n" }}{% endfor %}</do>{% endfor %}'
+        "</m>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}",
         {"call": "<do:$name>$arguments</do>", "trigger": "<do:", "style": "parameter_xml"},
     ),
 ]

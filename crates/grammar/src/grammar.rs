@@ -431,21 +431,28 @@ impl Grammar {
         names.iter().copied().filter(holds).filter(|name| !is_token(name)).collect()
     }
 
-    /// Writes the literals that stand in the sequence that an expression is, each with a zero behind it.
+    /// Writes the literals that stand in sequences and alternatives of an expression, each with a zero behind it.
     fn literal_runs(&self, expr: ExprId, spelled: &mut Vec<u8>) {
-        let mut rest = Some(expr);
-        while let Some(id) = rest {
-            let (head, tail) = match *self.exprs.get(id) {
-                Expr::Concat { head, tail } => (head, Some(tail)),
-                _ => (id, None),
-            };
-            match self.exprs.get(head) {
-                Expr::Bytes(set) if set.len() == 1 => spelled.extend(set.iter()),
-                _ => spelled.push(0),
+        let (mut work, mut seen) = (vec![expr], FxHashSet::default());
+        while let Some(expr) = work.pop() {
+            let mut rest = Some(expr);
+            while let Some(id) = rest {
+                let (head, tail) = match *self.exprs.get(id) {
+                    Expr::Concat { head, tail } => (head, Some(tail)),
+                    _ => (id, None),
+                };
+                match self.exprs.get(head) {
+                    Expr::Bytes(set) if set.len() == 1 => spelled.extend(set.iter()),
+                    Expr::Or(parts) if seen.len() < MAX_TEXT_BYTES => {
+                        work.extend(parts.iter().filter(|&&part| seen.insert(part)));
+                        spelled.push(0);
+                    }
+                    _ => spelled.push(0),
+                }
+                rest = tail;
             }
-            rest = tail;
+            spelled.push(0);
         }
-        spelled.push(0);
     }
 
     /// Bytes of memory held, about.

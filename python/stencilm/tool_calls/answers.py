@@ -1,4 +1,4 @@
-"""What a parser finds in an answer: calls, content and reasoning, whole and in pieces as they come."""
+"""What a parser finds: calls, content and reasoning, whole and in pieces as they come."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class ToolCall:
     Attributes:
         name: The tool.
         arguments: Its arguments by name, as JSON values.
-        id: By what the answer of the tool refers to the call: what the model wrote, or "call_" and a number.
+        id: By what the answer of the tool refers to the call: what the model wrote, or "call_" and
+            a number.
     """
 
     name: str
@@ -38,7 +39,9 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """More of a call. The first of a call has its name and id; the texts of all are its arguments as one JSON object.
+    """More of a call.
+
+    The first of a call has its name and id; the texts of all are its arguments as one JSON object.
 
     Attributes:
         index: Which call of the answer, from 0.
@@ -72,7 +75,8 @@ class ParsedAnswer:
         content: The text that is no call, without the white space around calls.
         reasoning: The reasoning, without the white space around it.
         calls: The calls, in the order of the text.
-        problems: What could not be read, and calls that name no tool or that the text ends within; each a sentence.
+        problems: What could not be read, and calls that name no tool or that the text ends within;
+            each a sentence.
     """
 
     content: str = ""

@@ -1,6 +1,7 @@
 """Readers of the arguments of one call, by the style in which a family writes them.
 
-Each reads up to what stands after the arguments, returns them by name, and hands their JSON text on piece by piece.
+Each reads up to what stands after the arguments, returns them by name, and hands their JSON text on
+piece by piece.
 """
 
 from __future__ import annotations
@@ -183,7 +184,10 @@ class _Marked:
         return arguments
 
     def _begins(self, literal: str) -> Generator[None, None, bool]:
-        """Whether a marker comes next; stays before it. One that ends something has a slash after its beginning."""
+        """Whether a marker comes next; stays before it.
+
+        One that ends something has a slash after its beginning.
+        """
         if not (yield from self.text.skip_blanks()):
             yield from self.text.more()
         while len(self.text.buffer) - self.text.at <= len(literal):
@@ -205,7 +209,8 @@ class _Marked:
             return (yield from self._nested(name, schema, emit))
         if word == "dict" or word == "list":
             return (yield from self._cohere(word, schema, emit))
-        types = types_of(schema, self.root) if schema is not None else None
+        # An argument that is not declared may be of any type.
+        types = types_of(schema, self.root)
         is_string = word == self.markers.string if word is not None else types == {"string"}
         plain = not self.markers.own_lines and self.markers.wrapped is None
         if is_string and plain and emit is not None:
@@ -292,7 +297,7 @@ class _Marked:
         value: Any
         if parts:
             is_array = all(inner == self.markers.nested for inner, _ in parts) and (
-                "array" in types and "object" not in types or len(parts) > 1
+                ("array" in types and "object" not in types) or len(parts) > 1
             )
             value = [part for _, part in parts] if is_array else dict(parts)
         elif raw.strip() == "" and types & {"object", "array"} and "string" not in types:

@@ -1,8 +1,8 @@
-"""A conversation in which a model calls tools: a bounded loop of turns that ends with a typed answer.
+"""A conversation in which a model calls tools: turns up to a typed answer.
 
-One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. Where the tokenizer's chat
-template writes tool calls, the turn is written as the model's family writes it; everywhere else, and for every model
-behind an API, it is one JSON object.
+One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. Where the
+tokenizer's chat template writes tool calls, the turn is written as the model's family writes it;
+everywhere else, and for every model behind an API, it is one JSON object.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ def chat(
     turns: list[Turn] = []
     count = 0
     for number in range(max_rounds + 1):
-        # After the last round only an answer may come, and a call that was asked for is asked for once.
+        # After the last round only an answer may come, and a call that was asked for is asked for
+        # once.
         choice: ToolChoice = "auto"
         if number == max_rounds or not known:
             choice = "none"
@@ -208,7 +209,8 @@ def _dialect(
             return _Family(model, tokenizer, source, tools, answer, parallel)
     elif family is not None:
         raise UnsupportedFeature(
-            "a family says how a model with a chat template writes calls, and this one has none: leave family out"
+            "a family says how a model with a chat template writes calls, and this one has none: "
+            "leave family out"
         )
     return _Json(model, tools, output, parallel)
 
@@ -287,7 +289,7 @@ class _Family:
 
 
 class _Json:
-    """Turns as one JSON object: `{"turn": {"tool_calls": [...]}}` or `{"turn": {"answer": ...}}`."""
+    """Turns as one JSON object, with calls or an answer as its `turn`."""
 
     def __init__(
         self, model: Any, tools: list[CallableTool], output: Output, parallel: bool
@@ -304,7 +306,8 @@ class _Json:
                 self.answer["pattern"] = f"^(?:{pattern})$"
         else:
             raise UnsupportedFeature(
-                "an answer beside tools is a type of JSON, a text or a pattern here: give such an output type"
+                "an answer beside tools is a type of JSON, a text or a pattern here: give such an "
+                "output type"
             )
 
     def turn(
@@ -343,7 +346,7 @@ class _Json:
                 for tool in tools
             ]
             calls: dict[str, Any] = {"type": "array", "items": {"anyOf": items}, "minItems": 1}
-            if not self.parallel or isinstance(choice, Mapping) and is_required:
+            if not self.parallel or (isinstance(choice, Mapping) and is_required):
                 calls["maxItems"] = 1
             ways.append(_closed(tool_calls=calls))
         if not is_required or not ways:
@@ -360,8 +363,8 @@ class _Json:
         text = (
             "You can call these functions:\n"
             + "\n".join(lines)
-            + '\nAnswer with one JSON object: {"turn": {"tool_calls": [{"name": ..., "arguments": {...}}]}} to call '
-            'functions, or {"turn": {"answer": ...}} once you know the answer.'
+            + '\nAnswer with one JSON object: {"turn": {"tool_calls": [{"name": ..., "arguments": '
+            '{...}}]}} to call functions, or {"turn": {"answer": ...}} once you know the answer.'
         )
         if messages and messages[0].get("role") == "system":
             first = {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{text}"}
@@ -412,7 +415,7 @@ def _closed(**properties: Any) -> dict[str, Any]:
 
 
 def _moved(schema: Any, prefix: str, definitions: dict[str, Any]) -> Any:
-    """A schema within another one: its definitions go to those of the whole, under names of their own."""
+    """A schema within another one; its definitions go to those of the whole, under new names."""
     if not isinstance(schema, Mapping):
         return schema
     own = {

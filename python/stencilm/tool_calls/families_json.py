@@ -6,11 +6,14 @@ from stencilm.tool_calls.template import CallVariant, ToolTemplate
 
 _THINK = ("<think>", "</think>")
 _HERMES = '<tool_call>\n{"name": $json_name, "arguments": $arguments}\n</tool_call>'
-# Models of the Hermes format write the arguments first now and then, as its prompt has the schema of a call so.
+# Models of the Hermes format write the arguments first now and then, as its prompt has the schema
+# of a call so.
 _HERMES_TURNED = (
     CallVariant(call='<tool_call>\n{"arguments": $arguments, "name": $json_name}\n</tool_call>'),
 )
 _OBJECT = '{"name": $json_name, "arguments": $arguments}'
+_PARAMETERS = '{"name": $json_name, "parameters": $arguments}'
+_INKLING = '<|content_invoke_tool_json|>{"name": $json_name, "args": $arguments}<|end_message|>'
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _FENCED = (
     "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>"
@@ -96,7 +99,7 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         models=("*exaone-[4-9]*",),
     ),
     "longcat": ToolTemplate(
-        call='<longcat_tool_call>\n{"name": $json_name, "arguments": $arguments}\n</longcat_tool_call>',
+        call="<longcat_tool_call>\n" + _OBJECT + "\n</longcat_tool_call>",
         trigger="<longcat_tool_call>",
         think=("<longcat_think>", "</longcat_think>"),
         think_prefilled=True,
@@ -187,17 +190,15 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         models=("*apertus*", "apertus2509"),
     ),
     "internlm_2": ToolTemplate(
-        call='<|action_start|><|plugin|>{"name": $json_name, "parameters": $arguments}<|action_end|>',
+        call="<|action_start|><|plugin|>" + _PARAMETERS + "<|action_end|>",
         trigger="<|action_start|><|plugin|>",
         variants=(
-            CallVariant(
-                call='<|action_start|><|plugin|>\n{"name": $json_name, "parameters": $arguments}<|action_end|>'
-            ),
+            CallVariant(call="<|action_start|><|plugin|>\n" + _PARAMETERS + "<|action_end|>"),
         ),
         models=("*internlm[23]*", "*internlm2.5*", "internlm"),
     ),
     "intern_s1": ToolTemplate(
-        call='<|action_start|> <|plugin|>\n{"name": $json_name, "parameters": $arguments}<|action_end|>',
+        call="<|action_start|> <|plugin|>\n" + _PARAMETERS + "<|action_end|>",
         trigger="<|action_start|> <|plugin|>",
         think=_THINK,
         think_prefilled=True,
@@ -225,20 +226,10 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         models=("*solar-open*", "*solar-[3-9]*"),
     ),
     "inkling": ToolTemplate(
-        call=(
-            '<|message_model|>$name<|content_invoke_tool_json|>{"name": $json_name, "args": $arguments}'
-            "<|end_message|>"
-        ),
+        call="<|message_model|>$name" + _INKLING,
         trigger="<|message_model|>",
         separator="",
-        variants=(
-            CallVariant(
-                call=(
-                    '<|message_model|><|content_invoke_tool_json|>{"name": $json_name, "args": $arguments}'
-                    "<|end_message|>"
-                )
-            ),
-        ),
+        variants=(CallVariant(call="<|message_model|>" + _INKLING),),
         think=("<|message_model|><|content_thinking|>", "<|end_message|>"),
         response=("<|message_model|><|content_text|>", "<|end_message|>"),
         response_first=True,
@@ -297,7 +288,10 @@ JSON_FAMILIES: dict[str, ToolTemplate] = {
         models=("*deepseek-v3.1*", "*deepseek-v3.2-exp*"),
     ),
     "kimi": ToolTemplate(
-        call="<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments<|tool_call_end|>",
+        call=(
+            "<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments"
+            "<|tool_call_end|>"
+        ),
         trigger="<|tool_calls_section_begin|>",
         section=("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
         separator="",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stencilm.grammar_sources import OnUnsupported
 from stencilm.structural_tag import Format, StructuralTag
 from stencilm.tool_calls.answers import ParsedAnswer
+from stencilm.tool_calls.argument_readers import MARKERS as MARKERS_OF_STYLES
 from stencilm.tool_calls.harmony import MARKERS, HarmonyReader, harmony_format
 from stencilm.tool_calls.parser import AnswerReader, TemplateReader, ToolCallParser
 from stencilm.tool_calls.reading import Text
@@ -28,7 +29,8 @@ class ToolFormat:
     """How one model writes calls of some tools: a grammar of it, and parsers.
 
     Attributes:
-        family: The name of the family, as `model_structural_tags` has it; "learnt" for a chat template of none.
+        family: The name of the family, as `model_structural_tags` has it; "learnt" for a chat
+            template of none.
         template: How it writes calls; None for a family that is no template.
         request: The tools and the choice, as read.
         tag: The structural tag.
@@ -64,7 +66,16 @@ class ToolFormat:
             return MARKERS if self._builder is harmony_format else ()
         found: dict[str, None] = {}
         for way in self.template.ways():
-            pieces = (*way.section, way.call, way.end, *(way.think or ()), *(way.response or ()))
+            pieces: tuple[str, ...] = (
+                *way.section,
+                way.call,
+                way.end,
+                *(way.think or ()),
+                *(way.response or ()),
+            )
+            markers = MARKERS_OF_STYLES.get(way.style)
+            if markers is not None:
+                pieces += (markers.open, markers.middle, markers.close.replace("{}", " "))
             for piece in pieces:
                 found.update(dict.fromkeys(MARKER.findall(piece)))
         return tuple(found)
@@ -79,9 +90,10 @@ class ToolFormat:
         """A parser of one answer.
 
         Args:
-            prompt: What the model was given; from its end it is seen whether the text begins within the reasoning.
-                Without it, it does so where the family's prompts end with the beginning of the reasoning and
-                reasoning is "enabled".
+            prompt: What the model was given; from its end it is seen whether the text begins within
+                the reasoning. Without it, it does so where the family's prompts end with the
+                beginning of the
+                reasoning and reasoning is "enabled".
             tokenizer_info: For `feed_tokens`.
             first_id: The number of the first call, for ids that the model does not write.
 
@@ -98,7 +110,8 @@ class ToolFormat:
             reader = HarmonyReader(text)
         else:
             raise ValueError(
-                f"{self.family!r} is a function, from which no parser is made: register a ToolTemplate"
+                f"{self.family!r} is a function, from which no parser is made: register a "
+                "ToolTemplate"
             )
         return ToolCallParser(
             reader, text, self.request.tools, tokenizer_info=tokenizer_info, first_id=first_id
@@ -129,12 +142,12 @@ def tools(
     """How a model writes calls of some tools, both ways.
 
     Args:
-        model: A tokenizer of transformers, whose chat template is probed with marked calls; a chat template as text;
-            the name of a family or of a model; or a `ToolTemplate`.
-        tools: As OpenAI's chat completions take them: functions, or tools of other types by `name` and
-            `parameters`. A function that is not `strict` may have any arguments.
-        tool_choice: "auto" (text, calls or both), "required" (calls and nothing else), "none" (text and no calls),
-            a function by name, a tool by type, or `allowed_tools`.
+        model: A tokenizer of transformers, whose chat template is probed with marked calls; a chat
+            template as text; the name of a family or of a model; or a `ToolTemplate`.
+        tools: As OpenAI's chat completions take them: functions, or tools of other types by `name`
+            and `parameters`. A function that is not `strict` may have any arguments.
+        tool_choice: "auto" (text, calls or both), "required" (calls and nothing else), "none" (text
+            and no calls), a function by name, a tool by type, or `allowed_tools`.
         parallel: Several calls may come.
         reasoning: Whether reasoning comes first; "auto" where the model may leave it out.
         answer: A format. Where given the model either calls tools or gives this answer.
@@ -147,8 +160,8 @@ def tools(
             the report of the grammar says so.
 
     Raises:
-        GrammarSyntaxError: An unknown model, a chat template that writes no calls, or tools or a choice of
-            another form.
+        GrammarSyntaxError: An unknown model, a chat template that writes no calls, or tools or a
+            choice of another form.
     """
     name, template = _resolved(model)
     request = read_request(

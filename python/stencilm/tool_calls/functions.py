@@ -1,4 +1,4 @@
-"""Python functions as tools: a schema from hints and docstrings, and calls with checked arguments."""
+"""Python functions as tools: schemas from hints and docstrings, calls with checked arguments."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
 
     Raises:
         GrammarSyntaxError: Two have the same name, or one is neither.
-        UnsupportedFeature: A function cannot be called by the names of its parameters, or is asynchronous.
+        UnsupportedFeature: A function cannot be called by the names of its parameters, or is
+            asynchronous.
     """
     if isinstance(tools, (str, Mapping)) or not isinstance(tools, Sequence):
         raise GrammarSyntaxError(
@@ -98,8 +99,8 @@ def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
 def tool_of(function: Callable[..., Any]) -> CallableTool:
     """A function as a tool.
 
-    Its name is the tool's; the beginning of its docstring describes it, and what the docstring says of parameters, in
-    the form of Google, NumPy or Sphinx, describes these.
+    Its name is the tool's; the beginning of its docstring describes it, and what the docstring says
+    of parameters, in the form of Google, NumPy or Sphinx, describes these.
 
     Raises:
         UnsupportedFeature: It cannot be called by the names of its parameters, or is asynchronous.

@@ -1,8 +1,9 @@
 """The messages of gpt-oss: each has a channel and may have a recipient.
 
-A message is `<|channel|>`, its channel, ` to=` and its recipient where it has one, a word for its type,
-`<|message|>` and its text, and ends with `<|end|>`, `<|call|>` or `<|return|>`; the next one begins with
-`<|start|>assistant`. The recipient may stand before the channel, as the chat template has it.
+A message is `<|channel|>`, its channel, ` to=` and its recipient where it has one, a word for its
+type, `<|message|>` and its text, and ends with `<|end|>`, `<|call|>` or `<|return|>`; the next one
+begins
+with `<|start|>assistant`. The recipient may stand before the channel, as the chat template has it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ MARKERS = (
     "<|return|>",
 )
 _TURN = "<|end|><|start|>assistant"
-# The words for the type of a call's text; the first is what the model's guide has, the second its chat template.
+# The words for the type of a call's text; the first is what the model's guide has, the second its
+# chat template.
 _TYPES = (" <|constrain|>json<|message|>", " json<|message|>", "<|message|>")
 _BUILTIN_TYPES = (" code<|message|>", *_TYPES)
 _ENDS = ("<|end|>", "<|call|>", "<|return|>", "<|start|>")

@@ -1,7 +1,9 @@
 """Calls, content and reasoning read back from what a model wrote, while it comes.
 
-One idea: the template that makes the grammar is read the other way round. White space between the parts of a call
-and the order of the keys of a JSON call are left aside, so that what models write without a grammar is read, too.
+One idea: the template that makes the grammar is read the other way round. White space between the
+parts of a call and the order of the keys of a JSON call are left aside, so that what models write
+without a grammar
+is read, too.
 """
 
 from __future__ import annotations
@@ -110,7 +112,8 @@ def _loose(literal: str) -> str:
 class AnswerReader(Protocol):
     """Reads a text to its end; what it finds goes to the parser that it is made for."""
 
-    def read(self, out: Output) -> Generator[None, None, None]: ...
+    def read(self, out: Output) -> Generator[None, None, None]:
+        """Reads the whole text."""
 
 
 class Output:
@@ -131,7 +134,7 @@ class Output:
         self.is_open = False
 
     def say(self, text: str, *, reasoning: bool = False) -> None:
-        """More content or reasoning, without white space at its beginning; that at its end waits."""
+        """More content or reasoning without white space before it; that after it waits."""
         if self.is_fresh:
             text = text.lstrip()
         if not text:
@@ -188,7 +191,8 @@ class Output:
 class ToolCallParser:
     """Reads one answer of a model.
 
-    Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the answer.
+    Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the
+    answer.
     """
 
     def __init__(
@@ -223,7 +227,8 @@ class ToolCallParser:
         """More of the answer as tokens; those that stop spell nothing. Returns what they add.
 
         Raises:
-            ValueError: The parser knows no tokenizer, a token is none of it, or the answer was finished.
+            ValueError: The parser knows no tokenizer, a token is none of it, or the answer was
+                finished.
         """
         if self._info is None:
             raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")

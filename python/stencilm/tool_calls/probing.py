@@ -1,8 +1,11 @@
 """The format of a model's calls, learnt from its chat template by writing marked calls with it.
 
-One idea: a chat template writes earlier answers of the model as the model is to write them. So an answer with known
-names and values is rendered, and what stands around the marks is the format. Where a known family writes the very
-same text, it is that family, which knows more than a template shows; else a `ToolTemplate` is put together from it.
+One idea: a chat template writes earlier answers of the model as the model is to write them. So an
+answer with known names and values is rendered, and what stands around the marks is the format.
+Where a known family
+writes the very same text, it is that family, which knows more than a template shows; else a
+`ToolTemplate` is put
+together from it.
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ def probe(model: Any) -> tuple[str, ToolTemplate | Builder]:
     """The family of a tokenizer or of a chat template, or a template that was learnt.
 
     Raises:
-        GrammarSyntaxError: It has no chat template, or one that writes no calls, and its name is of no family.
+        GrammarSyntaxError: It has no chat template, or one that writes no calls, and its name is of
+            no family.
     """
     source, special = _source(model)
     if source is None:
@@ -93,7 +97,8 @@ def _by_name(model: Any, reason: str) -> tuple[str, ToolTemplate | Builder]:
         except GrammarSyntaxError:
             pass
     raise GrammarSyntaxError(
-        f"no tool calls are known for this model: {reason}; give the name of a family, or a ToolTemplate"
+        f"no tool calls are known for this model: {reason}; give the name of a family, or a "
+        "ToolTemplate"
     )
 
 
@@ -113,7 +118,7 @@ def _source(model: Any) -> tuple[str | None, dict[str, str]]:
 
 
 def _by_words(source: str) -> tuple[str, ToolTemplate] | None:
-    """The family whose words a chat template tells the model in its instructions, where it writes no calls itself."""
+    """The family whose markers a chat template tells the model, where it writes no calls itself."""
     found: list[tuple[int, str, ToolTemplate]] = []
     for name in model_structural_tags():
         template = family(name)
@@ -294,7 +299,7 @@ def _think(
 
 
 def _after(prompt: str, text: str) -> str:
-    """What a text has after a prompt, without reasoning that is empty or of which the prompt has the beginning."""
+    """What a text has after a prompt, without reasoning that is empty or that the prompt begins."""
     rest = rest_after(prompt, text)
     for begin, end in _THINKS:
         rest = re.sub(rf"^\s*(?:{re.escape(begin.strip())})?\s*{re.escape(end)}\s*", "", rest)
@@ -308,7 +313,8 @@ def rest_after(prompt: str, text: str) -> str:
         if one != other:
             break
         common += 1
-    # Where the prompt goes on otherwise, with the beginning of reasoning, both may begin with a marker alike.
+    # Where the prompt goes on otherwise, with the beginning of reasoning, both may begin with a
+    # marker alike.
     begun = re.search(r"[<\[\]{][^<>\[\]{}\s]*\Z", text[:common]) if common < len(prompt) else None
     return text[common if begun is None else begun.start() :]
 

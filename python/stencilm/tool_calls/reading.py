@@ -1,7 +1,8 @@
 """A text that comes in pieces, read by generators that wait for more of it.
 
-One idea: a reader is written as if the whole text were there. Where it needs more it yields, and goes on with the
-same local state when more has come, so that no reader keeps a state machine by hand.
+One idea: a reader is written as if the whole text were there. Where it needs more it yields, and
+goes on with the same local state when more has come, so that no reader keeps a state machine by
+hand.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _BLANKS = re.compile(r"\s*")
 _TO_BRACKET = re.compile(r'["{}\[\]]')
 _TO_QUOTE = re.compile(r'["\\]')
 _SCALAR = re.compile(r"[^\s,\]}<:]*")
-# No marker with a name in it is longer; a text without its end is not looked through again and again.
+# No marker with a name in it is longer; a text without its end is not looked through again and
+# again.
 LONGEST_HEADER = 2048
 
 
@@ -66,7 +68,7 @@ class Text:
             yield
 
     def comes(self, literal: str) -> Generator[None, None, bool]:
-        """Whether a literal comes next, white space left aside in both; goes over it where it does."""
+        """Whether a literal comes next, white space left aside in both; goes over it if it does."""
         at = self.at
         for character in literal:
             if character.isspace():
@@ -166,8 +168,8 @@ class Text:
     ) -> Generator[None, None, tuple[str, str | None]]:
         """Reads up to the first of some texts and over it: what stands before it, and which it is.
 
-        What comes before goes to `emit` piece by piece, once it is certain that no stop begins in it. Where the text
-        ends first there is no stop.
+        What comes before goes to `emit` piece by piece, once it is certain that no stop begins in
+        it. Where the text ends first there is no stop.
         """
         begin = done = looked = self.at
         pattern = re.compile("|".join(map(re.escape, sorted(stops, key=len, reverse=True))))

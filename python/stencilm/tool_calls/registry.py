@@ -147,7 +147,8 @@ def family_name(model: str) -> str:
     ]
     if found:
         return max(found)[2]
-    # Parsers of servers are named as families are, in a spelling of their own: "glm47", "deepseek-v31".
+    # Parsers of servers are named as families are, in a spelling of their own: "glm47",
+    # "deepseek-v31".
     plain = re.sub("[^a-z0-9]", "", last)
     for name in _REGISTRY:
         if name.replace("_", "") == plain:

@@ -1,4 +1,4 @@
-"""What a caller asks for: tools as OpenAI's chat completions take them, a choice, and what else may come."""
+"""What a caller asks for: tools in the form of OpenAI, a choice, and what else may come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which types of JSON a schema allows, as a reader of arguments needs it: a text is told from a number by it."""
+"""Which types of JSON a schema allows: a reader of arguments tells texts from numbers by it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """How a family of models writes an answer, as one value.
 
-One idea: a call is a text with placeholders, and the same text is read in both directions. `tags` makes a
-grammar of it, `parser` reads calls back with it.
+One idea: a call is a text with placeholders, and the same text is read in both directions. `tags`
+makes a grammar of it, `parser` reads calls back with it.
 
-In a call, `$name` stands for the name of the tool, `$json_name` for the name as a JSON string, `$id` for what
-the model counts its calls by, and `$arguments` for the arguments.
+In a call, `$name` stands for the name of the tool, `$json_name` for the name as a JSON string,
+`$id` for what the model counts its calls by, and `$arguments` for the arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls written as a family writes them: the inverse of the parser, for a known name and arguments."""
+"""Calls written as a family writes them: the inverse of the parser."""
 
 from __future__ import annotations
 
@@ -44,9 +44,7 @@ def write_call(
         "name": name,
         "json_name": json.dumps(name, ensure_ascii=False),
         "id": call_id,
-        "arguments": write_arguments(
-            template.style, arguments, schema, one_line=template.one_line
-        ),
+        "arguments": write_arguments(template.style, arguments, schema, one_line=template.one_line),
     }
     return PLACEHOLDER.sub(lambda match: parts[match[1]], template.call)
 
@@ -75,7 +73,9 @@ def _python(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_python, value)) + "]"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_python(key)}: {_python(part)}" for key, part in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{_python(key)}: {_python(part)}" for key, part in value.items()) + "}"
+        )
     if isinstance(value, float) and not math.isfinite(value):
         return "-1e999" if value < 0 else "1e999"
     return repr(value)
@@ -91,9 +91,7 @@ def _gemma(value: Any, quote: str) -> str:
     return json.dumps(value)
 
 
-def _marked(
-    markers: Markers, arguments: Mapping[str, Any], schema: Any, line: str = "\n"
-) -> str:
+def _marked(markers: Markers, arguments: Mapping[str, Any], schema: Any, line: str = "\n") -> str:
     written = ""
     for name, value in arguments.items():
         shown = html.escape(name, quote=True) if markers.escaped else name

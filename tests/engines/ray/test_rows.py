@@ -7,10 +7,10 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 import stencilm
 
@@ -20,6 +20,7 @@ import stencilm.ray  # noqa: E402
 from engines.ray.job import ByteModel, Person, byte_model  # noqa: E402
 from stencilm.integrations.ray.arrow_types import arrow_type  # noqa: E402
 from stencilm.integrations.ray.engines import _constraint  # noqa: E402
+from stencilm.integrations.ray.rows import columns_of  # noqa: E402
 from stencilm.output_types import resolve  # noqa: E402
 
 
@@ -166,7 +167,7 @@ class Endpoint:
     def generate(self, prompt: Any, output_type: Any, **options: Any) -> Any:
         if prompt == "down":
             raise stencilm.EndpointError("the endpoint gave no answer")
-        assert output_type is int and options["max_tokens"] == 200
+        assert output_type is int and options == {"max_tokens": 200}  # and nothing unasked
         stats = SimpleNamespace(prompt_tokens=3, tokens=1, forced_tokens=0)
         return SimpleNamespace(text="7", error=None, stats=stats)
 
@@ -213,6 +214,20 @@ def test_failed_rows_are_tried_again(tmp_path: Path) -> None:
     for _ in range(2):
         (row,) = answered(rows, **options)
         assert row["output_error"] and not row["output_stats"]["resumed"]
+
+
+def test_what_a_validator_refuses_is_tried_again(tmp_path: Path) -> None:
+    def refuse(value: int) -> int:
+        raise ValueError("not this one")
+
+    rows = [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}]
+    kind = Annotated[int, AfterValidator(refuse), Field(ge=0, le=9)]
+    for _ in range(2):
+        found = answered(rows, output_type=kind, key="id", resume=tmp_path)
+        for row in found:
+            assert row["output"] is None and row["output_text"].isdigit()
+            assert "not this one" in row["output_error"]
+            assert not row["output_stats"]["resumed"]
 
 
 def test_a_damaged_line_is_a_row_that_is_done_again(tmp_path: Path) -> None:
@@ -279,6 +294,24 @@ def test_a_wrong_option_is_named_before_the_job_begins(
 def test_a_column_that_is_there_already_is_named() -> None:
     with pytest.raises(ValueError, match="already has the column 'output'"):
         answered([{"text": "x", "output": 1}], output_type=bool)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("{a} {b!r:>5} {c[0]} {d.real} {{e}}", {"a", "b", "c", "d"}),
+        ("no column", set()),
+        (str, None),
+    ],
+)
+def test_the_columns_of_a_prompt(prompt: Any, expected: Any) -> None:
+    assert columns_of(prompt) == expected
+
+
+def test_a_prompt_without_columns_has_all_rows() -> None:
+    found = answered([{"text": "a"}, {"text": "b"}], output_type=bool, prompt="Yes? ")
+    assert [row["text"] for row in found] == ["a", "b"]
+    assert all(row["output_error"] is None for row in found)
 
 
 def test_the_prompt_names_a_column_that_is_missing() -> None:

@@ -377,8 +377,7 @@ def test_the_latest_grammars_are_kept() -> None:
     assert len(kept) == 512 and 0 in kept and 599 in kept and 1 not in kept
 
 
-@pytest.fixture
-def waiting(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def backend_that_waits(tokenizer: Any, monkeypatch: pytest.MonkeyPatch, strict: bool) -> Any:
     """The backend of a server with a parser of reasoning."""
     from stencilm.integrations.sglang import backend as module
 
@@ -387,10 +386,38 @@ def waiting(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         constrained_json_disable_any_whitespace=False,
         constrained_json_max_whitespace_cnt=None,
         reasoning_parser="qwen3",
-        enable_strict_thinking=False,
+        enable_strict_thinking=strict,
     )
     monkeypatch.setattr(module, "get_serving", lambda: serving)
     return module.create(tokenizer, WIDTH, {STOP})
+
+
+@pytest.fixture
+def waiting(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return backend_that_waits(tokenizer, monkeypatch, strict=False)
+
+
+def test_strict_reasoning_ends_within_its_budget(
+    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SGLANG_MAX_THINK_TOKENS", "2")
+    strict = backend_that_waits(tokenizer, monkeypatch, strict=True)
+    with_grammar = strict._init_value_dispatch(("regex", "yes|no"), True)
+    without = strict.init_strict_reasoning_grammar(True)
+    for grammar in (with_grammar, without):
+        mask = grammar.allocate_vocab_mask(WIDTH, 2, "cpu")
+        grammar.fill_vocab_mask_batched([GrammarRow(row=1, grammar=grammar)], mask)
+        assert (mask[0] == -1).all() and len(allowed(mask, 1)) > 1000
+        for token in tokenizer.encode("one two", add_special_tokens=False)[:2]:
+            grammar.accept_token(token)
+        for token in strict.think_end_ids:
+            grammar.fill_vocab_mask_batched([GrammarRow(row=1, grammar=grammar)], mask)
+            assert allowed(mask, 1) == {token}
+            logits = torch.zeros(2, WIDTH)
+            grammar.apply_vocab_mask(logits, grammar.move_vocab_mask(mask, "cpu"))
+            assert torch.nonzero(logits[1] == 0).flatten().tolist() == [token]
+            grammar.accept_token(token)
+    written(with_grammar, tokenizer, "no")
 
 
 def test_a_batch_of_requests_that_reason_and_that_answer(waiting: Any, tokenizer: Any) -> None:

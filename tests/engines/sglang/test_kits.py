@@ -1,4 +1,6 @@
-"""SGLang's own tests of structured outputs, which its package brings, on the embedded model.
+"""SGLang's own tests of structured outputs, which its package brings, and typed values.
+
+All on a server of the embedded model without reasoning.
 
 `STENCILM_KITS_BACKEND=xgrammar` runs them with another backend, to compare.
 """
@@ -6,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +25,7 @@ from sglang.test.kits.json_constrained_kit import JSONConstrainedMixin  # noqa: 
 from sglang.test.kits.json_mode_kit import JSONModeMixin  # noqa: E402
 from sglang.test.kits.regex_constrained_kit import RegexConstrainedMixin  # noqa: E402
 
+import stencilm  # noqa: E402
 from engines.servers.serving import chat_folder  # noqa: E402
 from engines.sglang.served import served  # noqa: E402
 
@@ -48,5 +52,30 @@ class Served(unittest.TestCase):
             yield
 
 
-KITS = (JSONConstrainedMixin, EBNFConstrainedMixin, RegexConstrainedMixin, JSONModeMixin)
+class TypedValues:
+    client: Any
+    model: str
+
+    def test_typed_values_from_its_api(self) -> None:
+        model = stencilm.from_openai(self.client, self.model, capabilities="sglang")
+        schema = {
+            "type": "object",
+            "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 120}},
+            "required": ["age"],
+            "additionalProperties": False,
+        }
+        budget = stencilm.Budget(tokens=200)
+        person = model("A person: ", stencilm.JsonSchema(schema), budget=budget)
+        assert set(person) == {"age"} and 0 <= person["age"] <= 120
+        code = model("A code: ", stencilm.Regex("[A-Z]{2}-[0-9]{4}"), budget=budget)
+        assert re.fullmatch("[A-Z]{2}-[0-9]{4}", code)
+
+
+KITS = (
+    TypedValues,
+    JSONConstrainedMixin,
+    EBNFConstrainedMixin,
+    RegexConstrainedMixin,
+    JSONModeMixin,
+)
 TestKits = type("TestKits", (Served, *KITS), {})

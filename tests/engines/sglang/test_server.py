@@ -14,8 +14,6 @@ import pytest
 pytest.importorskip("sglang", reason="SGLang is not installed: tests/engines/sglang/install.sh")
 jsonschema = pytest.importorskip("jsonschema")
 openai = pytest.importorskip("openai")
-
-import stencilm  # noqa: E402
 from engines.sglang.served import NotStarted, Server, served  # noqa: E402
 from engines.vllm.served_model import NEW_TOKENS, token_id, write  # noqa: E402
 
@@ -208,13 +206,6 @@ def test_several_texts_of_one_request(client: Any) -> None:
     assert len(answer.choices) == 4
     for choice in answer.choices:
         jsonschema.validate(json.loads(choice.message.content), PERSON)
-
-
-def test_typed_values_from_its_api(client: Any) -> None:
-    model = stencilm.from_openai(client, "tiny", capabilities="sglang")
-    jsonschema.validate(model("A person: ", stencilm.JsonSchema(PERSON)), PERSON)
-    code = model("A code: ", stencilm.Regex("[A-Z]{2}-[0-9]{4}"))
-    assert re.fullmatch("[A-Z]{2}-[0-9]{4}", code)
 
 
 def test_completions(client: Any) -> None:

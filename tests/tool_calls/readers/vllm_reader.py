@@ -1,4 +1,7 @@
-"""Runs in an environment that has vLLM: reads texts with its tool parsers. Cases come and answers go as JSON lines."""
+"""Runs in an environment that has vLLM:
+
+reads texts with its tool parsers. Cases come and answers go as JSON lines.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from typing import Any
 
 
 class Vocabulary:
-    """As much of a tokenizer as parsers ask for: the markers of the family are tokens, characters are the others."""
+    """As much of a tokenizer as parsers ask for:
+
+    the markers of the family are tokens, characters are the others.
+    """
 
     is_fast = True
     eos_token = "<|eos|>"
@@ -20,7 +26,10 @@ class Vocabulary:
         self.vocab = {marker: index for index, marker in enumerate(["<|eos|>", *markers])}
         self.all_special_tokens = [*self.vocab]
         self.all_special_ids = [*self.vocab.values()]
-        self.init_kwargs: dict[str, Any] = {}
+        # Where all markers end alike, the tokenizer says with what.
+        ends = {marker.rpartition(":")[2] for marker in markers if marker[-1:] == ">"}
+        suffix = ":" + ends.pop()[:-1] if len(ends) == 1 and ":" in "".join(markers) else ""
+        self.init_kwargs: dict[str, Any] = {"token_suffix": suffix} if suffix else {}
 
     def get_vocab(self) -> dict[str, int]:
         return self.vocab
@@ -63,18 +72,24 @@ class Vocabulary:
 
 
 def read(case: dict[str, Any]) -> Any:
-    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-    from vllm.tool_parsers import ToolParserManager
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest  # type: ignore[import-not-found,unused-ignore]
+    from vllm.tool_parsers import ToolParserManager  # type: ignore[import-not-found,unused-ignore]
 
     request = ChatCompletionRequest(
-        model="m", messages=[{"role": "user", "content": "Hi"}], tools=case["tools"], tool_choice="auto"
+        model="m",
+        messages=[{"role": "user", "content": "Hi"}],
+        tools=case["tools"],
+        tool_choice="auto",
     )
     parser_class = ToolParserManager.get_tool_parser(case["parser"])
     parser = parser_class(Vocabulary(case["markers"]), request.tools)
     if hasattr(parser, "adjust_request"):
         request = parser.adjust_request(request)
     found = parser.extract_tool_calls(case["text"], request)
-    return [[call.function.name, json.loads(call.function.arguments or "{}")] for call in found.tool_calls]
+    return [
+        [call.function.name, json.loads(call.function.arguments or "{}")]
+        for call in found.tool_calls
+    ]
 
 
 def main() -> None:

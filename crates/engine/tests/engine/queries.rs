@@ -50,11 +50,6 @@ fn rows_of_draft_trees_are_the_masks_behind_their_nodes() {
 }
 
 #[test]
-fn an_index_allows_what_the_matcher_allows() {
-    assert!(run("index", 300).masks > 200);
-}
-
-#[test]
 fn forks_and_rollbacks_are_as_if_they_had_not_been() {
     assert!(run("forks", 300).masks > 1_000);
 }

@@ -277,7 +277,9 @@ impl Parser<'_> {
             let flags: String = flags.into_iter().collect();
             // A comment of the flag x ends with its line.
             let end = if flags.contains('x') { "\n)" } else { ")" };
-            self.pattern_behind(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3)?
+            let flagged = self.pattern_behind(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3);
+            // A bracket that is missing is told at its place by the pattern alone.
+            flagged.map_err(|error| self.pattern(place, pattern).err().unwrap_or(error))?
         };
         if !json_string {
             return Ok(expr);

@@ -406,11 +406,13 @@ impl<'a> Lowering<'a> {
             for Argument { node, required } in ordered {
                 parts.push(if required { node } else { self.builder.repeat(node, 0, Some(1)) });
             }
-            parts.push(self.builder.array(rest));
+            if !rest.rest.is_empty() {
+                parts.push(self.bare_array(rest));
+            }
             return Ok(self.builder.sequence(&parts));
         }
         if ordered.is_empty() {
-            parts.push(self.builder.array(Items { min, max, ..rest }));
+            parts.push(self.bare_array(Items { min, max, ..rest }));
             return Ok(self.builder.sequence(&parts));
         }
         // Behind every member in order, by how many have come: a count makes no difference from the least number on where
@@ -425,8 +427,7 @@ impl<'a> Lowering<'a> {
         let mut behind: Vec<NodeId> = (0..=counts as u32)
             .map(|count| {
                 let left = max.map(|max| max.saturating_sub(count));
-                let rest = Items { min: min.saturating_sub(count), max: left, ..rest.clone() };
-                self.builder.array(rest)
+                self.bare_array(Items { min: min.saturating_sub(count), max: left, ..rest.clone() })
             })
             .collect();
         for Argument { node, required } in ordered.into_iter().rev() {
@@ -468,8 +469,18 @@ impl<'a> Lowering<'a> {
         }
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
-        let max = rest.is_empty().then_some(0);
-        Items { prefix: Vec::new(), rest: rest.into(), min: 0, max, contains, unique: false, surface }
+        Items { prefix: Vec::new(), rest: rest.into(), min: 0, max: None, contains, unique: false, surface }
+    }
+
+    /// A bare array; a plain repetition where nothing in it is told apart.
+    fn bare_array(&mut self, items: Items) -> NodeId {
+        if !items.contains.is_empty() {
+            return self.builder.array(items);
+        }
+        let values: Vec<NodeId> = items.rest.iter().map(|element| element.value).collect();
+        let value = if let [only] = values[..] { only } else { self.builder.choice(&values) };
+        let max = if values.is_empty() { Some(0) } else { items.max };
+        self.builder.repeat(value, items.min, max)
     }
 
     /// A name that no schema names, of a class of them; `None` where there is none.

@@ -14,9 +14,9 @@ use super::lower::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::free_text::FreeText;
 use crate::grammar::{Node, NodeId, RuleId};
-use crate::markers;
 use crate::json_schema::document::{Entries, Json, JsonId};
 use crate::json_schema::{JsonSchemaOptions, Spelling, reported};
+use crate::markers;
 
 /// The words and marks of a notation.
 #[derive(PartialEq, Eq, Hash, Debug)]
@@ -634,7 +634,8 @@ impl<'a> Lowering<'a> {
         for (keyword, &value) in entries.iter() {
             let is_read = read.iter().any(|some| some.contains(&keyword)) && keyword != "propertyNames";
             if !is_read && !SILENT.contains(&keyword) && !keyword.starts_with("x-") {
-                let message = format!("{keyword} cannot be enforced over {over}; leave it out, or use the style \"json\"");
+                let message =
+                    format!("{keyword} cannot be enforced over {over}; leave it out, or use the style \"json\"");
                 return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(value), message));
             }
         }

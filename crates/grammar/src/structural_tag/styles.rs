@@ -29,10 +29,7 @@ const PLAIN: Marked = Marked {
 };
 
 static STYLES: [(&str, Marked); 15] = [
-    (
-        "qwen_xml",
-        Marked { open: "<parameter=", close: "</parameter>", python_words: true, own_lines: true, ..PLAIN },
-    ),
+    ("qwen_xml", Marked { open: "<parameter=", close: "</parameter>", python_words: true, own_lines: true, ..PLAIN }),
     (
         "minimax_xml",
         Marked { open: "<parameter name=\"", middle: "\">", close: "</parameter>", name_end: "\"", ..PLAIN },

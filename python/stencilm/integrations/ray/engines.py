@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from stencilm.errors import ModelError
 from stencilm.generation.batches import decode_batch
-from stencilm.generation.loop import Decoding
+from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
 from stencilm.generation.sampling import Sampling
 from stencilm.grammar import Grammar
 from stencilm.grammar_sources import (
@@ -82,7 +82,7 @@ class OwnEngine:
         started = perf_counter()
         compiled, output = model.compile(self._output_type), resolve(self._output_type)
         options = dict(self._options)
-        max_tokens = options.pop("max_tokens")
+        max_tokens = options.pop("max_tokens", DEFAULT_MAX_TOKENS)
         decodings = [
             Decoding(
                 model.backend,
@@ -168,7 +168,8 @@ class VllmEngine:
             ) from error
         self._output = resolve(output_type)
         self._constraint = _constraint(self._output.grammar())
-        self._options = dict(options)
+        # As this package's own loop has it where nothing is said.
+        self._options = {"max_tokens": DEFAULT_MAX_TOKENS, "temperature": 0.0, **options}
         self._llm = LLM(model=str(model), **model_options)
         _check_plug_in()
 

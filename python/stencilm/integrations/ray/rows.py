@@ -5,6 +5,7 @@ One idea: whatever may go wrong with one row is a value, so that nothing of it r
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,6 +83,14 @@ def check_prompt(prompt: Any) -> PromptOfRow:
                 "{text}; a brace of the text itself is written twice"
             )
     return prompt
+
+
+def columns_of(prompt: PromptOfRow) -> set[str] | None:
+    """The columns that a prompt is made of; None where a function may read any."""
+    if not isinstance(prompt, str):
+        return None
+    names = [name for _, name, _, _ in string.Formatter().parse(prompt) if name]
+    return {re.split(r"[.\[]", name)[0] for name in names}
 
 
 def prompt_of(prompt: PromptOfRow, row: Row) -> Prompt:

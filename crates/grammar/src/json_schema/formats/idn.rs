@@ -60,12 +60,12 @@ fn members(ranges: &str) -> String {
 
 /// What stands between the quotes.
 pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
-    let mut all: Vec<ExprId> = [&shape(), &short_labels(), "[^\\x00]{1,253}", &katakana(), &joined_across()]
-        .map(|rule| pattern(exprs, strings, rule))
-        .into();
+    let mut all: Vec<ExprId> =
+        [&shape(), "[^\\x00]{1,253}", &katakana(), &joined_across()].map(|rule| pattern(exprs, strings, rule)).into();
     // Once a rule is broken, no bytes mend it: then nothing is left, and no search is needed to tell.
-    for rule in broken_rules() {
-        let beginning = pattern(exprs, strings, &rule);
+    let mut broken: Vec<ExprId> = broken_rules().iter().map(|rule| pattern(exprs, strings, rule)).collect();
+    broken.push(encoded_too_long(exprs, strings));
+    for beginning in broken {
         let broken = exprs.concat(beginning, ExprId::ANYTHING);
         all.push(exprs.not(broken));
     }
@@ -99,12 +99,14 @@ fn shape() -> String {
 }
 
 /// Rules by beginnings of names that break them.
-fn broken_rules() -> [String; 6] {
+fn broken_rules() -> [String; 7] {
     let virama = members(VIRAMA);
     let other = format!("[^{DOT}]");
     let label = format!(r"(?:[^\x00]*[{DOT}])?");
     let behind = |before: &str| format!(r"(?:[^\x00]*{before})?");
     [
+        // Longer than 63 characters.
+        format!("{label}{other}{{64}}"),
         // Hyphens in the third and fourth place, but in an encoded label.
         format!("{label}(?:[^{DOT}xX]{other}|[xX][^{DOT}nN])--"),
         // A middle dot stands between two l.
@@ -126,11 +128,14 @@ fn katakana() -> String {
     format!("{label}(?:[{DOT}]{label})*")
 }
 
-/// Names of labels of at most 63 characters, and at most 59 where one is beyond ASCII: encoded, each takes one or more, and `xn--`
-/// four. Said as counts and not by what breaks them, so that labels of different lengths have nearly the same masks.
-fn short_labels() -> String {
-    let label = format!(r"(?:[^{DOT}]{{1,59}}|[\x01-\x7f--[{DOT}]]{{60,63}})");
-    format!("{label}(?:[{DOT}]{label})*")
+/// Beginnings of names with a label that has letters beyond ASCII and more than 59 characters: encoded, each takes one or
+/// more, and `xn--` four.
+fn encoded_too_long(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
+    let before = pattern(exprs, strings, &format!(r"(?:[^\x00]*[{DOT}])?"));
+    let long = pattern(exprs, strings, &format!("[^{DOT}]{{60,}}"));
+    let wide = pattern(exprs, strings, &format!(r"[^{DOT}]*[^\x00-\x7f{DOT}][^{DOT}]*"));
+    let label = exprs.and(&[long, wide]);
+    exprs.concat(before, label)
 }
 
 /// Names in which every zero-width non-joiner stands behind a virama or between two letters that would join.
