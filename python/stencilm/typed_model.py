@@ -586,8 +586,9 @@ class TypedModel(ABC):
         """
         from stencilm.tool_calls.chat import chat
 
+        writer: Any = self  # a protocol cannot say that any overload will do
         return chat(
-            self,
+            writer,
             messages,
             tools=tools,
             tool_choice=tool_choice,
