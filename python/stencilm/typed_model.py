@@ -11,6 +11,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterator,
     Callable,
     Collection,
@@ -19,6 +20,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
@@ -512,11 +514,13 @@ class TypedModel(ABC):
         while True:
             shown = Partials(self._prepare(output_type, options.get("limits"))[0])
             written: list[Generation[Any]] = []
-            async for piece in self._apieces(jobs[0], output_type, options, shown.whole):
-                if isinstance(piece, Generation):
-                    written.append(piece)
-                elif (value := shown.feed(piece)) is not MISSING:
-                    yield value
+            pieces = self._apieces(jobs[0], output_type, options, shown.whole)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if isinstance(piece, Generation):
+                        written.append(piece)
+                    elif (value := shown.feed(piece)) is not MISSING:
+                        yield value
             try:
                 jobs = attempts.send(written)
             except StopIteration as end:
@@ -582,8 +586,9 @@ class TypedModel(ABC):
         """
         from stencilm.tool_calls.chat import chat
 
+        writer: Any = self  # a protocol cannot say that any overload will do
         return chat(
-            self,
+            writer,
             messages,
             tools=tools,
             tool_choice=tool_choice,
@@ -617,7 +622,7 @@ class TypedModel(ABC):
 
     def _apieces(
         self, job: Job, output_type: Any, options: Drawing, known: Known | None = None
-    ) -> AsyncIterator[Piece]:
+    ) -> AsyncGenerator[Piece, None]:
         """`_pieces`, awaited."""
         return _stepped(self._pieces(job, output_type, options, None, known))
 
@@ -643,7 +648,9 @@ class TypedModel(ABC):
             {"role": "assistant", "content": refused.text},
             {"role": "user", "content": complaint_of(refused)},
         ]
-        return Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else messages
+        return (
+            Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else messages
+        )
 
     def _sampled(self, n: int, options: Drawing) -> Drawing:
         """The options of `samples`."""
@@ -694,9 +701,10 @@ class TypedModel(ABC):
         raise AssertionError("invariant: the last piece of a text is its result")
 
     async def _awrite(self, job: Job, output_type: Any, options: Drawing) -> Generation[Any]:
-        async for piece in self._apieces(job, output_type, options):
-            if isinstance(piece, Generation):
-                return piece
+        async with aclosing(self._apieces(job, output_type, options)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Generation):
+                    return piece
         raise AssertionError("invariant: the last piece of a text is its result")
 
     def _attempts(
@@ -815,7 +823,7 @@ def _checked_number(n: Any) -> int:
     return n
 
 
-async def _stepped(steps: Iterator[Piece]) -> AsyncIterator[Piece]:
+async def _stepped(steps: Iterator[Piece]) -> AsyncGenerator[Piece, None]:
     """Each step in a thread; a cancelled task waits for the step that runs, and takes no other."""
     end = object()
     while True:

@@ -130,6 +130,26 @@ def test_a_stream_that_is_closed_stops_the_answer() -> None:
         assert list(stream) == [] and len(script.requests) == 1
 
 
+def test_an_awaited_stream_that_is_closed_stops_the_answer() -> None:
+    async def main(address: str) -> None:
+        async with openai.AsyncOpenAI(
+            base_url=f"{address}/v1", api_key="k", max_retries=0
+        ) as client:
+            model = stencilm.from_openai(client, "m", capabilities="compatible")
+            stream: Any = model.astream("p", str)
+            assert (await anext(stream)).startswith("word")
+            await stream.aclose()
+            assert [value async for value in stream] == []
+            task = asyncio.create_task(model.acall("p", str))
+            await asyncio.sleep(0.1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    with served(lambda body, number: ("word ", "endless")) as (address, _):
+        asyncio.run(main(address))
+
+
 def test_without_streams_there_is_one_piece() -> None:
     capabilities = replace(PRESETS["openai"], stream=False)
     found = streamed(WHOLE, Person, capabilities)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 from asyncio import Semaphore, gather, to_thread
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
@@ -269,9 +270,10 @@ class ApiModel(TypedModel):
         """The same, awaited; a synchronous client is called in a thread."""
         if not self.is_async:
             return await to_thread(self.answer, ask)
-        async for part in self.parts_async(ask):
-            if isinstance(part, Answer):
-                return part
+        async with aclosing(self.parts_async(ask)) as parts:
+            async for part in parts:
+                if isinstance(part, Answer):
+                    return part
         raise AssertionError("invariant: the last part is the answer")
 
     def parts(self, ask: Ask) -> Iterator[str | Answer]:
@@ -298,7 +300,7 @@ class ApiModel(TypedModel):
         self._remember(ask)
         yield reading.answer(self.prices)
 
-    async def parts_async(self, ask: Ask) -> AsyncIterator[str | Answer]:
+    async def parts_async(self, ask: Ask) -> AsyncGenerator[str | Answer, None]:
         """The same, awaited."""
         if not self.is_async:
             yield await to_thread(self.answer, ask)
@@ -377,14 +379,17 @@ class ApiModel(TypedModel):
 
     async def _apieces(
         self, job: Job, output_type: Any, options: Drawing, known: Known | None = None
-    ) -> AsyncIterator[TextPiece]:
+    ) -> AsyncGenerator[TextPiece, None]:
         if not self.is_async:
-            async for stepped in super()._apieces(job, output_type, options, known):
-                yield stepped
+            async with aclosing(super()._apieces(job, output_type, options, known)) as stepped:
+                async for piece in stepped:
+                    yield piece
             return
         text = self._text(job, output_type, options)
-        async for piece in aguided_pieces(text.loop, self, is_json=text.output.is_json):
-            yield text.piece(piece, known)
+        pieces = aguided_pieces(text.loop, self, is_json=text.output.is_json)
+        async with aclosing(pieces):
+            async for guided in pieces:
+                yield text.piece(guided, known)
 
     def _write_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing

@@ -69,7 +69,7 @@ class Sampling:
                 raise ValueError(f"{name} is {value!r}, but must be a finite number")
         if not isinstance(self.logit_bias, Mapping):
             raise ValueError(
-                f"logit_bias is {self.logit_bias!r:.60}, but must give numbers by token ids"
+                f"logit_bias is {self.logit_bias!r:.60}, but must be numbers by token ids"
             )
         for token_id, bias in self.logit_bias.items():
             if not _is_integer(token_id) or not _is_real(bias) or not math.isfinite(bias):

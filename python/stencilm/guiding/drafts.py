@@ -7,7 +7,7 @@ loop runs with functions and coroutines, and a test can answer by hand.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -130,7 +130,7 @@ class StreamingDrafter(Drafter, Protocol):
     def parts(self, ask: Ask) -> Iterator[str | Answer]:
         """The text of an answer as it comes, and the answer last."""
 
-    def parts_async(self, ask: Ask) -> AsyncIterator[str | Answer]:
+    def parts_async(self, ask: Ask) -> AsyncGenerator[str | Answer, None]:
         """The same, awaited."""
 
 

@@ -6,7 +6,8 @@ differ, because something was corrected, all that was shown is taken back and sh
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from typing import TypeAlias
 
 from stencilm.generation.trace import Event
@@ -62,7 +63,7 @@ async def aguided_pieces(
     listeners: Sequence[Callable[[Event], None]] = (),
     *,
     is_json: bool,
-) -> AsyncIterator[GuidedPiece]:
+) -> AsyncGenerator[GuidedPiece, None]:
     """`guided_pieces`, awaited."""
     shown = _Shown()
     steps = loop.run()
@@ -78,11 +79,12 @@ async def aguided_pieces(
         answer = None
         if isinstance(step, Ask):
             coming = _coming(step, loop, is_json)
-            async for part in drafter.parts_async(step):
-                if isinstance(part, Answer):
-                    answer = part
-                elif coming is not None and (piece := coming.feed(part)):
-                    yield shown.add(piece)
+            async with aclosing(drafter.parts_async(step)) as parts:
+                async for part in parts:
+                    if isinstance(part, Answer):
+                        answer = part
+                    elif coming is not None and (piece := coming.feed(part)):
+                        yield shown.add(piece)
         else:
             for told in _told(step, loop, listeners, shown):
                 yield told
