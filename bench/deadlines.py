@@ -57,7 +57,7 @@ def case(title: str) -> Callable[[Callable[[GrammarCompiler], Work]], None]:
     return add
 
 
-def mask_of(matcher: GrammarMatcher, info: TokenizerInfo) -> Any:
+def mask_of(matcher: GrammarMatcher, info: TokenizerInfo) -> Work:
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     return lambda _: matcher.fill_next_token_bitmask(mask)
 

@@ -99,7 +99,7 @@ class Clock:
     def __init__(self) -> None:
         self.times: dict[str, Times] = {}
         try:
-            self._schedule = open("/proc/thread-self/schedstat", "rb", buffering=0)  # noqa: SIM115
+            self._schedule: Any = open("/proc/thread-self/schedstat", "rb", buffering=0)  # noqa: SIM115
         except OSError:
             self._schedule = None
 

@@ -95,8 +95,8 @@ class JsonSchema(OutputForm[V_co]):
     The value is what `json.loads` makes of the text, with integers of any length, and with a
     `decimal.Decimal` for a number beyond the range of a float; of a Python type, its own value. The
     options are those of `Grammar.from_json_schema`; `spelling` is "natural" where None, and
-    "digits" for a Python type. `limits`, here and in the types below, bound what the grammar and its masks may
-    cost; where None those of the call or of the model do.
+    "digits" for a Python type. `limits`, here and in the types below, bound what the grammar and
+    its masks may cost; where None those of the call or of the model do.
     """
 
     schema: Any

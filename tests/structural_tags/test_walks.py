@@ -123,7 +123,7 @@ def read_nested(text: str) -> list[tuple[str, Any]]:
 READERS: dict[str, Callable[[str], list[tuple[str, Any]]]] = {
     "hermes": lambda text: [
         (call["name"], call["arguments"])
-        for call in map(json.loads, re.findall(r"<tool_call>\n(.*?)\n</tool_call>", text, re.DOTALL))
+        for call in map(json.loads, re.findall(r"(?s)<tool_call>\n(.*?)\n</tool_call>", text))
     ],
     "deepseek_r1": lambda text: read_json(
         r"function<｜tool▁sep｜>(\w+)\n```json\n(.*?)\n```<｜tool▁call▁end｜>", text
