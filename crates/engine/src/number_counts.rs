@@ -279,6 +279,10 @@ impl NumberCounts {
         seen: &SeenStrings,
     ) -> Result<Option<bool>, LimitExceeded> {
         let Some(begun) = Begun::of(written).filter(|_| seen.has_plain_numbers()) else { return Ok(None) };
+        // JSON has no number that ends with its point.
+        if written.ends_with(b".") && deriver.exprs.is_nullable(residual) {
+            return Ok(None);
+        }
         let Some(count) = self.count(deriver, residual, begun.part)? else { return Ok(None) };
         // The number as it is may be written with more zeros than what was seen.
         let this = Some(begun.value()).filter(|value| seen.has_number(value));
