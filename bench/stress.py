@@ -280,6 +280,7 @@ class Run:
         self.stop = threading.Event()
         self.lock = threading.Lock()
         self.outcome = Outcome()
+        self.in_handler = False
 
     def work(self, thread: int) -> None:
         rng, clock = random.Random(f"{self.seed}-{thread}"), Clock()
@@ -316,11 +317,15 @@ class Run:
 
     def on_signal(self, *_: Any) -> None:
         """A handler that asks for a mask itself, in the midst of whatever the main thread does."""
+        if self.in_handler:
+            return  # On a busy machine the next signal comes before the last one's handler is done.
+        self.in_handler = True
         self.outcome.signals += 1
-        matcher = GrammarMatcher(
-            self.compiler.compile_regex(f"[a-z]{{{self.outcome.signals % 50}}}x")
-        )
-        matcher.fill_next_token_bitmask(np.zeros((self.info.vocab_size + 31) // 32, dtype=np.int32))
+        pattern = f"[a-z]{{{self.outcome.signals % 50}}}x"
+        matcher = GrammarMatcher(self.compiler.compile_regex(pattern))
+        mask = np.zeros((self.info.vocab_size + 31) // 32, dtype=np.int32)
+        matcher.fill_next_token_bitmask(mask)
+        self.in_handler = False
 
     def __call__(self, threads: int, seconds: float) -> Outcome:
         """Threads work for so long, the main thread, where signals are handled, among them."""

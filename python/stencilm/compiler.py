@@ -372,7 +372,7 @@ class _Cache:
             return (
                 compile_it()
             )  # The handler of a signal came in the middle of a look at the cache.
-        with self._lock:
+        with self._lock.held:
             known = self._known(source)
         return self._compile(source, compile_it) if known is None else known
 
@@ -390,7 +390,7 @@ class _Cache:
         mine = _Flight()
         try:
             while True:
-                with self._lock:
+                with self._lock.held:
                     known = self._known(source)
                     if known is not None:
                         return known
@@ -407,17 +407,23 @@ class _Cache:
                     # A copy: threads that raise one exception would write into the same traceback.
                     raise copy.copy(flight.error)
                 # What stopped the other thread was no fault of the grammar, such as an interrupt.
+                with self._lock.held:
+                    if self._flights.get(source) is flight:
+                        del self._flights[source]
             mine.compiled = compile_it()
         except StencilError as error:
             mine.error = copy.copy(error)
             raise
         finally:
-            with self._lock:
-                if self._flights.get(source) is mine:
-                    del self._flights[source]
-                    if mine.compiled is not None:
-                        self._add(source, mine.compiled)
-            mine.landed.set()
+            try:
+                with self._lock.held:
+                    if self._flights.get(source) is mine:
+                        del self._flights[source]
+                        if mine.compiled is not None:
+                            self._add(source, mine.compiled)
+            finally:
+                # Also where a handler has raised: others wait for this.
+                mine.landed.set()
         return mine.compiled
 
     def _forget_other_threads(self, was_locked: bool) -> None:
@@ -431,7 +437,9 @@ class _Cache:
         }
 
     def clear(self) -> None:
-        with self._lock:
+        if self._lock.is_mine:
+            return  # As in `get`: what is being looked at stays.
+        with self._lock.held:
             self._entries.clear()
             self._turn.clear()
             self._total = 0
@@ -439,7 +447,7 @@ class _Cache:
     def measure(self) -> int:
         if self._lock.is_mine:
             return self._total
-        with self._lock:
+        with self._lock.held:
             self._measure(*self._turn)
             return self._total
 

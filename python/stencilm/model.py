@@ -291,7 +291,7 @@ class Model(TypedModel):
         """The compiler of these limits; the model's own and the latest others are kept."""
         if self._lock.is_mine:  # As above.
             return GrammarCompiler(self.tokenizer_info, limits=limits)
-        with self._lock:
+        with self._lock.held:
             known = self._compilers.get(limits)
             if known is None:
                 known = GrammarCompiler(self.tokenizer_info, limits=limits)

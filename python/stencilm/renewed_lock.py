@@ -4,51 +4,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import RLock
 from weakref import WeakSet
 
 
 class RenewedLock:
-    """As `threading.Lock`, in a `with` statement, but free in a process that was forked off.
+    """As `threading.RLock`, in `with lock.held:`, but free in a process that was forked off.
 
     A forked child has only the thread that forked, so a lock that another thread held would be held
     for ever there.
+
+    What stands in the `with` is the interpreter's own lock: it is taken and given back without a
+    step of Python in between, at which the handler of a signal could raise and leave it taken.
 
     Args:
         in_child: Called in a forked child, with whether another thread held the lock: what it
             guards may be in the middle of a change then.
     """
 
-    __slots__ = ("__weakref__", "_in_child", "_lock", "_owner")
+    __slots__ = ("__weakref__", "_in_child", "held")
 
     def __init__(self, in_child: Callable[[bool], None] | None = None) -> None:
-        self._lock = Lock()
-        self._owner = 0
+        self.held = RLock()
         self._in_child = in_child
         _LOCKS.add(self)
 
-    def __enter__(self) -> None:
-        """Waits for the lock and takes it."""
-        self._lock.acquire()
-        self._owner = get_ident()
-
-    def __exit__(self, *error: object) -> None:
-        """Gives the lock back."""
-        self._owner = 0
-        self._lock.release()
-
     @property
     def is_mine(self) -> bool:
-        """Whether this thread holds it: a signal handler would wait for what it interrupted."""
-        return self._owner == get_ident()
+        """Whether this thread holds it: a signal handler is in the middle of what it guards."""
+        # Not documented, but what `threading.Condition` has asked of locks since Python 3.2.
+        return bool(self.held._is_owned())  # type: ignore[attr-defined]
 
     def renew(self) -> None:
         """Makes it free in a child, where this thread does not hold it."""
-        is_held = self._lock.locked() and not self.is_mine
-        if is_held:
-            self._lock, self._owner = Lock(), 0
+        is_free = self.held.acquire(blocking=False)
+        if is_free:
+            self.held.release()
+        else:
+            self.held = RLock()
         if self._in_child is not None:
-            self._in_child(is_held)
+            self._in_child(not is_free)
 
 
 _LOCKS: WeakSet[RenewedLock] = WeakSet()

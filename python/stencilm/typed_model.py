@@ -744,14 +744,14 @@ class TypedModel(ABC):
         if self._lock.is_mine:  # The handler of a signal came in the middle of a look.
             return self._compile(output_type, limits)
         try:
-            with self._lock:
+            with self._lock.held:
                 if key in self._ready:
                     self._ready.move_to_end(key)
                     return self._ready[key]
         except TypeError:  # a type with an unhashable part: compile it each time
             return self._compile(output_type, limits)
         ready = self._compile(output_type, limits)
-        with self._lock:
+        with self._lock.held:
             self._ready[key] = ready
             if len(self._ready) > _MAX_CACHED_TYPES:
                 self._ready.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Every preset against a server that keeps to its provider's documented rules."""
+"""Every preset against a server that keeps to its provider's rules as this project reads them."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class OwnEncoding:
         Raises:
             UnsupportedFeature: It is not known how to; the sentence says what is in the way.
         """
-        with self._lock:
+        with self._lock.held:
             if self._reason is None and not self.is_learned:
                 try:
                     self._learn()
