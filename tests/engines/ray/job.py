@@ -1,7 +1,7 @@
 """A job on Ray's own local cluster, to be run, killed and run again.
 
 With `--model bytes` its workers run a toy over bytes, which needs no framework; any other name is
-one for `stencilm.load`. Prints the summary as JSON.
+one for `stencilm.load`. The summary is written beside the result, as JSON.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def main() -> None:
     )
     answers.write_parquet(given.out)
     summary = stencilm.ray.summarize(ray.data.read_parquet(given.out))
-    print(json.dumps(asdict(summary)))
+    # Into a file, because Ray writes to the standard output, too.
+    Path(f"{given.out}.json").write_text(json.dumps(asdict(summary)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -41,10 +41,10 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def summary(job: subprocess.Popen[str]) -> dict[str, Any]:
-    out, err = job.communicate(timeout=PATIENCE)
+def summary(job: subprocess.Popen[str], out: Path) -> dict[str, Any]:
+    _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, err[-4000:]
-    found: dict[str, Any] = json.loads(out.splitlines()[-1])
+    found: dict[str, Any] = json.loads(Path(f"{out}.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -94,7 +94,7 @@ def test_a_killed_job_goes_on_where_it_was(tmp_path: Path) -> None:
     assert ROWS // 3 <= len(before) < ROWS
 
     out = tmp_path / "second"
-    found = summary(start(*options, *(slow if MODEL == "bytes" else []), "--out", str(out)))
+    found = summary(start(*options, *(slow if MODEL == "bytes" else []), "--out", str(out)), out)
     assert (found["rows"], found["failed"], found["resumed"]) == (ROWS, 0, len(before))
     rows = written(out)
     assert Counter(row["id"] for row in rows) == Counter(range(ROWS))
@@ -110,7 +110,7 @@ def test_a_worker_that_dies_loses_no_row(tmp_path: Path) -> None:
     marker = tmp_path / "a worker has died"
     out = tmp_path / "out"
     job = start("--rows", "64", "--end-a-worker", str(marker), "--out", str(out))
-    found = summary(job)
+    found = summary(job, out)
     assert marker.exists()
     assert (found["rows"], found["failed"]) == (64, 0)
     assert Counter(row["id"] for row in written(out)) == Counter(range(64))
@@ -121,7 +121,7 @@ def test_the_embedded_model_in_two_workers(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     out = tmp_path / "out"
-    found = summary(start("--rows", "24", "--model", "tiny", "--out", str(out)))
+    found = summary(start("--rows", "24", "--model", "tiny", "--out", str(out)), out)
     assert (found["rows"], found["failed"], found["resumed"]) == (24, 0, 0)
     assert found["tokens"] == sum(row["output_stats"]["tokens"] for row in written(out)) > 0
 
@@ -138,7 +138,8 @@ def test_vllm_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     write(tmp_path / "model")
     options = {"max_model_len": 512, "enforce_eager": True, "dtype": "float32", "max_num_seqs": 32}
     arguments = ["--engine", "vllm", "--model", str(tmp_path / "model"), "--rows", "40"]
+    out = tmp_path / "out"
     arguments += ["--workers", "1", "--options", json.dumps(options)]
-    found = summary(start(*arguments, "--out", str(tmp_path / "out")))
+    found = summary(start(*arguments, "--out", str(out)), out)
     assert (found["rows"], found["failed"]) == (40, 0)
-    assert all(0 <= row["output"]["age"] <= 120 for row in written(tmp_path / "out"))
+    assert all(0 <= row["output"]["age"] <= 120 for row in written(out))

@@ -11,8 +11,8 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import stencilm
@@ -75,5 +75,5 @@ def _answers(port: int) -> bool:
     try:
         with urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=10) as answer:
             return bool(answer.status == 200)
-    except (OSError, URLError):
+    except (OSError, HTTPException):  # another process may have taken the port meanwhile
         return False
