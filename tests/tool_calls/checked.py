@@ -71,6 +71,7 @@ VLLM: dict[str, str] = {
     "muse_glimmer": "muse_glimmer",
     "hunyuan_3_opensource": "hy_v3",
     "reka_edge": "hermes",
+    "hunyuan_4": "hy_v4",
     "gigachat_3_0": "gigachat3",
 }
 SGLANG: dict[str, str] = {

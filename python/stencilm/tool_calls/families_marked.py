@@ -212,7 +212,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         section=("<tool_calls>\n", "</tool_calls>"),
         separator="",
         think=_THINK,
-        models=("hunyuan", "hy-v3", "hy-v4"),
+        models=("hunyuan", "hy-v3"),
     ),
     "hunyuan_3_opensource": ToolTemplate(
         call="<tool_call:opensource>$name<tool_sep:opensource>\n$arguments</tool_call:opensource>\n",
@@ -223,6 +223,17 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         think=("<think:opensource>", "</think:opensource>"),
         think_prefilled=True,
         models=("*hy3*", "*hunyuan-3*"),
+    ),
+    "hunyuan_4": ToolTemplate(
+        call=_GLM_LINE,
+        trigger="<tool_calls>",
+        style="glm_xml",
+        section=("<tool_calls>", "</tool_calls>"),
+        separator="",
+        one_line=True,
+        think=_THINK,
+        think_prefilled=True,
+        models=("*hy[4-9]*", "*hunyuan-[4-9]*", "hy-v4"),
     ),
     "muse_glimmer": ToolTemplate(
         call=(
