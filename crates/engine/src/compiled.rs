@@ -8,22 +8,23 @@ use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::{Watch, memory};
 
-use crate::cache::{KeptMask, MaskCache};
 use crate::canonical::CanonicalMasks;
-use crate::captures;
 use crate::error::EngineError;
-use crate::known_suffixes::KnownSuffixes;
-use crate::lexemes::{Lexemes, SharedLexicon};
+use crate::lexeme::shared::{Lexemes, SharedLexemes};
+use crate::lexeme::single_tokens;
+use crate::lexeme::single_tokens::TokenEdges;
 use crate::limits::{LexiconLimits, Limits};
 use crate::locks::{Mutex, lock, try_lock};
-use crate::machine::Machine;
-use crate::marks::Marks;
-use crate::mask::{Cause, Doubtful};
-use crate::run::{Doubt, Run};
-use crate::stacks::{SetId, Stacks};
-use crate::token_edges::{self, TokenEdges};
-use crate::tokenset;
-use crate::vocabulary::Vocabulary;
+use crate::machine::layout::Machine;
+use crate::mask::cache::{KeptMask, MaskCache};
+use crate::mask::known_suffixes::KnownSuffixes;
+use crate::parse::annotations::Marks;
+use crate::parse::stepper::{Doubt, Run};
+use crate::parse::unverified::{Unverified, VerifyReason};
+use crate::query::captures;
+use crate::shared::Vocabulary;
+use crate::state::stacks::{SetId, Stacks};
+use crate::vocabulary::token_set;
 
 /// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
 pub struct CompiledGrammar {
@@ -39,7 +40,7 @@ pub struct CompiledGrammar {
     measured: AtomicUsize,
     /// The marks that the grammar has.
     marks: Marks,
-    lexicon: Arc<SharedLexicon>,
+    lexeme_cache: Arc<SharedLexemes>,
     layouts: Arc<Layouts>,
     /// The masks whose rows were given out last, by the numbers of these.
     given: Mutex<VecDeque<(u32, Arc<KeptMask>)>>,
@@ -85,7 +86,7 @@ pub(crate) struct Layout {
     /// The marks that the grammar has.
     pub marks: Marks,
     machine: Mutex<Machine>,
-    shared: Arc<SharedLexicon>,
+    shared: Arc<SharedLexemes>,
     lexemes: Arc<Lexemes>,
     masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
@@ -134,10 +135,10 @@ impl CompiledGrammar {
         if count > limits.grammar_expressions {
             return Err(EngineError::GrammarTooLarge { count, limit: limits.grammar_expressions });
         }
-        let grammar = token_edges::without_missing_tokens(grammar, &vocabulary)?;
+        let grammar = single_tokens::without_missing_tokens(grammar, &vocabulary)?;
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
-        let lexicon = vocabulary.lexicon(LexiconLimits::from(&limits));
-        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits, &lexicon, lexicon.current())?;
+        let lexeme_cache = vocabulary.lexeme_cache(LexiconLimits::from(&limits));
+        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits, &lexeme_cache, lexeme_cache.current())?;
         if grammar.all_items().iter().any(|items| items.unique) {
             refuse_in_unique_elements(&grammar)?;
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
@@ -152,7 +153,7 @@ impl CompiledGrammar {
             limits,
             grammar_bytes: OnceLock::new(),
             measured: AtomicUsize::new(0),
-            lexicon,
+            lexeme_cache,
             layouts: Arc::default(),
             given: Mutex::default(),
         };
@@ -217,12 +218,12 @@ impl CompiledGrammar {
     /// The layout for a new matcher.
     pub(crate) fn layout(&self) -> Arc<Layout> {
         loop {
-            let lexemes = self.lexicon.current();
+            let lexemes = self.lexeme_cache.current();
             if let Some(known) = self.layouts.of(&lexemes) {
                 return known;
             }
             let (grammar, vocabulary) = (&self.grammar, &self.vocabulary);
-            let fresh = Layout::new(grammar, vocabulary, &self.tokens, &self.limits, &self.lexicon, lexemes);
+            let fresh = Layout::new(grammar, vocabulary, &self.tokens, &self.limits, &self.lexeme_cache, lexemes);
             let fresh = fresh.expect("what is wrong with the marks of a grammar showed the first time");
             if let Some(layout) = self.enter(fresh) {
                 return layout;
@@ -233,7 +234,7 @@ impl CompiledGrammar {
     /// Keeps a layout for as long as its lexemes are kept; `None` where they have gone meanwhile.
     fn enter(&self, fresh: Layout) -> Option<Arc<Layout>> {
         let (layout, is_new) = self.layouts.add(Arc::new(fresh));
-        if is_new && !self.lexicon.enter(&layout.lexemes, Arc::downgrade(&self.layouts)) {
+        if is_new && !self.lexeme_cache.enter(&layout.lexemes, Arc::downgrade(&self.layouts)) {
             self.layouts.take(&layout.lexemes);
             return None;
         }
@@ -243,7 +244,7 @@ impl CompiledGrammar {
     /// Begins new lexemes for matchers to come, because those of a layout have reached a limit: one text that asks for too
     /// much must not spoil the next.
     pub(crate) fn retire(&self, full: &Layout) {
-        self.lexicon.retire(&full.lexemes);
+        self.lexeme_cache.retire(&full.lexemes);
     }
 
     /// Gives out the number of a row from which a mask differs in few tokens, and keeps the row for who asks for it.
@@ -266,7 +267,7 @@ impl Layout {
         vocabulary: &Arc<Vocabulary>,
         tokens: &Arc<TokenEdges>,
         limits: &Limits,
-        shared: &Arc<SharedLexicon>,
+        shared: &Arc<SharedLexemes>,
         lexemes: Arc<Lexemes>,
     ) -> Result<Layout, EngineError> {
         let machine = Machine::new(grammar.clone(), tokens.clone())?;
@@ -318,12 +319,12 @@ impl Layout {
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let mut machine = lock(&self.machine);
-        let mut lexicon = self.lexemes.lock();
-        lexicon.begin();
+        let mut lexeme_cache = self.lexemes.lock();
+        lexeme_cache.begin();
         stacks.begin(self.max_stack_bytes);
         let mut run = Run {
             machine: &mut machine,
-            lexicon: &mut lexicon,
+            lexeme_cache: &mut lexeme_cache,
             stacks,
             recording: true,
             text: None,
@@ -333,7 +334,7 @@ impl Layout {
             known: None,
         };
         let result = Watch::new(self.milliseconds, None).over(|| operation(&mut run));
-        self.lexemes.note(&mut lexicon);
+        self.lexemes.note(&mut lexeme_cache);
         result
     }
 
@@ -348,7 +349,7 @@ impl Layout {
             let mut threads = run.threads_of(configuration);
             run.saturate_but_for(&mut threads)?;
             let kept = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
-            run.lexicon.room.saturated = threads;
+            run.lexeme_cache.scratch.saturated = threads;
             Ok(kept)
         })
     }
@@ -375,7 +376,7 @@ impl Layout {
                 }
                 let known = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
                 let (mut computed, mut fresh, mut found_reads) = (None, None, None);
-                let mut doubtful = known.as_ref().map_or_else(Vec::new, |kept| kept.doubtful().to_vec());
+                let mut unverified = known.as_ref().map_or_else(Vec::new, |kept| kept.unverified().to_vec());
                 if known.is_none() {
                     let saturated = run.stacks.configuration(&mut threads)?;
                     run.stacks.watch();
@@ -384,43 +385,43 @@ impl Layout {
                     let finished = finished?;
                     computed = match &reads {
                         Some(reads) => {
-                            let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexicon.room.bases));
+                            let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexeme_cache.scratch.bases));
                             masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                             fresh = told.then_some(kept.clone());
                             kept.allowed()
                         }
                         None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
                     };
-                    (doubtful, run.lexicon.room.flipped) = (finished.doubtful, finished.flipped);
+                    (unverified, run.lexeme_cache.scratch.flipped) = (finished.unverified, finished.flipped);
                     found_reads = reads;
                 }
-                run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut doubtful)?;
+                run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
                 let mut refused = Vec::new();
                 if run.machine.keeps_text() {
                     if let Some(kept) = &known {
                         kept.write(mask);
                     }
-                    run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut doubtful, &mut refused)?;
+                    run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut unverified, &mut refused)?;
                 }
                 // Replaying the looks is cheap, but only canonical masks ask.
-                let is_common = told && doubtful.is_empty() && run.without_text(configuration)?.is_some();
+                let is_common = told && unverified.is_empty() && run.without_text(configuration)?.is_some();
                 if is_common && known.is_some() {
                     let saturated = run.stacks.configuration(&mut threads)?;
                     found_reads = masks.known.looks(run.machine, run.stacks, saturated);
                 }
-                run.lexicon.room.saturated = threads;
+                run.lexeme_cache.scratch.saturated = threads;
                 let within_key = run.is_within_free_key(configuration);
                 let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
                 let mut asked = Vec::new();
-                for Doubtful { token, cause } in doubtful {
+                for Unverified { token, cause } in unverified {
                     let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                     let is_new = match cause {
-                        Cause::WholeKey { unclear: false } if !within_key => {
+                        VerifyReason::WholeKey { unclear: false } if !within_key => {
                             !run.may_repeat_a_whole_key(self.vocabulary.whole_keys(), token)
                         }
-                        Cause::WholeKey { .. } => !run.may_repeat_a_key(bytes, within_key),
-                        Cause::BegunKey => false,
-                        Cause::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
+                        VerifyReason::WholeKey { .. } => !run.may_repeat_a_key(bytes, within_key),
+                        VerifyReason::BegunKey => false,
+                        VerifyReason::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
                     };
                     if !is_new {
                         asked.push(token);
@@ -450,8 +451,8 @@ impl Layout {
             allowed = kept.allowed();
         }
         refused.retain(|&token| {
-            let was_there = tokenset::get(mask, token);
-            tokenset::clear(mask, token);
+            let was_there = token_set::get(mask, token);
+            token_set::clear(mask, token);
             was_there
         });
         allowed = allowed.map(|allowed| allowed - refused.len());

@@ -8,15 +8,15 @@ use stencilm_grammar::Temperature;
 use stencilm_regex::{LimitExceeded, Watch, check_time, memory};
 
 use crate::canonical::{CanonicalVerdict, Trail};
-use crate::captures::captures;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::{EngineError, MatcherError};
-use crate::lexemes::HeldLayout;
-use crate::patch::{MaskPatch, difference};
-use crate::record::Record;
-use crate::run::Run;
-use crate::stacks::{Mark, SetId, Stacks};
-use crate::tokenset;
+use crate::lexeme::shared::HeldLayout;
+use crate::mask::delta::{MaskPatch, difference};
+use crate::parse::stepper::Run;
+use crate::query::captures::captures;
+use crate::state::record::Record;
+use crate::state::stacks::{Mark, SetId, Stacks};
+use crate::vocabulary::token_set;
 
 /// How a matcher treats the end of a text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -458,19 +458,19 @@ impl GrammarMatcher {
         }
         for &id in self.stop_token_ids.iter() {
             let may_end = completed || named.contains(&id);
-            let before = usize::from(tokenset::get(mask, id));
+            let before = usize::from(token_set::get(mask, id));
             counted = counted.map(|counted| counted.saturating_sub(before) + usize::from(may_end));
             if may_end {
-                tokenset::set(mask, id);
+                token_set::set(mask, id);
             } else {
-                tokenset::clear(mask, id);
+                token_set::clear(mask, id);
             }
         }
         let size = vocabulary.vocab_size();
         // Where they were not counted, a look at the first words nearly always tells what is asked of their number.
         let allowed = counted.unwrap_or_else(|| match () {
             () if mask.iter().all(|&word| word == 0) => 0,
-            () if tokenset::has_all(mask, size) => size,
+            () if token_set::has_all(mask, size) => size,
             () => size - 1,
         });
         if allowed == 0 {

@@ -2,7 +2,7 @@
 
 use crate::error::MatcherError;
 use crate::matcher::GrammarMatcher;
-use crate::tokenset::TokenSet;
+use crate::vocabulary::token_set::TokenSet;
 
 /// The tokens that may come next, stop tokens included, found by trying every one.
 ///

@@ -11,7 +11,7 @@ use stencilm_grammar::{ErrorKind, Grammar, GrammarError};
 use crate::compiled::CompiledGrammar;
 use crate::error::EngineError;
 use crate::limits::Limits;
-use crate::vocabulary::Vocabulary;
+use crate::shared::Vocabulary;
 
 /// What a text must say it is.
 const FORMAT: &str = "stencilm-compiled-grammar";

@@ -9,16 +9,16 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time};
 
-use crate::builder::{GrammarBuilder, MAX_EXPRS};
-use crate::error::{ErrorKind, GrammarError};
-use crate::exprs;
-use crate::grammar::{
+use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::exprs;
+use crate::ir::grammar::{
     ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, Node, NodeId, RuleId, Surface,
     Temperature, TokenPattern,
 };
-use crate::objects::ObjectChecks;
+use crate::ir::objects::ObjectChecks;
+use crate::ir::report::{Finding, Report};
 use crate::passes::{drop_unreachable, expressions};
-use crate::report::{Finding, Report};
 
 /// What a text must say it is.
 const FORMAT: &str = "stencilm-grammar";

@@ -76,7 +76,7 @@ pub fn assert_none_held() {
 
 #[cfg(all(test, debug_assertions))]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn a_held_lock_is_counted_until_it_is_dropped() {

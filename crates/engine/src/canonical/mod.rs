@@ -7,68 +7,40 @@
 //! Whether the grammar can still go on so is searched behind each token ([`search`]): of few tokens one by one ([`few`]), of
 //! many for those that do not surely go on ([`dead_ends`], [`sure`]).
 
-mod ahead;
-mod alike;
-mod before_blanks;
-mod behind;
-mod blanks;
-mod common;
-mod cursor;
-pub(crate) mod dead_ends;
-mod doubts;
-mod few;
-mod followers;
-mod forced;
-mod judging;
-mod kept_blanks;
-mod leaving;
-mod left_tree;
-mod masks;
-mod merges;
-mod next;
-mod pairs;
-mod places;
-mod probes;
-mod questions;
-mod reader;
-mod rows;
-mod search;
-mod shapes;
-mod source;
-mod splitter;
-mod sure;
-mod tails;
-mod trail;
-mod whole;
-mod within;
+pub(crate) mod cursor;
+pub(crate) mod encoder;
+pub(crate) mod mask;
+pub(crate) mod pretokenizer;
+pub(crate) mod viability;
+pub(crate) mod whitespace;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use self::blanks::json_blanks;
-pub(crate) use self::common::lay_out as lay_out_common;
-use self::cursor::OFF;
-pub(crate) use self::cursor::{Cursor, CursorKey};
-use self::doubts::Doubts;
-use self::kept_blanks::KeptBlanks;
-use self::leaving::Leaving;
-pub(crate) use self::masks::{CanonicalMasks, CanonicalVerdict};
-use self::merges::Merges;
-use self::pairs::Pairs;
-use self::places::{Place, Places};
-use self::probes::{Anywhere, Probes};
-use self::rows::Rows;
-use self::shapes::Shapes;
-pub use self::source::{Alphabet, EncodingSource};
-use self::splitter::{DEAD, START, Splitter};
-use self::sure::SureRows;
-pub(crate) use self::trail::Trail;
+use self::cursor::cursor::OFF;
+pub(crate) use self::cursor::cursor::{Cursor, CursorKey};
+pub(crate) use self::cursor::history::Trail;
+use self::cursor::rows::Rows;
+use self::cursor::table::{Place, Places};
+pub(crate) use self::encoder::common::lay_out as lay_out_common;
+use self::encoder::merges::Merges;
+use self::encoder::pairs::Pairs;
+pub use self::encoder::source::{Alphabet, EncodingSource};
+pub(crate) use self::mask::masks::{CanonicalMasks, CanonicalVerdict};
+use self::pretokenizer::class_strings::Shapes;
+use self::pretokenizer::probes::{Anywhere, Probes};
+use self::pretokenizer::splitter::{DEAD, PreTokenizer, START};
+use self::viability::context_independent::SureRows;
+use self::viability::crossing::Leaving;
+use self::viability::pending::Doubts;
+use self::whitespace::cached::KeptBlanks;
+use self::whitespace::runs::json_blanks;
 use crate::locks::{Guard, Mutex, lock};
-use crate::tokens::Tokens;
-use crate::tokenset::TokenSet;
-use crate::trie::Trie;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::Trie;
 
 /// One of so many tokens is looked at to find common cursors, which at least so many tokens leave behind.
 const SAMPLED: usize = 8;
@@ -79,7 +51,7 @@ const MAX_KEPT: usize = 256;
 
 /// What a token is to the encoder.
 #[derive(Clone, Copy)]
-struct Kind {
+pub(crate) struct Kind {
     /// It stands for a byte of a character that has no token.
     is_byte: bool,
     /// Merges never make it, so it is only ever a whole piece.
@@ -92,7 +64,7 @@ pub(crate) struct Encoding {
     merges: Merges,
     /// By token; `None` for those that are never written.
     kinds: Vec<Option<Kind>>,
-    splitter: Option<Splitter>,
+    pretokenizer: Option<PreTokenizer>,
     pattern: Option<String>,
     /// The texts of tokens that merges never make.
     whole_pieces: Option<Trie>,
@@ -113,14 +85,14 @@ pub(crate) struct Encoding {
 
 /// What was laid out while it was used.
 #[derive(Default)]
-struct Known {
+pub(crate) struct Known {
     places: Places,
     rows: Rows,
     sure: SureRows,
     blanks: KeptBlanks,
     leaving: Leaving,
     anywhere: Anywhere,
-    search: search::Found,
+    search: viability::search::Found,
     doubts: Doubts,
 }
 
@@ -136,12 +108,12 @@ impl Encoding {
             return Err("its merges name tokens that the vocabulary does not have".into());
         }
         let chars = source.chars.as_ref().map(|chars| chars.iter().copied().collect::<FxHashMap<char, u32>>());
-        let splitter = source.pattern.as_deref().map(Splitter::new).transpose()?;
+        let pretokenizer = source.pattern.as_deref().map(PreTokenizer::new).transpose()?;
         let pairs = Pairs::new(source.bytes.clone(), chars, source.changed, &source.merges);
         let merges = Merges::new(pairs, &tokens);
         let mut whole_pieces = None;
         if source.whole_pieces {
-            if splitter.is_none() {
+            if pretokenizer.is_none() {
                 return Err("whole texts are looked up among its tokens".into());
             }
             let mut texts: Vec<(&[u8], u32)> = (0..size)
@@ -154,7 +126,7 @@ impl Encoding {
         }
         let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
         let whole_firsts = firsts.fold(ByteSet::EMPTY, |firsts, byte| firsts.union(&ByteSet::of(byte)));
-        let probes = Probes::new(splitter.as_ref());
+        let probes = Probes::new(pretokenizer.as_ref());
         let kinds: Vec<Option<Kind>> = (0..size)
             .map(|token| {
                 let bytes = tokens.token_bytes(token)?;
@@ -179,7 +151,7 @@ impl Encoding {
             closed_firsts,
             merges,
             kinds,
-            splitter,
+            pretokenizer,
             pattern,
             whole_pieces,
             whole_firsts,
@@ -231,7 +203,7 @@ impl Encoding {
     /// The tokens of a text, as the tokenizer writes them where nothing stands before it; `None` where it cannot.
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
         let mut ids = Vec::new();
-        let Some(splitter) = &self.splitter else {
+        let Some(pretokenizer) = &self.pretokenizer else {
             return self.encode_piece(text.as_bytes(), &mut ids).then_some(ids);
         };
         let mut rest = text;
@@ -240,12 +212,12 @@ impl Encoding {
             let mut characters = rest.char_indices();
             loop {
                 let Some((at, character)) = characters.next() else {
-                    if splitter.may_end_text(state) {
+                    if pretokenizer.may_end_text(state) {
                         end = rest.len();
                     }
                     break;
                 };
-                let (next, ends) = splitter.step(state, splitter.class(character));
+                let (next, ends) = pretokenizer.step(state, pretokenizer.class(character));
                 if ends {
                     end = at;
                 }
@@ -253,7 +225,7 @@ impl Encoding {
                     break;
                 }
                 state = next;
-                if splitter.may_end(state) {
+                if pretokenizer.may_end(state) {
                     end = at + character.len_utf8();
                 }
             }
@@ -319,11 +291,11 @@ impl Encoding {
     }
 
     fn splits(&self) -> bool {
-        self.splitter.is_some()
+        self.pretokenizer.is_some()
     }
 
-    fn splitter(&self) -> &Splitter {
-        self.splitter.as_ref().expect("asked only where texts are split")
+    fn pretokenizer(&self) -> &PreTokenizer {
+        self.pretokenizer.as_ref().expect("asked only where texts are split")
     }
 
     fn by_characters(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::EngineError;
 use crate::index::IndexError;
 use crate::index::minimize::{Arrow, classes};
-use crate::stacks::{SetId, Stacks};
+use crate::state::stacks::{SetId, Stacks};
 
 /// No state.
 pub(super) const NOWHERE: u32 = u32::MAX;

@@ -14,10 +14,10 @@ mod spelling;
 use std::sync::Arc;
 
 use crate::error::{EngineError, MatcherError};
-use crate::spans::Span;
-use crate::tokenset;
-use crate::trie::Trie;
-use crate::vocabulary::Vocabulary;
+use crate::query::boundary_tokens::Span;
+use crate::shared::Vocabulary;
+use crate::vocabulary::token_set;
+use crate::vocabulary::trie::Trie;
 
 pub use build::IndexBuilder;
 use bytes::{ByteAutomaton, NOWHERE};
@@ -214,16 +214,16 @@ impl TokenIndex {
         mask.fill(0);
         for stretch in self.stretches_of(state) {
             for &token in &self.ranks.tokens[stretch.start as usize..stretch.end() as usize] {
-                tokenset::set(mask, token);
+                token_set::set(mask, token);
             }
         }
         for (first, others) in self.vocabulary.duplicates() {
-            if tokenset::get(mask, *first) {
-                others.iter().for_each(|&other| tokenset::set(mask, other));
+            if token_set::get(mask, *first) {
+                others.iter().for_each(|&other| token_set::set(mask, other));
             }
         }
         if self.is_final(state) {
-            self.vocabulary.stop_token_ids().iter().for_each(|&id| tokenset::set(mask, id));
+            self.vocabulary.stop_token_ids().iter().for_each(|&id| token_set::set(mask, id));
         }
         Ok(())
     }
@@ -258,7 +258,7 @@ impl TokenIndex {
         }
         let trie = self.vocabulary.trie();
         let step = |state: u32, byte| Some(self.automaton.next(state, byte)).filter(|&next| next != NOWHERE);
-        let spans = crate::spans::span_starts(trie, &forced).filter_map(|(start, node)| {
+        let spans = crate::query::boundary_tokens::span_starts(trie, &forced).filter_map(|(start, node)| {
             let mut tokens = Vec::new();
             let nodes = trie.children(node);
             let mut states = vec![0; trie.max_depth() + 1];

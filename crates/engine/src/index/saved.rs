@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::index::bytes::{ByteAutomaton, NOWHERE};
 use crate::index::{MAX_RUN, MAX_TARGETS, Stretch, TokenIndex};
-use crate::vocabulary::Vocabulary;
+use crate::shared::Vocabulary;
 
 /// Why bytes are no index.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::index::bytes::{ByteAutomaton, NOWHERE};
-use crate::trie::Trie;
+use crate::vocabulary::trie::Trie;
 
 /// A place at which the vocabulary has no tokens for what must follow.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,10 +6,10 @@
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
 
-use crate::error::{ErrorKind, GrammarError};
-use crate::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId};
-use crate::key_space::{CANONICAL, key_space};
-use crate::productive::without_dead_parts;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId};
+use crate::ir::key_space::{CANONICAL, key_space};
+use crate::ir::productive::without_dead_parts;
 
 /// The texts of a grammar of JSON in which none of `excludes` comes within a string or a name.
 ///

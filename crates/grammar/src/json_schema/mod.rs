@@ -9,69 +9,26 @@
 //! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`], or between markers through
 //! [`marked`]; what all schemas share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
 
-mod alike;
-mod applicators;
-mod arrays;
-mod atoms;
-mod canonical;
-mod cases;
-mod clashes;
-mod common;
-pub(crate) mod document;
-mod elements;
-mod equal;
+pub(crate) mod constraints;
 mod excluding;
-mod explain;
-mod formats;
-mod implied;
-mod intervals;
-mod keys;
-mod keywords;
-mod lengths;
-mod literal;
-mod lower;
-mod marked;
-mod marks;
-mod members;
-mod merge;
-mod metaschemas;
-mod negation;
-mod normal;
-mod numbers;
-mod objects;
-mod overlap;
-mod parse;
-mod products;
-mod refs;
-mod relaxing;
-mod scalars;
-mod schema;
-mod scopes;
-mod search;
-mod strings;
-mod surface;
-mod texts;
-mod uri;
-mod validate;
-mod values;
-mod verdicts;
-mod vocabulary;
-mod witnesses;
+pub(crate) mod lower;
+pub(crate) mod normal_form;
+pub(crate) mod read;
 
-pub use canonical::canonical_json;
-pub use common::{common_exprs, common_string};
-pub(crate) use marked::{Marked, Parts, Words};
-pub(crate) use parse::{MAX_BYTES, parse};
-pub(crate) use validate::spelled;
+pub use crate::json::values::{common_exprs, common_string};
+pub(crate) use lower::marked::{Marked, Parts, Words};
+pub(crate) use lower::validate::spelled;
+pub use read::canonical::canonical_json;
+pub(crate) use read::parse::{MAX_BYTES, parse};
 
 use std::borrow::Cow;
 
 use stencilm_regex::{ExprId, ExprSet, memory};
 
-use crate::builder::MAX_EXPRS;
-use crate::error::GrammarError;
-use crate::grammar::{Grammar, NodeId};
-use crate::report::{KeptReport, Later};
+use crate::ir::builder::MAX_EXPRS;
+use crate::ir::error::GrammarError;
+use crate::ir::grammar::{Grammar, NodeId};
+use crate::ir::report::{KeptReport, Later};
 
 /// Which JSON texts of a valid value belong to the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -137,7 +94,7 @@ impl Default for JsonSchemaOptions {
             relax: false,
             excludes: Vec::new(),
             documents: Vec::new(),
-            max_bytes: parse::MAX_BYTES,
+            max_bytes: read::parse::MAX_BYTES,
             max_exprs: MAX_EXPRS,
         }
     }
@@ -162,14 +119,14 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
 fn read<T>(
     schema: &str,
     options: &JsonSchemaOptions,
-    then: impl for<'a> FnOnce(&'a schema::Schemas<'a>, &'a JsonSchemaOptions) -> Result<T, GrammarError>,
+    then: impl for<'a> FnOnce(&'a read::schema::Schemas<'a>, &'a JsonSchemaOptions) -> Result<T, GrammarError>,
 ) -> Result<T, GrammarError> {
     let mut documents = Cow::Borrowed(&*options.documents);
     let mut max_bytes = options.max_bytes;
     loop {
         let missing = {
-            let document = parse::parse(schema, &documents, max_bytes)?;
-            let schemas = keywords::read(&document, options)?;
+            let document = read::parse::parse(schema, &documents, max_bytes)?;
+            let schemas = read::keywords::read(&document, options)?;
             let missing = schemas.refs.missing_metaschemas();
             if missing.is_empty() {
                 return then(&schemas, options);
@@ -183,10 +140,10 @@ fn read<T>(
 }
 
 fn lowering<'a>(
-    schemas: &'a schema::Schemas<'a>,
+    schemas: &'a read::schema::Schemas<'a>,
     options: &'a JsonSchemaOptions,
-) -> Result<lower::Lowering<'a>, GrammarError> {
-    Ok(lower::Lowering::new(schemas, options, surface::Surfaces::new(options)?))
+) -> Result<lower::schemas::Lowering<'a>, GrammarError> {
+    Ok(lower::schemas::Lowering::new(schemas, options, crate::json::layout::Surfaces::new(options)?))
 }
 
 /// The same with its report worked out, for grammars that become parts of others.
@@ -235,12 +192,12 @@ impl Later for Again {
 /// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say
 /// which.
 pub(crate) fn from_values(
-    document: &document::Document<'_>,
-    values: &[document::JsonId],
+    document: &read::document::Document<'_>,
+    values: &[read::document::JsonId],
     options: &JsonSchemaOptions,
     marked: Option<&'static Marked>,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
-    let (schemas, roots) = keywords::read_values(document, values, options)?;
+    let (schemas, roots) = read::keywords::read_values(document, values, options)?;
     lowering(&schemas, options)?.with_marking(marked).together(&roots)
 }
 
@@ -254,12 +211,12 @@ pub fn any_json(options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
 
 /// Any of these strings as a JSON string, plainly spelled, with its quotes.
 pub(crate) fn quoted_literals(exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
-    strings::Strings::new(Spelling::Natural).literals(exprs, texts)
+    crate::json::strings::Strings::new(Spelling::Natural).literals(exprs, texts)
 }
 
 /// Any JSON string with its quotes.
 pub(crate) fn quoted_any(exprs: &mut ExprSet) -> ExprId {
-    strings::Strings::new(Spelling::Natural).any_string(exprs, 0, None)
+    crate::json::strings::Strings::new(Spelling::Natural).any_string(exprs, 0, None)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Rules that only rename: their uses become what they stand for.
 
 use super::rebuild::{Draft, drop_unreachable, rebuild};
-use crate::grammar::{Grammar, Node, NodeId, RuleId};
+use crate::ir::grammar::{Grammar, Node, NodeId, RuleId};
 
 /// Uses of a rule that is only another rule, a lexeme, a token or nothing become that. A root that is a rule used
 /// nowhere else becomes the body of that rule.

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{Expr, ExprId, ExprSet};
 
 use super::rebuild::{Draft, rebuild};
-use crate::grammar::{Grammar, Node, NodeId};
+use crate::ir::grammar::{Grammar, Node, NodeId};
 
 /// Largest lexeme made of lexemes in sequence, in parts.
 const MAX_SEQUENCE: u32 = 256;

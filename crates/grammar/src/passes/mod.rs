@@ -17,8 +17,8 @@ pub(crate) use split_literals::split_literals;
 
 use stencilm_regex::{LimitExceeded, check_time_now};
 
-use crate::error::GrammarError;
-use crate::grammar::Grammar;
+use crate::ir::error::GrammarError;
+use crate::ir::grammar::Grammar;
 
 /// One round makes nearly every grammar normal; the bound is for those made to need more.
 const MAX_ROUNDS: usize = 8;

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::HashSet;
 
 use super::rebuild::{children, rebuild};
-use crate::grammar::{Grammar, Node, NodeId, RuleId};
+use crate::ir::grammar::{Grammar, Node, NodeId, RuleId};
 
 /// A part of fewer nodes is not worth a rule.
 const MIN_SIZE: u32 = 6;
@@ -58,7 +58,7 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
                         break name;
                     }
                 };
-                grammar.rules.push(crate::grammar::Rule { name, body: id });
+                grammar.rules.push(crate::ir::grammar::Rule { name, body: id });
                 RuleId(grammar.rules.len() as u32 - 1)
             }
         };

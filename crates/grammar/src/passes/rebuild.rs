@@ -6,8 +6,10 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ExprId, ExprSet, HashMap};
 
-use crate::exprs;
-use crate::grammar::{ArraySurface, Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId, Surface};
+use crate::ir::exprs;
+use crate::ir::grammar::{
+    ArraySurface, Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId, Surface,
+};
 use crate::json_schema::common_exprs;
 
 /// A grammar under construction in which equal nodes are one.

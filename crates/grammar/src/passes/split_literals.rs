@@ -7,8 +7,8 @@
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 
 use super::rebuild::expressions;
-use crate::exprs;
-use crate::grammar::{Grammar, ItemsId, MembersId, Node, NodeId};
+use crate::ir::exprs;
+use crate::ir::grammar::{Grammar, ItemsId, MembersId, Node, NodeId};
 use crate::json_schema::common_exprs;
 
 /// A run of more bytes than these is cut.

@@ -17,8 +17,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::byteset::ByteSet;
-use crate::expr::{Expr, ExprId, ExprSet};
+use crate::expr::byte_set::ByteSet;
+use crate::expr::expr::{Expr, ExprId, ExprSet};
 
 pub use decimal::{Decimal, MAX_DIGITS, Plain};
 pub use set::{End, LARGE_EXPONENTS, NumberForm, NumberSet, NumberSetError, SMALL_EXPONENTS};

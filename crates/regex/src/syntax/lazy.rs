@@ -5,10 +5,10 @@
 
 use regex_syntax::hir::{self, Hir, HirKind};
 
-use crate::derivative::Deriver;
-use crate::expr::{ExprId, ExprSet};
+use crate::derivative::derivative::Deriver;
+use crate::derivative::split::split;
+use crate::expr::expr::{ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
-use crate::split::split;
 
 /// One alternative of a pattern.
 pub(super) struct Alternative {

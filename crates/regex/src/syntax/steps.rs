@@ -10,10 +10,10 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::derivative::Deriver;
-use crate::expr::{Expr, ExprId, ExprSet};
+use crate::derivative::derivative::Deriver;
+use crate::derivative::split::{Group, split};
+use crate::expr::expr::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
-use crate::split::{Group, split};
 use crate::watch::check;
 
 /// Most states between the rounds of a repetition.

@@ -1,0 +1,387 @@
+//! Where a sequence of tokens stands in the tokenizer's own reading of its text.
+//!
+//! What the tokenizer makes of a text is settled but for its end: whether the last piece goes on, and sometimes where a run
+//! of blanks is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters behind the
+//! last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which merges
+//! would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
+
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxBuildHasher;
+
+use crate::canonical::pretokenizer::splitter::{DEAD, START};
+use crate::canonical::{Encoding, Kind};
+
+/// More characters than this are not kept while it is open where pieces end; tokens that go on are refused then.
+const MAX_OPEN: usize = 1_024;
+
+/// A boundary of tokens whose kind is not settled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Cut {
+    /// Characters behind the place at which the piece may end.
+    at: u16,
+    /// Whether no merge joins its sides; else it must be the end of a piece.
+    apart: bool,
+    /// Whether a token that is only ever a whole piece begins here.
+    whole: bool,
+}
+
+/// A place behind a sequence of tokens.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Cursor {
+    state: u16,
+    /// Whether nothing was read.
+    pub empty: bool,
+    /// Whether there is a place at which the piece may end; `open` is what stands behind it.
+    has_end: bool,
+    /// Whether the piece up to that place is one that the tokenizer never makes by merging.
+    is_whole: bool,
+    /// Whether the piece begins with such a token.
+    begins_whole: bool,
+    /// Where in the trie of such pieces this one is; [`OFF`] where it is none.
+    whole: u32,
+    open: Vec<char>,
+    cuts: Vec<Cut>,
+    /// The bytes of a character that has begun, and how many there are.
+    partial: ([u8; 4], u8),
+    /// Whether those bytes were spelled by tokens that stand for bytes.
+    by_bytes: bool,
+}
+
+/// A cursor as a key of tables: its hash is worked out once, and the same one is known at a glance. Every mask looks up several
+/// tables by it.
+#[derive(Clone, Debug)]
+pub(crate) struct CursorKey(Arc<Keyed>);
+
+#[derive(Debug)]
+struct Keyed {
+    hash: u64,
+    cursor: Cursor,
+    /// See [`CursorKey::for_row`]; not itself, so that it is not kept for ever.
+    row: OnceLock<CursorKey>,
+}
+
+impl CursorKey {
+    /// The cursor without what has no influence on whether the very next token fits.
+    pub fn for_row(&self) -> &CursorKey {
+        if self.whole == OFF {
+            return self;
+        }
+        self.0.row.get_or_init(|| Cursor { whole: OFF, ..self.0.cursor.clone() }.into())
+    }
+
+    /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is open
+    /// where the piece ends.
+    pub fn without_whole(&self) -> Option<&CursorKey> {
+        let is_plain = self.has_end && self.open.is_empty() && !self.within_character();
+        (self.may_become_whole() && is_plain).then(|| self.for_row())
+    }
+}
+
+impl From<Cursor> for CursorKey {
+    fn from(cursor: Cursor) -> CursorKey {
+        use std::hash::BuildHasher;
+        CursorKey(Arc::new(Keyed { hash: FxBuildHasher.hash_one(&cursor), cursor, row: OnceLock::new() }))
+    }
+}
+
+impl Deref for CursorKey {
+    type Target = Cursor;
+
+    fn deref(&self) -> &Cursor {
+        &self.0.cursor
+    }
+}
+
+impl Hash for CursorKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl PartialEq for CursorKey {
+    fn eq(&self, other: &CursorKey) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.cursor == other.0.cursor)
+    }
+}
+
+impl Eq for CursorKey {}
+
+/// Not in the trie of whole pieces.
+pub(crate) const OFF: u32 = u32::MAX;
+
+/// How many bytes a character has that begins with this one.
+pub(crate) fn length_of(first: u8) -> Option<usize> {
+    match first {
+        0..0x80 => Some(1),
+        0xC2..0xE0 => Some(2),
+        0xE0..0xF0 => Some(3),
+        0xF0..0xF5 => Some(4),
+        _ => None,
+    }
+}
+
+impl Cursor {
+    /// Before the first token, and behind one that stands for no text.
+    pub fn start() -> Cursor {
+        Cursor {
+            state: START,
+            empty: true,
+            has_end: false,
+            is_whole: false,
+            begins_whole: false,
+            whole: 0,
+            open: Vec::new(),
+            cuts: Vec::new(),
+            partial: ([0; 4], 0),
+            by_bytes: false,
+        }
+    }
+
+    /// Where in the trie of pieces that merges never make this one is, if it has begun as one of them.
+    pub fn whole_node(&self) -> Option<usize> {
+        self.may_become_whole().then(|| self.whole as usize - 1)
+    }
+
+    /// Whether the text stands within a character.
+    pub fn within_character(&self) -> bool {
+        self.partial.1 > 0
+    }
+
+    /// Whether some boundary before here must turn out to be the end of a piece, or some end a boundary.
+    pub fn waits_for_ends(&self) -> bool {
+        self.is_whole || self.cuts.iter().any(|cut| !cut.apart) || (self.has_end && !self.open.is_empty())
+    }
+
+    /// Whether a boundary surely stands whatever follows, which was probed before `before`, one character ago: see
+    /// [`Places::reads`](super::table::Places::reads).
+    pub fn stands(&self, before: &Cursor) -> bool {
+        let is_another = self.begins_whole && !before.begins_whole;
+        match self.cuts[..] {
+            [] => is_another || self.whole == OFF,
+            [Cut { at: 0, apart: true, .. }] => self.has_end && !self.is_whole && self.whole == OFF,
+            _ => false,
+        }
+    }
+
+    /// Whether all characters of one class lead to the same, but for characters that stay open.
+    pub fn reads_by_class(&self, encoding: &Encoding, character: char) -> bool {
+        let begins_whole_pieces = || encoding.whole_firsts.contains(character.encode_utf8(&mut [0; 4]).as_bytes()[0]);
+        encoding.splits()
+            && !encoding.by_characters()
+            && !self.within_character()
+            && matches!(self.whole, OFF | 0)
+            && !begins_whole_pieces()
+    }
+
+    /// Whether some characters are kept because it is open where the piece ends.
+    pub fn has_open_characters(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Whether a piece that has begun may become one that the tokenizer never makes by merging.
+    pub fn may_become_whole(&self) -> bool {
+        self.whole != OFF && self.whole != 0
+    }
+
+    /// Whether everything up to here is settled but for what ends here: the state then tells the rest.
+    pub fn settled(&self) -> Option<u16> {
+        (self.has_end && self.open.is_empty() && self.cuts.is_empty() && self.partial.1 == 0 && !self.is_whole)
+            .then_some(self.state)
+    }
+
+    /// The cursor behind one more token, or `None` where the tokenizer would not have written it here, whatever follows.
+    /// `apart` says that no merge joins the token before and this one. The slow twin of places.
+    #[cfg(test)]
+    pub fn advance(&self, encoding: &Encoding, token: u32, apart: bool) -> Option<Cursor> {
+        let bytes = encoding.tokens().token_bytes(token)?;
+        let mut next = self.begin(encoding, encoding.kind(token)?, apart)?;
+        bytes.iter().all(|&byte| next.read(encoding, byte)).then_some(next)
+    }
+
+    /// The cursor before the first byte of one more token.
+    pub(crate) fn begin(&self, encoding: &Encoding, kind: Kind, apart: bool) -> Option<Cursor> {
+        if !encoding.splits() && !apart && !self.empty {
+            return None;
+        }
+        if self.partial.1 > 0 && (!apart || (encoding.by_characters() && !kind.is_byte)) {
+            return None;
+        }
+        let mut next = self.clone();
+        if next.empty {
+            next.empty = false;
+            next.begins_whole = kind.is_whole;
+        } else if next.partial.1 == 0 && encoding.splits() {
+            next.cuts.push(Cut { at: next.open.len() as u16, apart, whole: kind.is_whole });
+        }
+        next.by_bytes |= kind.is_byte;
+        Some(next)
+    }
+
+    /// Reads a byte of a token; `false` where the tokenizer would not have written it here.
+    pub fn read(&mut self, encoding: &Encoding, byte: u8) -> bool {
+        let (buffer, len) = &mut self.partial;
+        buffer[usize::from(*len)] = byte;
+        *len += 1;
+        let Some(needed) = length_of(buffer[0]) else { return false };
+        if usize::from(*len) < needed {
+            return !self.by_bytes || !encoding.closed_firsts.contains(buffer[0]);
+        }
+        let character = std::str::from_utf8(&buffer[..usize::from(*len)]).ok().and_then(|text| text.chars().next());
+        let Some(character) = character else { return false };
+        self.partial = ([0; 4], 0);
+        if encoding.by_characters() && encoding.is_symbol(character) == self.by_bytes {
+            return false;
+        }
+        self.by_bytes = false;
+        !encoding.splits() || self.feed(encoding, character)
+    }
+
+    /// Whether the text may end here.
+    pub fn may_end(&self, encoding: &Encoding) -> bool {
+        if self.empty || !encoding.splits() {
+            return self.partial.1 == 0;
+        }
+        if self.partial.1 > 0 {
+            return false;
+        }
+        let pretokenizer = encoding.pretokenizer();
+        let mut here = self.clone();
+        loop {
+            if pretokenizer.may_end_text(here.state) {
+                // The piece ends with the text: whatever boundary is left must be apart.
+                return here.cuts.iter().all(|cut| cut.apart) && (!here.ends_wholly(encoding) || here.begins_whole);
+            }
+            let Some(rest) = here.end_piece() else { return false };
+            if !rest.into_iter().all(|character| here.feed(encoding, character)) {
+                return false;
+            }
+        }
+    }
+
+    /// Whether the piece up to here is one that is never made by merging.
+    fn ends_wholly(&self, encoding: &Encoding) -> bool {
+        self.whole != OFF && encoding.is_whole_piece(self.whole)
+    }
+
+    /// Ends the piece where it may end. Gives the characters behind that place, to be read anew; `None` where no token
+    /// begins there.
+    fn end_piece(&mut self) -> Option<Vec<char>> {
+        let first = *self.cuts.first()?;
+        if !self.has_end || first.at != 0 || (self.is_whole && !self.begins_whole) {
+            return None;
+        }
+        self.cuts.remove(0);
+        self.begins_whole = first.whole;
+        (self.state, self.whole) = (START, 0);
+        (self.has_end, self.is_whole) = (false, false);
+        Some(std::mem::take(&mut self.open))
+    }
+
+    /// Reads a character; `false` where the tokens do not fit what it settles.
+    pub fn feed(&mut self, encoding: &Encoding, character: char) -> bool {
+        self.feed_on(encoding, character, false)
+    }
+
+    /// Reads a character behind a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
+    /// not read, for it may be any tokens.
+    pub fn feed_probe(&mut self, encoding: &Encoding, character: char) -> bool {
+        self.feed_on(encoding, character, true)
+    }
+
+    fn feed_on(&mut self, encoding: &Encoding, character: char, probing: bool) -> bool {
+        let pretokenizer = encoding.pretokenizer();
+        let mut rest = VecDeque::from([character]);
+        while let Some(character) = rest.pop_front() {
+            let (next, ends) = pretokenizer.step(self.state, pretokenizer.class(character));
+            if ends && !self.move_end(encoding) {
+                return false;
+            }
+            if next == DEAD {
+                let Some(open) = self.end_piece() else { return false };
+                if probing && self.cuts.is_empty() {
+                    self.whole = OFF;
+                    return true;
+                }
+                rest.push_front(character);
+                open.into_iter().rev().for_each(|character| rest.push_front(character));
+                continue;
+            }
+            if !self.has_end && !self.settle_cuts() {
+                return false;
+            }
+            self.state = next;
+            self.whole = encoding.whole_step(self.whole, character);
+            if self.open.len() >= MAX_OPEN {
+                return false;
+            }
+            self.open.push(character);
+            if pretokenizer.may_end(next) && !self.move_end(encoding) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Where no place to end was found yet: boundaries before here lie within the piece.
+    fn settle_cuts(&mut self) -> bool {
+        let here = self.open.len();
+        let fits = self.cuts.iter().all(|cut| usize::from(cut.at) > here || cut.apart);
+        self.cuts.retain(|cut| usize::from(cut.at) > here);
+        fits
+    }
+
+    /// The piece may end here, so not earlier any more.
+    fn move_end(&mut self, encoding: &Encoding) -> bool {
+        let here = self.open.len();
+        if self.has_end && here == 0 {
+            return true;
+        }
+        if self.cuts.iter().any(|cut| usize::from(cut.at) < here && !cut.apart) {
+            return false;
+        }
+        self.cuts.retain(|cut| usize::from(cut.at) >= here);
+        self.cuts.iter_mut().for_each(|cut| cut.at -= here as u16);
+        self.open.clear();
+        self.has_end = true;
+        self.is_whole = self.ends_wholly(encoding);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::canonical::EncodingSource;
+    use crate::vocabulary::tokens::Tokens;
+
+    #[test]
+    fn bytes_of_characters_that_all_have_tokens_are_never_written() {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        // All that begin with 0xC3, and all but one with 0xC4.
+        let characters = ('\u{c0}'..='\u{ff}').chain('\u{101}'..='\u{13f}');
+        let chars: Vec<(char, u32)> = characters.zip(256..).collect();
+        texts.extend(chars.iter().map(|(character, _)| character.to_string().into_bytes()));
+        let texts: Vec<Option<Vec<u8>>> = texts.into_iter().map(Some).collect();
+        let tokens = Tokens::new(&texts, texts.len(), &[], &[]).expect("ids fit");
+        let source = EncodingSource {
+            bytes: (0..256).collect(),
+            chars: Some(chars),
+            changed: None,
+            merges: Vec::new(),
+            whole_pieces: false,
+            pattern: None,
+        };
+        let encoding = Encoding::new(&source, Arc::new(tokens)).expect("it can be laid out");
+        for (first, last, fits) in [(0xC3, 0xA9, false), (0xC4, 0x80, true)] {
+            let behind = Cursor::start().advance(&encoding, first, true);
+            assert_eq!(behind.is_some(), fits, "{first:x}");
+            assert_eq!(behind.and_then(|cursor| cursor.advance(&encoding, last, true)).is_some(), fits, "{first:x}");
+        }
+    }
+}

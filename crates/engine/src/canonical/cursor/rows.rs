@@ -1,0 +1,213 @@
+//! Rows of bits: which tokens fit a cursor, and which of them may follow a certain token.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::table::{Place, Places, Reading};
+use crate::canonical::{CursorKey, Encoding, Kind};
+use crate::vocabulary::token_set::TokenSet;
+
+/// Bytes that rows may take.
+const BUDGET: usize = 48 << 20;
+
+/// The tokens that fit a cursor.
+struct Fitting {
+    /// All of them: some only where no merge joins them with the token before.
+    all: Arc<[u32]>,
+    /// Those that fit where one does, because a piece ends between; often all of them.
+    anyway: Arc<[u32]>,
+    /// By the token before.
+    behind: FxHashMap<u32, Arc<[u32]>>,
+}
+
+/// The rows made so far, within a budget.
+#[derive(Default)]
+pub(crate) struct Rows {
+    fitting: FxHashMap<CursorKey, Fitting>,
+    bytes: usize,
+}
+
+impl Rows {
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Forgets the rows behind tokens; those of cursors, which are dearer, only where they are many.
+    fn forget(&mut self, encoding: &Encoding) {
+        self.fitting.values_mut().for_each(|fitting| fitting.behind = FxHashMap::default());
+        self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
+        if self.bytes > BUDGET / 2 {
+            *self = Rows::default();
+        }
+    }
+
+    /// Finds the tokens that fit a cursor without what has no influence on them.
+    pub fn lay_out(&mut self, encoding: &Encoding, places: &mut Places, cursor: &CursorKey) {
+        if !self.fitting.contains_key(cursor) {
+            let [mut all, anyway] = fitting(encoding, places, cursor);
+            all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
+            let all: Arc<[u32]> = all.words().into();
+            let anyway = if anyway.words() == &all[..] { all.clone() } else { anyway.words().into() };
+            self.fitting.insert(cursor.clone(), Fitting { all, anyway, behind: FxHashMap::default() });
+            self.bytes += 2 * encoding.tokens().mask_words() * 4;
+        }
+    }
+
+    /// The tokens that fit a cursor behind a token.
+    pub fn row(
+        &mut self,
+        encoding: &Encoding,
+        places: &mut Places,
+        cursor: &CursorKey,
+        before: Option<u32>,
+    ) -> Arc<[u32]> {
+        let cursor = cursor.for_row();
+        let before = before.unwrap_or(u32::MAX);
+        if let Some(row) = self.fitting.get(cursor).and_then(|fitting| fitting.behind.get(&before)) {
+            return row.clone();
+        }
+        if self.bytes > BUDGET {
+            self.forget(encoding);
+        }
+        self.lay_out(encoding, places, cursor);
+        let fitting = self.fitting.get_mut(cursor).expect("it was there or is there now");
+        let row = if before == u32::MAX || Arc::ptr_eq(&fitting.all, &fitting.anyway) {
+            fitting.all.clone()
+        } else if !encoding.merges.makes(before) {
+            fitting.anyway.clone()
+        } else {
+            self.bytes += encoding.tokens().mask_words() * 4;
+            let mut row: Arc<[u32]> = fitting.all[..].into();
+            let words = Arc::get_mut(&mut row).expect("nobody else has the row yet");
+            encoding.merges.clear_merging(before, words, &fitting.anyway);
+            row
+        };
+        fitting.behind.insert(before, row.clone());
+        row
+    }
+}
+
+/// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
+fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [TokenSet; 2] {
+    let size = encoding.tokens().vocab_size();
+    let (mut apart, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
+    let place = places.of(cursor);
+    let plain = Kind { is_byte: false, is_whole: false };
+    for (is_apart, set) in [(true, &mut apart), (false, &mut anyway)] {
+        if let Some(start) = places.begin(encoding, place, plain, is_apart) {
+            // Nearly all tokens fit, so it begins with all of them.
+            set.clone_from(encoding.tokens().spelled());
+            if let Some(shapes) = encoding.shapes.as_ref().filter(|_| !cursor.within_character()) {
+                shapes.keep_readable(encoding, places, start, set);
+            } else {
+                walk(encoding, places, start, set);
+            }
+        }
+        for (first, others) in encoding.tokens().duplicates() {
+            if set.contains(*first) {
+                others.iter().for_each(|&other| set.insert(other));
+            }
+        }
+        for &token in &encoding.odd_tokens {
+            set.remove(token);
+            // A token that is only ever a whole piece follows no other within one.
+            let fits = match encoding.kind(token) {
+                Some(kind) if is_apart && kind.is_whole => false,
+                Some(_) => places.advance(encoding, place, token, is_apart).is_some(),
+                None => false,
+            };
+            if fits {
+                set.insert(token);
+            }
+        }
+    }
+    [apart, anyway]
+}
+
+/// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
+/// characters that have begun and of those without a token.
+fn walk(encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenSet) {
+    let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
+        Reading::at(start),
+        true,
+        |reading, byte, _| {
+            let Some(next) = places.read_on(encoding, reading, byte) else { return Ok(None) };
+            let loops = next.place().map_or(0, |place| places.loops(encoding, place));
+            Ok(Some((next, loops)))
+        },
+        set.words_mut(),
+    );
+}
+
+impl Encoding {
+    /// Whether a token fits a place behind a token, with the place behind it.
+    pub(crate) fn follow(&self, places: &mut Places, place: Place, before: Option<u32>, token: u32) -> Option<Place> {
+        places.advance(self, place, token, self.stay_apart(before, token))
+    }
+
+    /// The cursor behind one more token, as its place has it, so that the same one is known at a glance.
+    pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
+        let places = &mut self.known().places;
+        let place = places.of(cursor);
+        let behind = places.advance(self, place, token, apart)?;
+        Some(places.cursor(behind).clone())
+    }
+
+    /// The tokens that fit a cursor behind a token.
+    pub fn fitting(&self, cursor: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
+        let mut known = self.known();
+        let crate::canonical::Known { rows, places, .. } = &mut *known;
+        rows.row(self, places, cursor, before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::Cursor;
+    use crate::canonical::cursor::table::tests::encoding;
+
+    proptest! {
+        #[test]
+        fn a_row_has_the_tokens_that_can_be_read(
+            picks in prop::collection::vec((0u32..264, any::<bool>()), 0..8),
+        ) {
+            let encoding = encoding();
+            let mut places = Places::default();
+            let mut place = places.of(&Cursor::start().into());
+            for (token, apart) in picks {
+                place = places.advance(&encoding, place, token, apart).unwrap_or(place);
+                // Later rows take over parts of earlier ones.
+                let cursor = places.cursor(place).for_row().clone();
+                fitting(&encoding, &mut places, &cursor);
+            }
+            let cursor = places.cursor(place).for_row().clone();
+            let [apart, anyway] = fitting(&encoding, &mut places, &cursor);
+            let place = places.of(&cursor);
+            for token in 0..encoding.tokens().vocab_size() as u32 {
+                for (is_apart, set) in [(true, &apart), (false, &anyway)] {
+                    let is_whole = encoding.kind(token).is_some_and(|kind| kind.is_whole);
+                    let fits = places.advance(&encoding, place, token, is_apart).is_some() && !(is_apart && is_whole);
+                    prop_assert_eq!(set.contains(token), fits, "{} {}", token, is_apart);
+                }
+            }
+            // By the vocabulary itself, where no more is known of tokens than their bytes.
+            for is_apart in [true, false] {
+                let Some(start) = places.begin(&encoding, place, Kind { is_byte: false, is_whole: false }, is_apart) else {
+                    continue;
+                };
+                if !cursor.within_character() {
+                    let mut by_shapes = encoding.tokens().spelled().clone();
+                    let mut by_tokens = by_shapes.clone();
+                    encoding.shapes.as_ref().expect("it is over bytes").keep_readable(&encoding, &mut places, start, &mut by_shapes);
+                    walk(&encoding, &mut places, start, &mut by_tokens);
+                    prop_assert_eq!(by_shapes, by_tokens);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Cursors as numbers, with where each leads: the tokenizer's reading of a text as an automaton laid out while it is used.
+//!
+//! The same few cursors come again and again, behind other tokens and in other grammars. With a number for each and a table of
+//! steps, going through a token is a look-up for each character, and what is known of a cursor is kept under its number.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use super::cursor::{CursorKey, length_of};
+use crate::canonical::pretokenizer::class_strings::Walk;
+use crate::canonical::pretokenizer::probes::Shown;
+use crate::canonical::viability::forced::ForcedTexts;
+use crate::canonical::viability::successors::Followers;
+use crate::canonical::{Cursor, Encoding};
+use crate::vocabulary::lead_bytes::groups_within;
+
+/// With more cursors than this all are forgotten when the next operation begins.
+const MAX_PLACES: usize = 20_000;
+/// The same with more steps.
+const MAX_STEPS: usize = 500_000;
+
+/// Added to a class of characters of several bytes.
+const CLASS: u32 = 1 << 25;
+
+/// Added to a place behind a byte of ASCII where a boundary that is probed surely stands there.
+const STANDS: u32 = 1 << 31;
+
+/// A place is asked for its loops when it is met so often.
+const MANY_VISITS: u32 = 64;
+
+/// In place of a place: not known yet.
+const UNKNOWN: u32 = u32::MAX;
+/// In place of a place: nothing fits.
+const NOWHERE: u32 = u32::MAX - 1;
+
+/// The number of a cursor, good as long as its [`Places`] are not emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Place(u32);
+
+/// A place, and the bytes of a character that has begun behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reading {
+    place: Place,
+    partial: [u8; 4],
+    len: u8,
+}
+
+impl Reading {
+    /// The place, if it is behind a whole character.
+    pub fn place(self) -> Option<Place> {
+        (self.len == 0).then_some(self.place)
+    }
+
+    /// Behind a whole character.
+    pub fn at(place: Place) -> Reading {
+        Reading { place, partial: [0; 4], len: 0 }
+    }
+}
+
+/// The cursors met so far.
+#[derive(Default)]
+pub(crate) struct Places {
+    cursors: Vec<CursorKey>,
+    numbers: FxHashMap<CursorKey, Place>,
+    /// By place and byte of ASCII, for places that something was read from: [`UNKNOWN`] where it was not read yet.
+    ascii: Vec<Option<Box<[u32; 128]>>>,
+    /// The same behind a boundary that is probed, with [`STANDS`]: see [`Places::reads`].
+    probed: Vec<Option<Box<[u32; 128]>>>,
+    /// By place and what else is read: another byte, or 256 and a character of several bytes.
+    steps: FxHashMap<(Place, u32), Option<Place>>,
+    /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Places::begin`].
+    begun: Vec<[u32; 8]>,
+    may_end: FxHashMap<Place, bool>,
+    /// By place: how often it was asked for its loops, and what they are.
+    loops: Vec<(u32, u32)>,
+    /// By place behind a token, and by what merges with the token: see [`Encoding::keeps_end`].
+    pub shown: FxHashMap<(Place, u32), Shown>,
+    /// By place behind a token, the token, and the bytes that may come.
+    pub followers: FxHashMap<(Place, u32, ByteSet), Option<Followers>>,
+    /// By token that ends within a character: one that led on behind it somewhere.
+    pub led_on: FxHashMap<u32, u32>,
+    /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
+    pub telling: FxHashMap<Place, Arc<[u32]>>,
+    /// What is known of tokens before texts that come in any case.
+    pub forced: ForcedTexts,
+    /// Where all shapes of tokens lead from some places.
+    pub walks: Vec<Walk>,
+}
+
+impl Places {
+    /// Whether there are so many that it is time to begin anew.
+    pub fn are_full(&self) -> bool {
+        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 8));
+        let telling = self.telling.values().map(|telling| 32 + telling.len() * 4);
+        let walks = self.walks.iter().map(Walk::memory_bytes);
+        followers.chain(telling).chain(walks).sum::<usize>()
+            + self.cursors.len() * (size_of::<Cursor>() + 640)
+            + self.forced.memory_bytes()
+            + (self.steps.len() + self.shown.len() + self.led_on.len()) * 24
+    }
+
+    /// The number of a cursor.
+    pub fn of(&mut self, cursor: &CursorKey) -> Place {
+        match self.numbers.get(cursor) {
+            Some(&known) => known,
+            None => self.push(cursor.clone()),
+        }
+    }
+
+    fn add(&mut self, cursor: Cursor) -> Place {
+        self.of(&cursor.into())
+    }
+
+    fn push(&mut self, cursor: CursorKey) -> Place {
+        let place = Place(self.cursors.len() as u32);
+        self.cursors.push(cursor.clone());
+        self.ascii.push(None);
+        self.probed.push(None);
+        self.begun.push([UNKNOWN; 8]);
+        self.numbers.insert(cursor, place);
+        place
+    }
+
+    /// The cursor of a number.
+    pub fn cursor(&self, place: Place) -> &CursorKey {
+        &self.cursors[place.0 as usize]
+    }
+
+    /// The place behind one more token; `None` where the tokenizer would not have written it there, whatever follows. `apart` says
+    /// that no merge joins it with the token before.
+    pub fn advance(&mut self, encoding: &Encoding, place: Place, token: u32, apart: bool) -> Option<Place> {
+        let bytes = encoding.tokens().token_bytes(token)?;
+        let at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
+        self.read_all(encoding, at, bytes)
+    }
+
+    /// The same where no merge joins the token with the one before, and where one does.
+    pub fn advance_both(&mut self, encoding: &Encoding, place: Place, token: u32) -> [Option<Place>; 2] {
+        let (Some(mut rest), Some(kind)) = (encoding.tokens().token_bytes(token), encoding.kind(token)) else {
+            return [None; 2];
+        };
+        let mut at = [true, false].map(|apart| self.begin(encoding, place, kind, apart));
+        // Nearly always both come to the same place with the first character, or one of them to none.
+        while at[0] != at[1]
+            && let Some((&first, behind)) = rest.split_first()
+            && first < 0x80
+        {
+            at = at.map(|at| self.read(encoding, at?, first));
+            rest = behind;
+        }
+        let [one, other] = at;
+        let end = one.and_then(|one| self.read_all(encoding, one, rest));
+        match one == other {
+            true => [end; 2],
+            false => [end, other.and_then(|other| self.read_all(encoding, other, rest))],
+        }
+    }
+
+    /// The place behind the bytes of a token.
+    fn read_all(&mut self, encoding: &Encoding, mut at: Place, bytes: &[u8]) -> Option<Place> {
+        let mut rest = bytes;
+        while let Some((&first, behind)) = rest.split_first() {
+            if first < 0x80 {
+                at = self.read(encoding, at, first)?;
+                rest = behind;
+                continue;
+            }
+            let mut len = 1;
+            if !self.cursor(at).within_character() {
+                len = rest.iter().skip(1).take_while(|&&byte| byte & 0xC0 == 0x80).count() + 1;
+            }
+            let (unit, behind) = rest.split_at(len);
+            at = match std::str::from_utf8(unit).ok().and_then(|text| text.chars().next()) {
+                Some(character) if len > 1 && character.len_utf8() == len => {
+                    self.read_character(encoding, at, character)?
+                }
+                _ => unit.iter().try_fold(at, |at, &byte| self.read(encoding, at, byte))?,
+            };
+            rest = behind;
+        }
+        Some(at)
+    }
+
+    /// The place before the first byte of one more token.
+    pub fn begin(
+        &mut self,
+        encoding: &Encoding,
+        place: Place,
+        kind: crate::canonical::Kind,
+        apart: bool,
+    ) -> Option<Place> {
+        let what = u8::from(apart) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
+        match self.begun[place.0 as usize][usize::from(what)] {
+            UNKNOWN => {
+                let begun = self.cursor(place).begin(encoding, kind, apart);
+                let begun = begun.map(|cursor| self.add(cursor));
+                self.begun[place.0 as usize][usize::from(what)] = begun.map_or(NOWHERE, |begun| begun.0);
+                begun
+            }
+            NOWHERE => None,
+            known => Some(Place(known)),
+        }
+    }
+
+    /// The place behind one more byte of a token.
+    pub fn read(&mut self, encoding: &Encoding, place: Place, byte: u8) -> Option<Place> {
+        if byte >= 0x80 {
+            return match self.steps.get(&(place, u32::from(byte))) {
+                Some(&known) => known,
+                None => {
+                    let next = self.step(encoding, place, &[byte]);
+                    self.steps.insert((place, u32::from(byte)), next);
+                    next
+                }
+            };
+        }
+        let row = self.ascii[place.0 as usize].as_ref();
+        match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
+            UNKNOWN => {
+                let next = self.step(encoding, place, &[byte]);
+                let row = self.ascii[place.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
+                row[usize::from(byte)] = next.map_or(NOWHERE, |next| next.0);
+                next
+            }
+            NOWHERE => None,
+            known => Some(Place(known)),
+        }
+    }
+
+    /// The place behind one more whole character of a token.
+    pub fn read_whole(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
+        match u8::try_from(character).ok().filter(u8::is_ascii) {
+            Some(byte) => self.read(encoding, place, byte),
+            None => self.read_character(encoding, place, character),
+        }
+    }
+
+    /// The place behind one more character of a token, of several bytes.
+    fn read_character(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
+        // Nearly always only the class of the character counts.
+        let unit = 256 + u32::from(character);
+        let by_class = self.cursor(place).reads_by_class(encoding, character);
+        let class = by_class.then(|| CLASS + u32::from(encoding.pretokenizer().class(character)));
+        let known = class.and_then(|class| self.steps.get(&(place, class)));
+        if let Some(&known) = known.or_else(|| self.steps.get(&(place, unit))) {
+            return known;
+        }
+        let next = self.step(encoding, place, character.encode_utf8(&mut [0; 4]).as_bytes());
+        let class = class.filter(|_| next.is_none_or(|next| !self.cursor(next).has_open_characters()));
+        self.steps.insert((place, class.unwrap_or(unit)), next);
+        next
+    }
+
+    /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no place then,
+    /// so that a walk through a vocabulary makes few.
+    pub fn read_on(&mut self, encoding: &Encoding, from: Reading, byte: u8) -> Option<Reading> {
+        let Reading { place, mut partial, len } = from;
+        if len == 0 && (byte < 0x80 || self.cursor(place).within_character()) {
+            return Some(Reading { place: self.read(encoding, place, byte)?, ..from });
+        }
+        partial[usize::from(len)] = byte;
+        let needed = length_of(partial[0])?;
+        if usize::from(len) + 1 < needed {
+            return Some(Reading { place, partial, len: len + 1 });
+        }
+        let character = std::str::from_utf8(&partial[..needed]).ok()?.chars().next()?;
+        Some(Reading::at(self.read_character(encoding, place, character)?))
+    }
+
+    /// The groups of bytes that lead back to a place, for those that are asked for many times.
+    pub fn loops(&mut self, encoding: &Encoding, place: Place) -> u32 {
+        let number = place.0 as usize;
+        if number >= self.loops.len() {
+            self.loops.resize(number + 1, (0, 0));
+        }
+        let (visits, groups) = &mut self.loops[number];
+        *visits = visits.saturating_add(1);
+        if *visits != MANY_VISITS {
+            return *groups;
+        }
+        let back = (0..128u8).filter(|&byte| self.read(encoding, place, byte) == Some(place));
+        let back = back.collect::<Vec<u8>>();
+        let groups = groups_within(back.into_iter().fold(ByteSet::EMPTY, |set, byte| set.union(&ByteSet::of(byte))));
+        self.loops[number].1 = groups;
+        groups
+    }
+
+    fn step(&mut self, encoding: &Encoding, place: Place, bytes: &[u8]) -> Option<Place> {
+        let mut cursor = Cursor::clone(self.cursor(place));
+        let read = bytes.iter().all(|&byte| cursor.read(encoding, byte));
+        read.then(|| self.add(cursor))
+    }
+
+    /// Whether the text may end at a place.
+    pub fn may_end(&mut self, encoding: &Encoding, place: Place) -> bool {
+        match self.may_end.get(&place) {
+            Some(&known) => known,
+            None => {
+                let may_end = self.cursor(place).may_end(encoding);
+                self.may_end.insert(place, may_end);
+                may_end
+            }
+        }
+    }
+
+    /// The place behind a boundary after which any text follows. `apart` says that no merge joins what comes next.
+    pub fn probe(&mut self, encoding: &Encoding, place: Place, apart: bool) -> Option<Place> {
+        self.begin(encoding, place, crate::canonical::Kind { is_byte: false, is_whole: true }, apart)
+    }
+
+    /// Reads a byte of ASCII behind a probed boundary. Gives the next place, and says whether the boundary surely stands
+    /// there whatever follows; `None` where it cannot.
+    pub fn reads(&mut self, encoding: &Encoding, place: Place, byte: u8) -> Option<(Place, bool)> {
+        let row = self.probed[place.0 as usize].as_ref();
+        let known = match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
+            UNKNOWN => {
+                // Whether the character has a token or is spelled in bytes is up to what comes.
+                let mut cursor = Cursor::clone(self.cursor(place));
+                let next = cursor.feed_probe(encoding, char::from(byte)).then(|| {
+                    let stands = cursor.stands(self.cursor(place));
+                    self.add(cursor).0 | if stands { STANDS } else { 0 }
+                });
+                let row = self.probed[place.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
+                row[usize::from(byte)] = next.unwrap_or(NOWHERE);
+                row[usize::from(byte)]
+            }
+            known => known,
+        };
+        (known != NOWHERE).then_some((Place(known & !STANDS), known & STANDS != 0))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::EncodingSource;
+    use crate::vocabulary::tokens::Tokens;
+
+    /// Letters, blanks and a few merges; "ba" and "  b" are never made by merging.
+    pub fn encoding() -> Encoding {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        texts.extend(["ab", "  ", " a", "\n\n", "é", "ba", "  b", "aé"].map(|text| text.as_bytes().to_vec()));
+        let texts: Vec<Option<Vec<u8>>> = texts.into_iter().map(Some).collect();
+        let tokens = Tokens::new(&texts, texts.len(), &[], &[]).expect("ids fit");
+        let merges = [("a", "b", 256), (" ", " ", 257), (" ", "a", 258), ("\n", "\n", 259)];
+        let id = |text: &str| u32::from(text.as_bytes()[0]);
+        let mut merges: Vec<(u32, u32, u32)> =
+            merges.into_iter().map(|(left, right, whole)| (id(left), id(right), whole)).collect();
+        merges.extend([(0xC3, 0xA9, 260), (id("a"), 260, 263)]);
+        let source = EncodingSource {
+            bytes: (0..256).collect(),
+            chars: None,
+            changed: None,
+            merges,
+            whole_pieces: true,
+            pattern: Some(r" ?[a-zé]+|[0-9]{1,3}|\s*\n+|\s+(?!\S)|\s+|[^\sa-z0-9é]".into()),
+        };
+        Encoding::new(&source, Arc::new(tokens)).expect("it can be laid out")
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_cursors(
+            picks in prop::collection::vec((prop::sample::select(vec![
+                32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263,
+            ]), any::<bool>()), 1..12),
+        ) {
+            let encoding = encoding();
+            let mut places = Places::default();
+            // Twice, so that the second time every step is known.
+            for _ in 0..2 {
+                let mut cursor = Cursor::start();
+                let mut place = places.of(&cursor.clone().into());
+                for &(token, apart) in &picks {
+                    let next = cursor.advance(&encoding, token, apart);
+                    let found = places.advance(&encoding, place, token, apart);
+                    prop_assert_eq!(places.advance_both(&encoding, place, token)[usize::from(!apart)], found);
+                    prop_assert_eq!(found.map(|place| Cursor::clone(places.cursor(place))), next.clone());
+                    let (Some(next), Some(found)) = (next, found) else { break };
+                    prop_assert_eq!(places.may_end(&encoding, found), next.may_end(&encoding));
+                    (cursor, place) = (next, found);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What canonical masks of any JSON text ask for: laid out once, when it is learned how a tokenizer makes tokens.
+//!
+//! Strings, numbers and what stands between them are the same in nearly all grammars, and so is what a tokenizer makes of them at
+//! the few places that its texts come to. A walk along a few texts finds all of it.
+
+use std::sync::Arc;
+
+use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
+
+use crate::compiled::CompiledGrammar;
+use crate::error::MatcherError;
+use crate::matcher::{GrammarMatcher, MatcherOptions};
+use crate::shared::Vocabulary;
+use crate::warm_up;
+
+/// Any JSON, with texts that come to the places where a string or a number may end or go on: behind letters, digits, blanks and
+/// signs.
+const ANY: &str = "true";
+const TEXTS: [&str; 3] = [
+    r#"{"name": "Mary Ann-Lee's 2nd book: No. 12, 345 (new)", "count": 1234, "rate": -0.25, "list": ["a", "b1", "US-en"], "more": {"x": null, "on": true, "e": 1.5e-7}, "at": "2024-05-06T07:08:09Z", "url": "https://example.com/path_to/page?id=1", "text": "one\ntwo  ", "empty": "", "none": []}"#,
+    r#"{"name":"Z\u00fcrich é","numbers":[0,12,3.5,-7],"nested":[{"a":1},{"b":[{"c":{}}]}],"flag":false,"mail":"j.d@example.org"}"#,
+    "{\n  \"items\": [\n    {\n      \"id\": 1,\n      \"label\": \"A\"\n    },\n    \"last\"\n  ]\n}",
+];
+
+/// Members of one type each, as schemas have them: what may begin them is told by their types.
+const TYPED: &str = r#"{
+    "properties": {
+        "s": {"type": "string"},
+        "i": {"type": "integer"},
+        "n": {"type": "number"},
+        "b": {"type": "boolean"},
+        "o": {"type": "object", "properties": {"k": {"type": "string"}}, "additionalProperties": false},
+        "l": {"type": "array", "items": {"type": "string"}},
+        "d": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        "f": {"type": "array", "items": {"type": "number"}},
+        "r": {"type": "array", "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "integer"}}}},
+        "sn": {"type": ["string", "null"]},
+        "in": {"type": ["integer", "null"]},
+        "nn": {"type": ["number", "null"]},
+        "bn": {"type": ["boolean", "null"]},
+        "z": {"type": "null"},
+        "on": {"type": ["object", "null"]},
+        "ln": {"type": ["array", "null"]},
+        "c": {"const": 1}
+    },
+    "required": ["s"],
+    "additionalProperties": false
+}"#;
+const TYPED_TEXTS: [&str; 2] = [
+    r#"{"s": "a", "i": 12, "n": -1.5, "b": true, "o": {"k": "v"}, "l": ["a", "b"], "d": [1, 20], "f": [0.5, 3], "r": [{"k": 1}, {"k": 2}], "sn": null, "in": 3, "nn": 1e5, "bn": false, "z": null, "on": {}, "ln": [], "c": 1}"#,
+    r#"{"s":"","i":-7,"n":1234567,"b":false,"o":{},"l":[],"d":[1,2],"f":[],"r":[],"sn":"x","in":null,"nn":null,"bn":null,"z":null,"on":null,"ln":null,"c":1}"#,
+];
+
+/// Lays it out. The common formats are those of the text that a vocabulary is prepared with: the first date or address of a
+/// grammar costs more than many later ones here, too.
+pub(crate) fn lay_out(vocabulary: &Arc<Vocabulary>) -> Result<(), MatcherError> {
+    walk(vocabulary, ANY, &TEXTS)?;
+    walk(vocabulary, TYPED, &TYPED_TEXTS)?;
+    walk(vocabulary, warm_up::SCHEMA, &[warm_up::TEXT])
+}
+
+/// Asks for the masks of texts of a schema.
+fn walk(vocabulary: &Arc<Vocabulary>, schema: &str, texts: &[&str]) -> Result<(), MatcherError> {
+    let Ok(grammar) = from_json_schema(schema, &JsonSchemaOptions::default()) else { return Ok(()) };
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(grammar), vocabulary.clone())?);
+    let options = MatcherOptions { canonical: true, ..MatcherOptions::default() };
+    let mut mask = vec![0; vocabulary.mask_words()];
+    for text in texts {
+        let mut matcher = GrammarMatcher::new(compiled.clone(), &options)?;
+        for token in vocabulary.encode(text).into_iter().flatten() {
+            matcher.fill_mask(&mut mask)?;
+            if !matcher.accept_token(token)? {
+                break;
+            }
+        }
+    }
+    Ok(())
+}

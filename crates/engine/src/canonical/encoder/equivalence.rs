@@ -1,0 +1,87 @@
+//! Tokens that are alike: behind them the grammar stands at the same place, so that one look at what comes next tells of all.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::canonical::Encoding;
+use crate::canonical::cursor::table::{Place, Places};
+
+/// Tokens behind which the grammar stands at the same place.
+#[derive(Default)]
+pub(crate) struct Alike {
+    /// Bytes before each of which all of them keep their ends.
+    pub sure: ByteSet,
+    pub groups: Vec<Group>,
+}
+
+/// Those that are alike to the tokenizer, too, as far as the next characters tell.
+pub(crate) struct Group {
+    /// Bytes before each of which they keep their ends.
+    pub sure: ByteSet,
+    /// The places behind them, where no merge joins them with the token before and where one does.
+    pub behind: [Option<Place>; 2],
+    /// Each with the number that it was given.
+    pub tokens: Vec<(u32, u32)>,
+    /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
+    told: OnceLock<bool>,
+}
+
+impl Group {
+    /// Whether all of them lead on, whatever follows and whatever token stands before: known once searches have told it of each, at
+    /// all places behind it.
+    pub fn told(&self, answer: impl Fn(u32, Place) -> Option<bool>) -> Option<bool> {
+        if self.told.get().is_none() {
+            let mut all = true;
+            for &(_, token) in &self.tokens {
+                for &place in self.behind.iter().flatten() {
+                    all &= answer(token, place)?;
+                }
+            }
+            self.told.get_or_init(|| all);
+        }
+        self.told.get().copied()
+    }
+}
+
+impl Alike {
+    /// Those of some tokens, each with a number, that come at a place.
+    pub fn new(
+        encoding: &Encoding,
+        places: &mut Places,
+        place: Place,
+        tokens: impl Iterator<Item = (u32, u32)>,
+    ) -> Alike {
+        let mut alike = Alike { sure: ByteSet::ALL, groups: Vec::new() };
+        let mut numbers: FxHashMap<([Option<Place>; 2], u32), usize> = FxHashMap::default();
+        for (number, token) in tokens {
+            let behind = places.advance_both(encoding, place, token);
+            let key = (behind, encoding.merging_number(token));
+            let group = *numbers.entry(key).or_insert_with(|| {
+                let merging = encoding.merging(token);
+                let sure = behind
+                    .iter()
+                    .flatten()
+                    .fold(ByteSet::ALL, |sure, &behind| encoding.sure_bytes(places.cursor(behind), &merging, &sure));
+                alike.sure = alike.sure.intersect(&sure);
+                alike.groups.push(Group { sure, behind, tokens: Vec::new(), told: OnceLock::new() });
+                alike.groups.len() - 1
+            });
+            alike.groups[group].tokens.push((number, token));
+        }
+        alike
+    }
+
+    /// Whether all of them keep their ends before some of these bytes.
+    pub fn keep_ends_before(&self, bytes: &ByteSet) -> bool {
+        let is_before = |sure: &ByteSet| !bytes.intersect(sure).is_empty();
+        is_before(&self.sure) || self.groups.iter().all(|group| is_before(&group.sure))
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let groups = self.groups.iter().map(|group| size_of::<Group>() + group.tokens.len() * 8);
+        size_of::<Alike>() + groups.sum::<usize>()
+    }
+}

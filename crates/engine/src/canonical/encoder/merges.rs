@@ -1,0 +1,463 @@
+//! The merges of a byte-pair encoding: the tokens of a piece of text, and which two tokens may stand side by side.
+//!
+//! A sequence of tokens is what the encoder makes of its text exactly when each two neighbours are: as long as no merge
+//! crosses a boundary, both sides merge as if they were alone, and whether one crosses is decided by the symbols at the
+//! boundary, which are the right spine of the one token and the left spine of the other (Vieira et al. 2025, "Language
+//! Models over Canonical Byte-Pair Encodings"). Tokens that have a symbol on their left spine are its subtree in the tree of
+//! left parts ([`left_tree`](super::left_spine)), of which those that a merge disturbs are a range, so a row of all tokens that
+//! may not follow is made of a few ranges.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use super::left_spine::LeftTree;
+use super::pairs::{NONE, Pairs};
+use crate::vocabulary::token_set;
+use crate::vocabulary::tokens::Tokens;
+
+/// How a token comes about.
+#[derive(Clone, Copy)]
+struct Made {
+    /// The rank of its last merge; 0 for a symbol that text is spelled in, [`NONE`] for a token that merges never make.
+    rank: u32,
+    left: u32,
+    right: u32,
+    /// Whether its merges come in the order of their ranks.
+    ordered: bool,
+}
+
+/// A merge of a token with a right part, by the tokens that begin with that part.
+#[derive(Clone, Copy)]
+struct Right {
+    /// The token to its left must be there till after this rank.
+    from: u32,
+    /// Those that begin with the right part, as a range of the order of the tree; those that the merge disturbs come first.
+    start: u32,
+    disturbed: u32,
+    end: u32,
+}
+
+/// A token whose merges do not come in the order of their ranks, and a symbol at its left end that merges with something.
+#[derive(Clone, Copy)]
+struct Beginning {
+    token: u32,
+    /// When both the symbol and the merge have come, and when the symbol goes.
+    from: u32,
+    gone: u32,
+}
+
+/// What is asked first of a token and what follows it.
+#[derive(Clone, Copy, Default)]
+struct End {
+    /// One bit for each of a few kinds of symbols: those that something at its right end merges with.
+    joins: u64,
+    /// The number of the first bytes of what it merges with.
+    merging: u32,
+    /// Whether merges make it of its text.
+    is_made: bool,
+}
+
+/// The kind of a symbol, of the few that are told apart at a glance, as a bit.
+fn kind_of(symbol: u32) -> u64 {
+    1 << (symbol.wrapping_mul(0x9E37_79B9) >> 26)
+}
+
+/// The merges of a vocabulary, laid out for questions about neighbours.
+pub(crate) struct Merges {
+    pub pairs: Pairs,
+    made: Vec<Made>,
+    /// For every token the merges in which it is the left part, as a range of `rights`: the earliest to count first.
+    starts: Vec<u32>,
+    rights: Vec<Right>,
+    /// Of the tokens whose merges come in the order of their ranks.
+    tree: LeftTree,
+    /// Tokens whose merges do not come in the order of their ranks, by what merges with a symbol at their left ends.
+    unordered: FxHashMap<u32, Vec<Beginning>>,
+    /// By token.
+    ends: Vec<End>,
+    /// By token the kinds of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
+    /// in what the token before joins, two tokens stay apart, which is nearly always told so. It is apart from the rest because
+    /// many tokens are asked for in any order, so that each is another line of the cache.
+    begins: Vec<u64>,
+    /// By token its first byte.
+    firsts: Vec<u8>,
+    /// The first bytes of what tokens merge with: of all that some part of the right spine does.
+    merging: Vec<ByteSet>,
+}
+
+impl Merges {
+    /// Lays the merges out: how each token comes about, and which ones it disturbs.
+    pub fn new(pairs: Pairs, tokens: &Tokens) -> Merges {
+        let size = tokens.vocab_size();
+        let never = Made { rank: NONE, left: NONE, right: NONE, ordered: true };
+        let mut made = vec![never; size];
+        let mut symbols = Vec::new();
+        for token in 0..size as u32 {
+            let Some(bytes) = tokens.token_bytes(token) else { continue };
+            symbols.clear();
+            // A token for a byte that no character spells is a symbol itself, and never text of its own.
+            let is_byte = pairs.chars.is_some() && bytes.len() == 1 && pairs.bytes[usize::from(bytes[0])] == token;
+            if is_byte {
+                made[token as usize].rank = 0;
+                continue;
+            }
+            if !pairs.spell(bytes, &mut symbols) {
+                continue;
+            }
+            if *symbols == [token] {
+                made[token as usize].rank = 0;
+                continue;
+            }
+            let mut last = never;
+            pairs.merge_all(&mut symbols, |rank, left, right| {
+                let ordered = last.ordered && (last.rank == NONE || last.rank <= rank);
+                last = Made { rank, left, right, ordered };
+            });
+            if *symbols == [token] && last.rank != NONE {
+                made[token as usize] = last;
+            }
+        }
+        let ends = made.iter().map(|made| End { is_made: made.rank != NONE, ..End::default() }).collect();
+        let first_of = |token: u32| *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0);
+        let firsts = (0..size as u32).map(first_of).collect();
+        let in_tree = |token: &u32| made[*token as usize].ordered && made[*token as usize].rank != NONE;
+        let merged = (0..size as u32).filter(in_tree).map(|token| {
+            let Made { rank, left, .. } = made[token as usize];
+            (token, (rank != 0).then_some((left, rank)))
+        });
+        let tree = LeftTree::new(size, merged);
+        let mut merges = Merges {
+            unordered: FxHashMap::default(),
+            pairs,
+            made,
+            starts: Vec::new(),
+            rights: Vec::new(),
+            tree,
+            ends,
+            begins: vec![0; size],
+            firsts,
+            merging: Vec::new(),
+        };
+        merges.lay_out_pairs(tokens);
+        merges.lay_out_unordered();
+        merges
+    }
+
+    fn lay_out_pairs(&mut self, tokens: &Tokens) {
+        let size = self.made.len();
+        let in_range = |&(left, right, _): &(u32, u32, u32)| (left as usize) < size && (right as usize) < size;
+        let all: Vec<(u32, u32, u32)> = self.pairs.iter().filter(in_range).collect();
+        let mut merging = vec![ByteSet::EMPTY; size];
+        for &(left, right, _) in &all {
+            self.ends[left as usize].joins |= kind_of(right);
+        }
+        for token in 0..size as u32 {
+            if self.makes(token) {
+                let symbols = self.spine(token, |made| made.left);
+                self.begins[token as usize] = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
+            }
+        }
+        self.starts = vec![0; size + 1];
+        for same_left in all.chunk_by(|a, b| a.0 == b.0) {
+            let left = same_left[0].0;
+            let first = self.rights.len();
+            for &(_, right, rank) in same_left {
+                if let Some(&first) = tokens.token_bytes(right).and_then(|bytes| bytes.first()) {
+                    merging[left as usize].insert(first);
+                }
+                let there = self.made[right as usize];
+                if !self.makes(right) || !there.ordered {
+                    continue;
+                }
+                let least = rank.max(self.made[left as usize].rank);
+                let (start, end) = self.tree.range(right);
+                let disturbed = self.tree.till(right, |child| self.made[child as usize].rank >= least);
+                self.rights.push(Right { from: rank.max(there.rank), start, disturbed, end });
+            }
+            self.rights[first..].sort_unstable_by_key(|right| right.from);
+            self.starts[left as usize + 1] = (self.rights.len() - first) as u32;
+        }
+        for at in 0..size {
+            self.starts[at + 1] += self.starts[at];
+        }
+        // A right part is shorter than the whole, so the shorter ones come first.
+        let mut by_length: Vec<u32> =
+            (0..size as u32).filter(|&token| self.made[token as usize].right != NONE).collect();
+        by_length.sort_by_key(|&token| tokens.token_bytes(token).map_or(0, <[u8]>::len));
+        for token in by_length {
+            let right = self.made[token as usize].right as usize;
+            self.ends[token as usize].joins |= self.ends[right].joins;
+            merging[token as usize] = merging[token as usize].union(&merging[right]);
+        }
+        let mut numbers: FxHashMap<ByteSet, u32> = FxHashMap::default();
+        for (ends, bytes) in self.ends.iter_mut().zip(merging) {
+            let next = numbers.len() as u32;
+            ends.merging = *numbers.entry(bytes).or_insert_with(|| {
+                self.merging.push(bytes);
+                next
+            });
+        }
+    }
+
+    fn lay_out_unordered(&mut self) {
+        let mut beginning: FxHashMap<u32, Vec<Beginning>> = FxHashMap::default();
+        for token in (0..self.made.len() as u32).filter(|&token| !self.made[token as usize].ordered) {
+            for (symbol, from, gone) in self.left_symbols(token) {
+                beginning.entry(symbol).or_default().push(Beginning { token, from, gone });
+            }
+        }
+        for (left, right, rank) in self.pairs.iter() {
+            if let Some(tokens) = beginning.get(&right) {
+                let merged = tokens.iter().map(|begins| Beginning { from: begins.from.max(rank), ..*begins });
+                self.unordered.entry(left).or_default().extend(merged);
+            }
+        }
+    }
+
+    /// The symbols that lie at the left end of a token while it comes about, with when they come and go. That is told by the
+    /// greatest rank merged so far: what is merged elsewhere at greater ones comes later, at lower ones earlier.
+    fn left_symbols(&self, token: u32) -> Vec<(u32, u32, u32)> {
+        let mut symbols = Vec::new();
+        self.symbols_of(token, &mut symbols);
+        let (mut found, mut from, mut now) = (Vec::new(), 0, 0);
+        let rank = |pair: &[u32]| self.pairs.merge(pair[0], pair[1]).map(|(rank, _)| rank);
+        while let Some((rank, at)) =
+            symbols.windows(2).enumerate().filter_map(|(at, pair)| Some((rank(pair)?, at))).min()
+        {
+            now = rank.max(now);
+            if at == 0 {
+                found.push((symbols[0], from, now));
+                from = now;
+            }
+            let (_, whole) = self.pairs.merge(symbols[at], symbols[at + 1]).expect("a pair with a rank can be merged");
+            symbols.splice(at..=at + 1, [whole]);
+        }
+        found.push((symbols[0], from, NONE));
+        found
+    }
+
+    /// A token and what lies at one of its ends while it comes about.
+    fn spine(&self, token: u32, next: fn(&Made) -> u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(token), move |&part| {
+            Some(&self.made[part as usize]).filter(|made| made.rank != 0).map(next)
+        })
+    }
+
+    /// Whether merges make this token of its text.
+    pub fn makes(&self, token: u32) -> bool {
+        self.ends.get(token as usize).is_some_and(|ends| ends.is_made)
+    }
+
+    /// The first bytes of all that may merge with the end of a token.
+    pub fn merging(&self, token: u32) -> &ByteSet {
+        &self.merging[self.ends[token as usize].merging as usize]
+    }
+
+    /// Those of all tokens of a number.
+    pub fn merging_of(&self, number: u32) -> &ByteSet {
+        &self.merging[number as usize]
+    }
+
+    /// A number that is equal for tokens that merge with the same first bytes.
+    pub fn merging_number(&self, token: u32) -> u32 {
+        self.ends[token as usize].merging
+    }
+
+    /// Whether two tokens stay apart in one piece of text: whether the encoder makes just these two of their text.
+    pub fn stay_apart(&self, left: u32, right: u32) -> bool {
+        let Some(&begins) = self.begins.get(right as usize).filter(|&&begins| begins != 0) else { return false };
+        if !self.makes(left) {
+            return false;
+        }
+        if self.ends[left as usize].joins & begins == 0 || !self.merging(left).contains(self.firsts[right as usize]) {
+            return true;
+        }
+        if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
+            return !self.may_merge(left, right) || self.stay_apart_slowly(left, right);
+        }
+        let (mut part, mut gone) = (left, NONE);
+        loop {
+            // Nearly always the rest of the spine merges with nothing that begins so.
+            let met = self.ends[part as usize].joins & begins;
+            if met == 0 {
+                return true;
+            }
+            let here = self.made[part as usize];
+            let (mut other, mut other_gone) = (right, NONE);
+            loop {
+                let there = self.made[other as usize];
+                if met & kind_of(other) != 0
+                    && there.rank < gone
+                    && here.rank <= other_gone
+                    && let Some((rank, _)) = self.pairs.merge(part, other)
+                    && rank < gone
+                    && rank <= other_gone
+                {
+                    return false;
+                }
+                if there.rank == 0 {
+                    break;
+                }
+                (other, other_gone) = (there.left, there.rank);
+            }
+            if here.rank == 0 {
+                return true;
+            }
+            (part, gone) = (here.right, here.rank);
+        }
+    }
+
+    /// Whether some symbol that lies at the right end of one token merges with one that lies at the left end of another.
+    fn may_merge(&self, left: u32, right: u32) -> bool {
+        self.spine(left, |made| made.right)
+            .any(|part| self.spine(right, |made| made.left).any(|other| self.pairs.merge(part, other).is_some()))
+    }
+
+    /// The slow twin: encodes the text of both.
+    pub fn stay_apart_slowly(&self, left: u32, right: u32) -> bool {
+        let mut symbols = Vec::new();
+        self.symbols_of(left, &mut symbols);
+        self.symbols_of(right, &mut symbols);
+        self.pairs.merge_all(&mut symbols, |_, _, _| {});
+        symbols == [left, right]
+    }
+
+    /// The symbols that a token is merged of.
+    fn symbols_of(&self, token: u32, symbols: &mut Vec<u32>) {
+        let mut work = vec![token];
+        while let Some(token) = work.pop() {
+            let made = self.made[token as usize];
+            if made.rank == 0 || made.rank == NONE {
+                symbols.push(token);
+            } else {
+                work.extend([made.right, made.left]);
+            }
+        }
+    }
+
+    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one, which are
+    /// all in the set.
+    pub fn clear_merging(&self, left: u32, set: &mut [u32], but: &[u32]) {
+        if !self.makes(left) {
+            return set.copy_from_slice(but);
+        }
+        let ordered = self.made[left as usize].ordered;
+        let (mut part, mut gone) = (left, NONE);
+        loop {
+            let here = self.made[part as usize];
+            let rights = self.starts[part as usize] as usize..self.starts[part as usize + 1] as usize;
+            for right in &self.rights[rights] {
+                if !ordered {
+                    for &token in self.tree.tokens(right.start, right.end) {
+                        if token_set::get(set, token) && !self.stay_apart_slowly(left, token) {
+                            token_set::clear(set, token);
+                        }
+                    }
+                } else if right.from < gone {
+                    for &token in self.tree.tokens(right.start, right.disturbed) {
+                        token_set::clear(set, token);
+                    }
+                } else {
+                    break;
+                }
+            }
+            if here.rank == 0 {
+                break;
+            }
+            (part, gone) = (here.right, here.rank);
+        }
+        let mut gone = NONE;
+        for part in self.spine(left, |made| made.right) {
+            let here = self.made[part as usize].rank;
+            for begins in self.unordered.get(&part).into_iter().flatten() {
+                let (when, till) = (begins.from.max(here), begins.gone.min(gone));
+                // Where both come at once it is not told which is first.
+                let is_open = !ordered || when == till;
+                if token_set::get(set, begins.token)
+                    && (is_open || when < till)
+                    && (!is_open || !self.stay_apart_slowly(left, begins.token))
+                {
+                    token_set::clear(set, begins.token);
+                }
+            }
+            gone = here;
+        }
+        set.iter_mut().zip(but).for_each(|(word, but)| *word |= but);
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.pairs.memory_bytes()
+            + self.rights.len() * size_of::<Right>()
+            + self.made.len() * (size_of::<Made>() + size_of::<End>() + 33)
+            + self.merging.len() * size_of::<ByteSet>()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Two pieces and what they become.
+    pub type Merge = (u32, u32, u32);
+
+    /// Tokens of the letters a to c and of merges of earlier tokens, some of them not the last ones made.
+    pub fn merges_of(picks: &[(u32, u32)]) -> (Vec<Vec<u8>>, Vec<Merge>) {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        let mut merges = Vec::new();
+        let letter = |at: u32, len: u32| if at < 3 { u32::from(b'a') + at } else { 253 + at % (len - 253) };
+        for &(left, right) in picks {
+            let len = texts.len() as u32;
+            let (left, right) = (letter(left % (len - 253), len), letter(right % (len - 253), len));
+            let (left, right) = (left.min(len - 1), right.min(len - 1));
+            let text = [&texts[left as usize][..], &texts[right as usize]].concat();
+            if text.len() > 9 || merges.iter().any(|&(a, b, _)| (a, b) == (left, right)) {
+                continue;
+            }
+            let known = texts.iter().position(|known| *known == text);
+            let whole = known.unwrap_or_else(|| {
+                texts.push(text);
+                texts.len() - 1
+            });
+            merges.push((left, right, whole as u32));
+        }
+        (texts, merges)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn neighbours_are_those_of_the_encoder(
+            picks in prop::collection::vec((0u32..40, 0u32..40), 1..30),
+            turn in any::<prop::sample::Index>(),
+        ) {
+            let (texts, mut merges) = merges_of(&picks);
+            // Ranks that do not follow the order in which the tokens came about.
+            let len = merges.len();
+            merges.rotate_left(turn.index(len));
+            let spelled: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
+            let tokens = Tokens::new(&spelled, texts.len(), &[], &[]).expect("ids fit");
+            let merges = Merges::new(Pairs::new((0..256).collect(), None, None, &merges), &tokens);
+            let all: Vec<u32> = (0..texts.len() as u32).filter(|&token| token > 255 || (97..100).contains(&token)).collect();
+            for &left in &all {
+                let mut set = vec![u32::MAX; tokens.mask_words()];
+                merges.clear_merging(left, &mut set, &vec![0; tokens.mask_words()]);
+                for &right in &all {
+                    let fits = merges.makes(left) && merges.makes(right);
+                    let expected = fits && merges.stay_apart_slowly(left, right);
+                    prop_assert_eq!(merges.stay_apart(left, right), expected);
+                    if fits {
+                        prop_assert_eq!(token_set::get(&set, right), expected, "{} {}", left, right);
+                    }
+                    if fits && !expected {
+                        let first = texts[right as usize][0];
+                        prop_assert!(merges.merging(left).contains(first));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! How the tokenizer makes tokens of a piece of text: merges, and what follows from them for two neighbours.
+//!
+//! One idea: byte-pair encoding is decided where tokens meet. Two tokens stand next to each other in the tokenizer's own output
+//! exactly if no merge joins what they are made of at their border ([`merges`]).
+//!
+//! # Example
+//! The tokenizer merges `{` and `"`, so `{` followed by a token that begins with `"` is never its own output: `{"` is.
+
+pub(crate) mod common;
+pub(crate) mod equivalence;
+pub(crate) mod left_spine;
+pub(crate) mod merges;
+pub(crate) mod pairs;
+pub(crate) mod source;
+pub(crate) mod unmergeable;

@@ -1,0 +1,230 @@
+//! The pairs that a byte-pair encoder merges, and the tokens that it makes of a piece of text with them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+/// No symbol.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Pieces of more symbols than this are merged with a heap.
+const MANY_SYMBOLS: usize = 48;
+
+/// What the encoder starts from and which pairs it merges. Ranks begin with 1, so that 0 stands for "was always there".
+pub(crate) struct Pairs {
+    /// The symbol of each byte: of all of them where text is spelled in bytes, else of those that lack a character.
+    pub bytes: Vec<u32>,
+    /// The symbols of characters, where text is spelled in them.
+    pub chars: Option<FxHashMap<char, u32>>,
+    /// A character that the encoder reads as another one.
+    pub changed: Option<char>,
+    /// The merges by their left parts, those of one by their right parts.
+    merges: Vec<Merge>,
+    /// Where those of each left part begin, one more than there are.
+    starts: Vec<u32>,
+    /// One bit for each merge, by its parts: nearly all pairs that are asked for have none, and a few bits stay in the cache.
+    bits: Box<[u64]>,
+}
+
+/// So many bits for each merge, at least.
+const BITS_EACH: usize = 4;
+
+/// The bit of a pair, of so many words of bits, a power of two.
+fn bit_of(left: u32, right: u32, words: usize) -> (usize, u64) {
+    let mixed = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed >> 32) as usize & (words - 1), 1 << (mixed >> 58))
+}
+
+/// A merge of a left part.
+struct Merge {
+    right: u32,
+    rank: u32,
+    whole: u32,
+}
+
+impl Pairs {
+    /// Merges in the order of their ranks: left part, right part, and what they become.
+    pub fn new(
+        bytes: Vec<u32>,
+        chars: Option<FxHashMap<char, u32>>,
+        changed: Option<char>,
+        merges: &[(u32, u32, u32)],
+    ) -> Pairs {
+        let mut sorted: Vec<(u32, Merge)> = Vec::with_capacity(merges.len());
+        let ranked = merges.iter().zip(1..);
+        sorted.extend(ranked.map(|(&(left, right, whole), rank)| (left, Merge { right, rank, whole })));
+        // Of those of the same parts the last one counts.
+        sorted.sort_unstable_by_key(|(left, merge)| (*left, merge.right, Reverse(merge.rank)));
+        sorted.dedup_by_key(|(left, merge)| (*left, merge.right));
+        let mut starts = vec![0; sorted.last().map_or(0, |&(left, _)| left as usize + 1) + 1];
+        sorted.iter().for_each(|&(left, _)| starts[left as usize + 1] += 1);
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let words = (sorted.len() * BITS_EACH).div_ceil(64).next_power_of_two();
+        let mut bits = vec![0; words].into_boxed_slice();
+        for (left, merge) in &sorted {
+            let (word, bit) = bit_of(*left, merge.right, words);
+            bits[word] |= bit;
+        }
+        let merges = sorted.into_iter().map(|(_, merge)| merge).collect();
+        Pairs { bytes, chars, changed, merges, starts, bits }
+    }
+
+    /// The merges in the order of their ranks.
+    pub fn in_order(&self) -> Vec<(u32, u32, u32)> {
+        let of_left =
+            |left: u32| self.of_left(left).iter().map(move |merge| (merge.rank, left, merge.right, merge.whole));
+        let mut merges: Vec<(u32, u32, u32, u32)> = self.lefts().flat_map(of_left).collect();
+        merges.sort_unstable();
+        merges.into_iter().map(|(_, left, right, whole)| (left, right, whole)).collect()
+    }
+
+    /// Left part, right part and rank of each, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        self.lefts().flat_map(|left| self.of_left(left).iter().map(move |merge| (left, merge.right, merge.rank)))
+    }
+
+    /// The rank of two parts, and what they become. Those of one left part are side by side: it is asked for with many others.
+    #[inline]
+    pub fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
+        let (word, bit) = bit_of(left, right, self.bits.len());
+        if self.bits[word] & bit == 0 {
+            return None;
+        }
+        let merges = self.of_left(left);
+        let at = merges.binary_search_by_key(&right, |merge| merge.right).ok()?;
+        Some((merges[at].rank, merges[at].whole))
+    }
+
+    fn lefts(&self) -> std::ops::Range<u32> {
+        0..self.starts.len() as u32 - 1
+    }
+
+    #[inline]
+    fn of_left(&self, left: u32) -> &[Merge] {
+        match self.starts.get(left as usize..left as usize + 2) {
+            Some(&[start, end]) => &self.merges[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.merges.len() * size_of::<Merge>() + self.starts.len() * 4 + size_of_val(&self.bits[..])
+    }
+
+    /// The symbols that a text is spelled in; `None` where it has none.
+    pub fn spell(&self, text: &[u8], symbols: &mut Vec<u32>) -> bool {
+        let Some(chars) = &self.chars else {
+            symbols.extend(text.iter().map(|&byte| self.bytes[usize::from(byte)]));
+            return !symbols.contains(&NONE);
+        };
+        let Ok(text) = std::str::from_utf8(text) else { return false };
+        for character in text.chars() {
+            if Some(character) == self.changed {
+                return false;
+            }
+            match chars.get(&character) {
+                Some(&symbol) => symbols.push(symbol),
+                None => {
+                    let mut buffer = [0; 4];
+                    let spelled = character.encode_utf8(&mut buffer).bytes();
+                    symbols.extend(spelled.map(|byte| self.bytes[usize::from(byte)]));
+                }
+            }
+        }
+        !symbols.contains(&NONE)
+    }
+
+    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Tells each merge.
+    pub fn merge_all(&self, symbols: &mut Vec<u32>, mut told: impl FnMut(u32, u32, u32)) {
+        if symbols.len() > MANY_SYMBOLS {
+            return self.merge_many(symbols);
+        }
+        let mut ranks: Vec<u32> = Vec::with_capacity(symbols.len());
+        let rank = |symbols: &[u32], at: usize| self.merge(symbols[at], symbols[at + 1]).map_or(NONE, |(rank, _)| rank);
+        ranks.extend((0..symbols.len().saturating_sub(1)).map(|at| rank(symbols, at)));
+        while let Some((at, &lowest)) = ranks.iter().enumerate().min_by_key(|&(_, &rank)| rank)
+            && lowest != NONE
+        {
+            let (left, right) = (symbols[at], symbols[at + 1]);
+            let (_, whole) = self.merge(left, right).expect("a pair with a rank can be merged");
+            told(lowest, left, right);
+            symbols[at] = whole;
+            symbols.remove(at + 1);
+            ranks.remove(at);
+            if at < ranks.len() {
+                ranks[at] = rank(symbols, at);
+            }
+            if at > 0 {
+                ranks[at - 1] = rank(symbols, at - 1);
+            }
+        }
+    }
+
+    /// The same for long pieces, in time that grows with their length only a little more than linearly.
+    fn merge_many(&self, symbols: &mut Vec<u32>) {
+        let len = symbols.len();
+        let mut next: Vec<usize> = (1..=len).collect();
+        let mut previous: Vec<usize> = (0..len).map(|at| at.wrapping_sub(1)).collect();
+        let mut heap = BinaryHeap::new();
+        let offer = |symbols: &[u32], next: &[usize], at: usize, heap: &mut BinaryHeap<_>| {
+            if at < len
+                && next[at] < len
+                && let Some((rank, whole)) = self.merge(symbols[at], symbols[next[at]])
+            {
+                heap.push(Reverse((rank, at, symbols[at], symbols[next[at]], whole)));
+            }
+        };
+        (0..len).for_each(|at| offer(symbols, &next, at, &mut heap));
+        while let Some(Reverse((_, at, left, right, whole))) = heap.pop() {
+            // A pair that was merged otherwise meanwhile is not there any more.
+            if symbols[at] != left || next[at] >= len || symbols[next[at]] != right {
+                continue;
+            }
+            let gone = next[at];
+            symbols[at] = whole;
+            symbols[gone] = NONE;
+            next[at] = next[gone];
+            if next[at] < len {
+                previous[next[at]] = at;
+            }
+            offer(symbols, &next, previous[at], &mut heap);
+            offer(symbols, &next, at, &mut heap);
+        }
+        symbols.retain(|&symbol| symbol != NONE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::encoder::merges::tests::merges_of;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn long_pieces_are_merged_like_short_ones(
+            picks in prop::collection::vec((0u32..40, 0u32..40), 1..30),
+            text in prop::collection::vec(97u32..100, 49..120),
+        ) {
+            let (_, merges) = merges_of(&picks);
+            let pairs = Pairs::new((0..256).collect(), None, None, &merges);
+            let mut many = text.clone();
+            pairs.merge_all(&mut many, |_, _, _| {});
+            // One merge after the other, by definition.
+            let mut one = text;
+            loop {
+                let ranked = (1..one.len()).filter_map(|at| Some((pairs.merge(one[at - 1], one[at])?, at)));
+                let Some(((_, whole), at)) = ranked.min() else { break };
+                one.splice(at - 1..=at, [whole]);
+            }
+            prop_assert_eq!(many, one);
+        }
+    }
+}

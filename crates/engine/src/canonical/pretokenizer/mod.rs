@@ -1,0 +1,12 @@
+//! How the tokenizer cuts a text into pieces before it merges: its pattern as an automaton.
+//!
+//! One idea: whether there is a cut at a border depends on a few characters after it, so each border has a small set of next
+//! bytes that settle it ([`probes`]).
+//!
+//! # Example
+//! If the pattern keeps digits apart from punctuation, `2}` is never written as one token by the tokenizer itself.
+
+pub(crate) mod class_strings;
+pub(crate) mod probes;
+pub(crate) mod reader;
+pub(crate) mod splitter;

@@ -1,0 +1,36 @@
+//! What reads a lexeme byte by byte, for questions about the tokens within it.
+
+use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::machine::expansion::Expansion;
+use crate::vocabulary::lead_bytes::groups_within;
+
+/// What reads a lexeme: its automaton, perhaps behind the blanks of an expansion.
+pub(crate) struct Reader<'f> {
+    pub expansion: Option<&'f Expansion>,
+    pub dfa: DfaId,
+}
+
+impl Reader<'_> {
+    /// The state after one byte; `None` where nothing leads on.
+    #[inline]
+    pub fn next(&self, lexeme_cache: &mut LexemeCache, state: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
+        let next = match self.expansion {
+            Some(expansion) => expansion.step(lexeme_cache, state, byte)?.0,
+            None => lexeme_cache.step(self.dfa, StateId(state), byte)?.0.0,
+        };
+        Ok((next != StateId::DEAD.0).then_some(next))
+    }
+
+    /// The groups of bytes that lead from a state to itself, of those that may come there.
+    pub fn loops(&self, lexeme_cache: &mut LexemeCache, state: u32, live: &ByteSet) -> Result<u32, LimitExceeded> {
+        let mut same = ByteSet::EMPTY;
+        for byte in live.iter() {
+            if self.next(lexeme_cache, state, byte)? == Some(state) {
+                same.insert(byte);
+            }
+        }
+        Ok(groups_within(same))
+    }
+}

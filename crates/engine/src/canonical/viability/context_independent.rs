@@ -1,0 +1,382 @@
+//! The tokens of wide lexemes that surely lead on, whatever follows the lexeme.
+//!
+//! They are the same for all grammars that have such a lexeme, so they are kept with the vocabulary. Most lexemes read runs
+//! of characters that may always go on, and those of one class of characters have nearly all of it in common.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
+
+use super::in_lexeme::{Within, sure_within};
+use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::encoder::equivalence::Alike;
+use crate::canonical::pretokenizer::probes::Anywhere;
+use crate::canonical::pretokenizer::reader::Reader;
+use crate::canonical::{Encoding, Known, MAX_KEPT};
+use crate::error::EngineError;
+use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::mask::{CHARACTERS_BEHIND, MAX_LISTED, Row, RowHere, RunsInside};
+use crate::machine::expansion::{Automaton, IN_BLANKS};
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::Entry;
+use crate::vocabulary::token_set;
+use crate::vocabulary::token_set::{BITS, TokenSet};
+use crate::vocabulary::tokens::Tokens;
+
+/// Bytes that all that is known of rows may take.
+const BUDGET: usize = 64 << 20;
+
+/// Near the end of a bounded run, where a class tells nothing of more tokens than this, all of the row are judged.
+const MAX_OTHERS: usize = 1_000;
+
+/// What is known of the tokens of wide lexemes, by their rows.
+#[derive(Default)]
+pub(crate) struct SureRows {
+    rows: FxHashMap<usize, SureRow>,
+    /// By the character of their runs.
+    classes: FxHashMap<usize, SureClass>,
+    /// Bytes that rows and classes take.
+    bytes: usize,
+}
+
+struct SureRow {
+    /// Kept, so that no other row gets its place in memory.
+    row: Arc<Row>,
+    /// A class of characters in whose lexemes most tokens are as here.
+    class: Option<usize>,
+    /// Those that are; without a class those that lead on wherever they come.
+    tokens: Arc<TokenSet>,
+    /// Those that the lexeme reads beside them.
+    others: Vec<u32>,
+    /// Those that end the lexeme where runs of characters end, which are not among the others.
+    ending: Option<Arc<Ending>>,
+    /// What is known at a place.
+    at: FxHashMap<Place, Arc<AtPlace>>,
+    /// What searches have told, whatever follows the lexeme: by token, and the place behind it.
+    answers: FxHashMap<(u32, Place), bool>,
+}
+
+/// What is known of runs of characters that may always go on.
+struct SureClass {
+    /// Kept, so that nothing else gets its place in memory. It is the same in every lexeme cache that has a row of the class, but
+    /// automata are not.
+    character: Arc<ExprId>,
+    /// All that they read.
+    all: Arc<TokenSet>,
+    /// Those that lead on wherever they come.
+    anywhere: TokenSet,
+    others: Vec<u32>,
+    /// The tokens that surely lead on at a place.
+    at: FxHashMap<Place, Arc<TokenSet>>,
+    /// Those of which a search has told, as in the answers about rows.
+    searched: FxHashSet<(u32, Place)>,
+}
+
+/// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
+pub(crate) struct AtPlace {
+    /// Those that surely lead on: the ones of one set that are in the other, and some more. The sets are those of the row and
+    /// of its class, for there are many rows and places.
+    sure: (Arc<TokenSet>, Option<Arc<TokenSet>>),
+    more: Vec<u32>,
+    /// The others, by the state of the lexeme behind them.
+    pub inside: Vec<Alike>,
+    /// And those that have no such state, which are within the blanks before the lexeme.
+    pub rest: Vec<u32>,
+}
+
+impl AtPlace {
+    /// Takes those that surely lead on out of a set.
+    pub fn clear_sure(&self, tokens: &mut [u32]) {
+        match &self.sure {
+            (sure, None) => tokens.iter_mut().zip(sure.words()).for_each(|(word, sure)| *word &= !sure),
+            (sure, Some(others)) => {
+                let both = sure.words().iter().zip(others.words());
+                tokens.iter_mut().zip(both).for_each(|(word, (sure, other))| *word &= !(sure & other));
+            }
+        }
+        self.more.iter().for_each(|&token| token_set::clear(tokens, token));
+    }
+}
+
+/// The row of a wide thread, and the tokens behind which its lexeme surely leads on.
+pub(crate) struct SureTokens {
+    pub here: RowHere,
+    pub known: Arc<AtPlace>,
+    /// Those that end the lexeme where runs of characters end.
+    pub ending: Option<Arc<Ending>>,
+}
+
+/// Tokens that end a lexeme: as a list, and as a set, for each mask asks of hundreds of others whether they are among them.
+pub(crate) struct Ending {
+    pub tokens: Vec<u32>,
+    pub set: TokenSet,
+}
+
+impl SureRow {
+    /// Whether any number of characters may come, and nothing else within the lexeme.
+    fn is_endless(&self) -> bool {
+        self.row.runs.as_ref().is_some_and(|runs| runs.max.is_none())
+    }
+
+    /// Whether answers about a token are kept.
+    fn keeps(&self, token: u32) -> bool {
+        (self.class.is_some() && self.tokens.contains(token)) || self.others.binary_search(&token).is_ok()
+    }
+}
+
+impl SureRows {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether answers about a token within the lexeme of a row are kept.
+    pub fn keeps(&self, row: &Arc<Row>, token: u32) -> bool {
+        self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
+    }
+
+    /// What a search has told of a token within the lexeme of a row, with the place behind it, whatever follows the lexeme.
+    pub fn answer(&self, row: &Arc<Row>, token: u32, behind: Place) -> Option<bool> {
+        let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
+        let key = (token, behind);
+        if let Some(&known) = row.answers.get(&key) {
+            return Some(known);
+        }
+        // What leads on in runs without end does so in all of them.
+        let class = row.class.as_ref().filter(|_| row.is_endless())?;
+        let known = row.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
+        known.then_some(true)
+    }
+
+    /// Keeps what a search has told.
+    pub fn add(&mut self, row: &Arc<Row>, token: u32, behind: Place, leads_on: bool) {
+        let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
+        let key = (token, behind);
+        self.bytes += 16;
+        row.answers.insert(key, leads_on);
+        if leads_on
+            && row.is_endless()
+            && row.tokens.contains(token)
+            && let Some(class) = row.class.as_ref().and_then(|class| self.classes.get_mut(class))
+        {
+            class.searched.insert(key);
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The tokens of a wide thread behind which its lexeme surely leads on.
+    pub(crate) fn sure_tokens(
+        &mut self,
+        encoding: &Encoding,
+        known: &mut Known,
+        thread: Entry,
+        place: Place,
+    ) -> Result<Option<SureTokens>, EngineError> {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
+            return Ok(None);
+        }
+        let vocabulary = encoding.tokens();
+        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
+        let Some(here) = self.row_of(vocabulary, thread, &expansion)? else { return Ok(None) };
+        if here.row.count <= MAX_LISTED {
+            return Ok(None);
+        }
+        let set_bytes = vocabulary.mask_words() * 4;
+        let name = Arc::as_ptr(&here.row) as usize;
+        let Known { places, sure, anywhere, .. } = known;
+        let lexeme_cache = &mut *self.lexeme_cache;
+        let reader = Reader { expansion: Some(&expansion), dfa };
+        if sure.bytes > BUDGET {
+            (sure.rows, sure.classes, sure.bytes) = Default::default();
+        }
+        if !sure.rows.contains_key(&name) {
+            let class = match here.row.runs.as_ref().filter(|_| thread.state & IN_BLANKS == 0) {
+                Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, sure, runs)?,
+                None => None,
+            };
+            let near = class.map(|class| near_class(vocabulary, here.row.clone(), class));
+            let row = match near.filter(|near| near.others.len() <= MAX_OTHERS) {
+                Some(near) => near,
+                None => sure_row(lexeme_cache, encoding, anywhere, &reader, thread.state, here.row.clone())?,
+            };
+            let sets = if row.ending.is_some() { 3 } else { 2 };
+            sure.bytes += sets * set_bytes + row.others.len() * 4;
+            sure.rows.insert(name, row);
+        }
+        let row = sure.rows.get_mut(&name).expect("it was there or is there now");
+        if let Some(known) = row.at.get(&place) {
+            return Ok(Some(SureTokens { here, known: known.clone(), ending: row.ending.clone() }));
+        }
+        let mut surely = (row.tokens.clone(), None);
+        let mut open = Vec::new();
+        if let Some(class) = &row.class {
+            let class = sure.classes.get_mut(class).expect("classes go together with their rows");
+            let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
+            for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
+                let mut bits = within & !known;
+                while bits != 0 {
+                    open.push(word as u32 * BITS + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
+            surely.1 = Some(known);
+            sure.bytes += set_bytes;
+        }
+        let mut more = Vec::new();
+        let mut within = Within::new(encoding, places, lexeme_cache, &reader);
+        // By state of the lexeme, in the order in which they come.
+        let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
+        let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
+        for &token in row.others.iter().chain(&open) {
+            match within.leads_on(thread.state, place, token)? {
+                (_, true) => more.push(token),
+                (Some(state), false) if state & IN_BLANKS == 0 => {
+                    let at = *numbers.entry(state).or_insert(left.len());
+                    if at == left.len() {
+                        left.push(Vec::new());
+                    }
+                    left[at].push((0, token));
+                }
+                _ => rest.push(token),
+            }
+        }
+        let inside = left.into_iter().map(|tokens| Alike::new(encoding, places, place, tokens.into_iter()));
+        let inside: Vec<Alike> = inside.collect();
+        let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Alike::memory_bytes).sum::<usize>();
+        let at = AtPlace { sure: surely, more, inside, rest };
+        let (known, ending) = (Arc::new(at), row.ending.clone());
+        row.at.insert(place, known.clone());
+        sure.bytes += bytes;
+        Ok(Some(SureTokens { here, known, ending }))
+    }
+}
+
+impl SureClass {
+    /// The tokens that surely lead on at a place.
+    fn at_place(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        encoding: &Encoding,
+        places: &mut Places,
+        place: Place,
+    ) -> Result<&Arc<TokenSet>, LimitExceeded> {
+        if !self.at.contains_key(&place) {
+            let mut tokens = self.anywhere.clone();
+            let reader = endless(lexeme_cache, *self.character)?;
+            let mut within = Within::new(encoding, places, lexeme_cache, &reader);
+            for &token in &self.others {
+                if within.leads_on(StateId::START.0, place, token)?.1 {
+                    tokens.insert(token);
+                }
+            }
+            if self.at.len() >= MAX_KEPT {
+                self.at.clear();
+            }
+            self.at.insert(place, Arc::new(tokens));
+        }
+        Ok(&self.at[&place])
+    }
+}
+
+/// The class of runs of characters, and the tokens behind which they go on as if without end.
+fn as_in_class(
+    lexeme_cache: &mut LexemeCache,
+    encoding: &Encoding,
+    anywhere: &mut Anywhere,
+    sure: &mut SureRows,
+    RunsInside { character, max }: &RunsInside,
+) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
+    let vocabulary = encoding.tokens();
+    // What tells that a token keeps its end is at most so many characters behind it, and the next one for those that do so
+    // wherever they stand.
+    let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_BEHIND).map(Some)) else {
+        return Ok(None);
+    };
+    let most = most.filter(|&most| (most as usize) < vocabulary.trie().max_depth());
+    let Some(runs) = lexeme_cache.runs(vocabulary, **character, ByteSet::EMPTY, most.is_some())? else {
+        return Ok(None);
+    };
+    let within = most.map(|most| (runs.within(Some(most)), runs.within(Some(most + CHARACTERS_BEHIND - 1))));
+    let name = Arc::as_ptr(character) as usize;
+    if !sure.classes.contains_key(&name) {
+        let all = runs.within(None);
+        let reader = endless(lexeme_cache, **character)?;
+        let (known, others) = sure_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
+        sure.bytes += vocabulary.mask_words() * 8;
+        let all = Arc::new(all);
+        let (at, searched) = Default::default();
+        let class = SureClass { character: character.clone(), all, anywhere: known, others, at, searched };
+        sure.classes.insert(name, class);
+    }
+    let SureClass { all, anywhere, .. } = &sure.classes[&name];
+    let tokens = match within {
+        None => all.clone(),
+        Some((mut tokens, near)) => {
+            let more = near.words().iter().zip(anywhere.words()).map(|(near, anywhere)| near & anywhere);
+            tokens.words_mut().iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+            Arc::new(tokens)
+        }
+    };
+    Ok(Some((name, tokens)))
+}
+
+/// What reads runs of a character without end.
+fn endless(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader<'static>, LimitExceeded> {
+    let endless = lexeme_cache.deriver().exprs.repeat(character, 0, None);
+    Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[endless])? })
+}
+
+/// The tokens of a row, and those that spell the same: what is written with characters has tokens for bytes beside them.
+fn all_of(vocabulary: &Tokens, row: &Row) -> TokenSet {
+    let mut tokens = row.to_set(vocabulary.vocab_size());
+    for (first, others) in vocabulary.duplicates() {
+        if tokens.contains(*first) {
+            others.iter().for_each(|&other| tokens.insert(other));
+        }
+    }
+    tokens
+}
+
+/// What is known of a row whose tokens are nearly all as in a class.
+fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, Arc<TokenSet>)) -> SureRow {
+    let mut others = all_of(vocabulary, &row);
+    // The row has nearly always all that the class reads.
+    if within.words().iter().zip(others.words()).any(|(within, other)| within & !other != 0) {
+        token_set::keep(Arc::make_mut(&mut within).words_mut(), others.words());
+    }
+    others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
+    let mut ending = None;
+    if row.only_leaving().is_some() {
+        let mut end = Ending { tokens: Vec::new(), set: TokenSet::empty(vocabulary.vocab_size()) };
+        for token in row.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
+            if others.contains(token) {
+                others.remove(token);
+                end.set.insert(token);
+                end.tokens.push(token);
+            }
+        }
+        ending = Some(Arc::new(end));
+    }
+    let (at, answers) = Default::default();
+    SureRow { row, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
+}
+
+/// What is known of a row wherever it comes.
+fn sure_row(
+    lexeme_cache: &mut LexemeCache,
+    encoding: &Encoding,
+    known: &mut Anywhere,
+    reader: &Reader<'_>,
+    state: u32,
+    row: Arc<Row>,
+) -> Result<SureRow, LimitExceeded> {
+    let tokens = all_of(encoding.tokens(), &row);
+    let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, tokens)?;
+    others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_blank(token));
+    let (at, answers) = Default::default();
+    Ok(SureRow { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
+}

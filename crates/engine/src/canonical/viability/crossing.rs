@@ -1,0 +1,181 @@
+//! Tokens that leave lexemes, by the suffixes with which they go on behind them.
+//!
+//! Nearly all lexemes that many tokens leave end with the same byte, so what the tokenizer makes of those tokens at a place is
+//! kept with the vocabulary for all of them.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::encoder::equivalence::Alike;
+use crate::canonical::{Encoding, MAX_KEPT};
+use crate::error::EngineError;
+use crate::lexeme::crossing::Crossings;
+use crate::lexeme::mask::Row;
+use crate::mask::cache::DependencyCache;
+use crate::parse::stepper::Run;
+use crate::state::stacks::SetId;
+
+/// Bytes that may be kept of what grammars read by one list of suffixes.
+const BUDGET: usize = 1 << 18;
+
+/// A suffix that a grammar reads behind a lexeme.
+#[derive(PartialEq, Debug)]
+pub(crate) struct ReadSuffix {
+    /// Its node in the trie of suffixes, and its number.
+    pub node: u32,
+    pub suffix: u32,
+    /// The bytes that surely lead on behind it.
+    pub surely: ByteSet,
+}
+
+/// The suffixes that a grammar reads behind a lexeme.
+struct ReadSuffixes {
+    /// Kept, so that no other suffixes get their place in memory.
+    _row: Arc<Row>,
+    read: Arc<[ReadSuffix]>,
+}
+
+/// The suffixes that a grammar reads behind lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
+/// the grammar stands behind the lexeme.
+#[derive(Default)]
+pub(crate) struct SuffixesBehind {
+    known: FxHashMap<usize, DependencyCache<ReadSuffixes>>,
+}
+
+impl SuffixesBehind {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.values().map(DependencyCache::memory_bytes).sum()
+    }
+
+    /// Those that are read at a configuration behind a lexeme, of a row with these crossing tokens; in the order of their trie. No token has
+    /// more bytes than `horizon`.
+    pub(crate) fn read(
+        &mut self,
+        run: &mut Run<'_>,
+        horizon: usize,
+        start: SetId,
+        (row, crossings): (&Arc<Row>, &Crossings),
+    ) -> Result<Arc<[ReadSuffix]>, EngineError> {
+        // What an array has seen is not in the description of a configuration.
+        if run.recording {
+            return run.read_suffixes(start, crossings);
+        }
+        let name = std::ptr::from_ref(crossings.suffixes()) as usize;
+        if self.known.len() >= MAX_KEPT && !self.known.contains_key(&name) {
+            self.known.clear();
+        }
+        let known = self.known.entry(name).or_insert_with(|| DependencyCache::new(BUDGET, horizon));
+        if let Some(found) = known.find_and_look(run.machine, run.stacks, start) {
+            // The slow twin of what was found before: read anew.
+            debug_assert_eq!(found.read, run.read_suffixes(start, crossings)?);
+            return Ok(found.read.clone());
+        }
+        let whole = run.stacks.watch_part();
+        let read = run.read_suffixes(start, crossings);
+        let reads = run.stacks.unwatch_part(whole);
+        let read = read?;
+        if let Some(reads) = reads {
+            let found = Arc::new(ReadSuffixes { _row: row.clone(), read: read.clone() });
+            known.keep(run.machine, run.stacks, start, &reads, &found, size_of_val(&read[..]));
+        }
+        Ok(read)
+    }
+}
+
+impl Run<'_> {
+    /// The suffixes that are read from a configuration. Nothing is taken from what was read before, so that a watch sees all that
+    /// they depend on.
+    fn read_suffixes(&mut self, start: SetId, crossings: &Crossings) -> Result<Arc<[ReadSuffix]>, EngineError> {
+        let suffixes = crossings.suffixes();
+        let alive = self.next_of(start)?.bytes;
+        let (mut path, mut read) = (vec![(start, alive)], Vec::new());
+        for (mut node, end) in suffixes.roots(alive) {
+            while node < end {
+                path.truncate(suffixes.depth(node));
+                let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
+                let behind = match alive.contains(suffixes.byte(node)) {
+                    true => self.step(above, suffixes.byte(node))?,
+                    false => SetId::EMPTY,
+                };
+                if behind == SetId::EMPTY {
+                    node += suffixes.size(node);
+                    continue;
+                }
+                let next = self.next_of(behind)?;
+                if let Some(suffix) = suffixes.entry_at(node) {
+                    read.push(ReadSuffix { node: node as u32, suffix, surely: next.surely });
+                }
+                path.push((behind, next.bytes));
+                node += 1;
+            }
+        }
+        Ok(read.into())
+    }
+}
+
+/// What is known of tokens that leave rows, by the suffixes with which they do.
+#[derive(Default)]
+pub(crate) struct Leaving {
+    known: FxHashMap<usize, LeavingAt>,
+}
+
+/// What is known of tokens by one list of suffixes, by place.
+struct LeavingAt {
+    /// Kept, so that no other suffixes get their place in memory.
+    _row: Arc<Row>,
+    /// By number of the suffix, one more for tokens that end with the lexeme; as far as it was asked for.
+    at: FxHashMap<Place, Box<[Option<Alike>]>>,
+}
+
+impl Leaving {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let bytes =
+            |all: &[Option<Alike>]| all.iter().flatten().map(Alike::memory_bytes).sum::<usize>() + size_of_val(all);
+        self.known.values().flat_map(|leaving| leaving.at.values()).map(|all| bytes(all)).sum()
+    }
+
+    /// What is known of tokens that leave a row through crossing tokens of it, at a place.
+    pub fn here<'s>(&'s mut self, row: &Arc<Row>, crossings: &'s Crossings, place: Place) -> LeavingHere<'s> {
+        let suffixes = crossings.suffixes();
+        let name = std::ptr::from_ref(suffixes) as usize;
+        if self.known.len() >= MAX_KEPT && !self.known.contains_key(&name) {
+            self.known.clear();
+        }
+        let kept = self.known.entry(name);
+        let kept = kept.or_insert_with(|| LeavingAt { _row: row.clone(), at: FxHashMap::default() });
+        if kept.at.len() >= MAX_KEPT && !kept.at.contains_key(&place) {
+            kept.at.clear();
+        }
+        let known = kept.at.entry(place).or_insert_with(|| (0..=crossings.num_suffixes()).map(|_| None).collect());
+        LeavingHere { crossings, place, known }
+    }
+}
+
+/// What is known of tokens that leave through the same crossing tokens at a place.
+pub(crate) struct LeavingHere<'s> {
+    crossings: &'s Crossings,
+    place: Place,
+    known: &'s mut [Option<Alike>],
+}
+
+impl LeavingHere<'_> {
+    /// The tokens that leave with a suffix, perhaps some more, each with its way; or those that end with the lexeme.
+    pub fn with(&mut self, encoding: &Encoding, places: &mut Places, suffix: Option<u32>) -> &Alike {
+        let (crossings, place) = (self.crossings, self.place);
+        self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {
+            let trie = encoding.tokens().trie();
+            match suffix {
+                Some(suffix) => Alike::new(encoding, places, place, crossings.all_ways(suffix).iter().copied()),
+                None => {
+                    let tokens = crossings.nodes().filter_map(|node| Some((0, trie.entry_at(node as usize)?)));
+                    Alike::new(encoding, places, place, tokens)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
+
+use super::context_independent::SureTokens;
+use super::crossing::SuffixesBehind;
+use super::pending::Unverified;
+use super::queries::{Path, Questions};
+use super::search::Search;
+use crate::canonical::cursor::table::Place;
+use crate::canonical::pretokenizer::probes::last_character;
+use crate::canonical::whitespace::cached::BlankAnswers;
+use crate::canonical::whitespace::runs::{BlanksInLexemes, numbered};
+use crate::canonical::whitespace::trailing::Tails;
+use crate::canonical::{CursorKey, Encoding, Known};
+use crate::error::EngineError;
+use crate::mask::cache::KeptMask;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, SetId};
+use crate::vocabulary::token_set;
+
+/// Tokens of a mask behind which nothing leads on.
+#[derive(Clone, Default)]
+pub(crate) struct DeadEnds {
+    /// Where no merge joins them with the token before, and where one does; ascending.
+    ways: [Vec<u32>; 2],
+    /// Whether both are the same, as of blanks; known once they are sorted.
+    same: bool,
+    /// Tokens that were not asked for, each with the way: they did not fit behind the token before.
+    open: Vec<(u32, bool)>,
+}
+
+impl DeadEnds {
+    /// Takes them out of a mask behind a token.
+    pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) {
+        if self.same {
+            return self.ways[0].iter().for_each(|&token| token_set::clear(mask, token));
+        }
+        for (tokens, apart) in self.ways.iter().zip([true, false]) {
+            for &token in tokens {
+                if token_set::get(mask, token) && encoding.stay_apart(before, token) == apart {
+                    token_set::clear(mask, token);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, token: u32, apart: bool) {
+        self.ways[usize::from(!apart)].push(token);
+    }
+
+    /// Notes ways of a token that were not asked for.
+    pub(crate) fn leave_open<const N: usize>(&mut self, token: u32, ways: [bool; N]) {
+        self.open.extend(ways.map(|apart| (token, apart)));
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
+        self.same = self.ways[0] == self.ways[1];
+    }
+
+    /// Without what is told of some tokens, which ascend.
+    pub(crate) fn but_for(&self, tokens: &[u32]) -> DeadEnds {
+        let is_other = |token: &u32| tokens.binary_search(token).is_err();
+        DeadEnds {
+            ways: self.ways.each_ref().map(|way| way.iter().copied().filter(is_other).collect()),
+            same: self.same,
+            open: self.open.iter().copied().filter(|(token, _)| is_other(token)).collect(),
+        }
+    }
+
+    /// Whether a token is one. `apart` says that no merge joins it with the token before.
+    pub fn has(&self, token: u32, apart: bool) -> bool {
+        self.ways[usize::from(!apart)].binary_search(&token).is_ok()
+    }
+
+    /// Whether others are the same among the tokens of a mask that fit behind a token.
+    pub fn tells_the_same(
+        &self,
+        others: &DeadEnds,
+        encoding: &Encoding,
+        before: Option<u32>,
+        fitting: &[u32],
+        mask: &[u32],
+    ) -> bool {
+        let of = |dead_ends: &DeadEnds| -> std::collections::BTreeSet<u32> {
+            let comes = |&&token: &&u32| token_set::get(mask, token) && token_set::get(fitting, token);
+            let all = dead_ends.ways.iter().flatten().filter(comes).copied();
+            all.filter(|&token| dead_ends.has(token, encoding.stay_apart(before, token))).collect()
+        };
+        of(self) == of(others)
+    }
+
+    /// Whether one of those that were not asked for fits behind a token.
+    pub fn is_open(&self, encoding: &Encoding, before: Option<u32>, fitting: &[u32]) -> bool {
+        let fits = |&(token, apart): &(u32, bool)| {
+            token_set::get(fitting, token) && encoding.stay_apart(before, token) == apart
+        };
+        self.open.iter().any(fits)
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        (self.ways[0].len() + self.ways[1].len()) * 4 + self.open.len() * 8 + size_of::<DeadEnds>()
+    }
+}
+
+impl Run<'_> {
+    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit behind the token before are not asked for
+    /// where that takes a search. Of the mask it is told how it is kept, too, where that tells all of it.
+    pub(crate) fn dead_ends(
+        &mut self,
+        encoding: &Encoding,
+        configuration: SetId,
+        (cursor, before): (&CursorKey, Option<u32>),
+        (in_lexemes, behind): (&mut BlanksInLexemes, &mut SuffixesBehind),
+        (fitting, mask, kept): (&[u32], &[u32], Option<&KeptMask>),
+    ) -> Result<DeadEnds, EngineError> {
+        let vocabulary = encoding.tokens();
+        let mut known = encoding.known();
+        let place = known.places.of(cursor);
+        let mut rows: Vec<(Entry, SureTokens)> = Vec::new();
+        let threads = self.stacks.entries(configuration).to_vec();
+        for &thread in &threads {
+            if let Some(sure) = self.sure_tokens(encoding, &mut known, thread, place)? {
+                rows.push((thread, sure));
+            }
+        }
+        let mut found = DeadEnds::default();
+        let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
+        let mut search = Search::new(self, encoding, places, row_cache, search);
+        let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
+        let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, blanks.is_some());
+        if let Some(blanks) = &blanks {
+            let told = kept_blanks.told_anyway(encoding, search.places, blanks, place);
+            found.ways.clone_from(&told.dead);
+            told.open.iter().for_each(|&token| unverified.add_blank(token));
+        }
+        let mut questions = Questions {
+            run: self,
+            encoding,
+            search,
+            blanks: None,
+            configuration,
+            place,
+            threads,
+            path: Path::default(),
+            tails: Tails::default(),
+        };
+        questions.begin(&rows, kept, &mut unverified);
+        if blanks.is_none() && questions.threads.len() > 1 {
+            for thread in questions.threads.clone() {
+                let Questions { run, search, .. } = &mut questions;
+                let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
+                let known = kept_blanks.known(encoding, search.places, blanks.next, place);
+                for (token, blank) in numbered(encoding) {
+                    let answers = known.leads_on_anyway(blank, &blanks);
+                    if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
+                        unverified.settle(token);
+                    }
+                }
+            }
+        }
+        for (thread, here) in &rows {
+            let leaving_told = questions.ask_alike(*thread, here, (sure, leaving, behind), &mut unverified)?;
+            if !leaving_told && unverified.by_groups {
+                unverified.add_outside(here, kept);
+            }
+        }
+        if let Some(blanks) = blanks {
+            questions.blanks = Some((blanks, BlankAnswers::new(&blanks)));
+        }
+        let mut asked: Vec<(u32, bool, Place, u8)> = Vec::new();
+        for token in unverified.iter() {
+            if !token_set::get(fitting, token) {
+                found.leave_open(token, [true, false]);
+                continue;
+            }
+            let apart = encoding.stay_apart(before, token);
+            let ways = questions.search.places.advance_both(encoding, place, token);
+            if ways[usize::from(apart)].is_some() {
+                found.leave_open(token, [!apart]);
+            }
+            let Some(behind) = ways[usize::from(!apart)] else { continue };
+            match questions.known(token, behind, &rows, sure) {
+                Some(true) => {}
+                Some(false) => found.add(token, apart),
+                // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
+                None => {
+                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                    let is_within = last_character(bytes).is_none();
+                    asked.push((token, apart, behind, u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within)));
+                }
+            }
+        }
+        // Those that begin alike come together, so that the grammar reads what they have in common once.
+        asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
+        for (token, apart, behind, _) in asked {
+            if !questions.ask(token, behind, &rows, (sure, kept_blanks, in_lexemes))? {
+                found.add(token, apart);
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}

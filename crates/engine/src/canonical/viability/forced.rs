@@ -1,0 +1,209 @@
+//! Forced text: where a grammar has one way to go on for a few bytes, what the tokenizer makes of it is the same in all grammars.
+//!
+//! Nearly all searches are of such places, behind a beginning of `true` or of a key, and find that nothing leads on: the tokenizer
+//! writes more of the word at once. What is found for a text is kept under the text.
+
+use std::convert::Infallible;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use super::search::Search;
+use crate::canonical::Encoding;
+use crate::canonical::cursor::table::{Place, Places};
+use crate::error::EngineError;
+use crate::parse::stepper::Run;
+use crate::state::stacks::SetId;
+
+/// So many bytes of forced text are looked at.
+const MAX_BYTES: usize = 8;
+/// So many tokens that the text may go on with are tried.
+const MAX_TRIES: usize = 200;
+/// So many texts, and so many answers, are kept.
+const MAX_TEXTS: usize = 4_000;
+const MAX_ANSWERS: usize = 50_000;
+
+/// A text that comes in any case, and what may follow it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Text {
+    bytes: [u8; MAX_BYTES],
+    len: u8,
+    /// The bytes that may come behind it, perhaps some more.
+    behind: ByteSet,
+}
+
+/// What is known of tokens before forced texts.
+#[derive(Default)]
+pub(crate) struct ForcedTexts {
+    numbers: FxHashMap<Text, u32>,
+    texts: Vec<Text>,
+    /// By place behind a token, token and text: whether something leads on; `None` where the text does not tell.
+    answers: FxHashMap<(Place, u32, u32), Option<bool>>,
+}
+
+impl ForcedTexts {
+    fn number(&mut self, text: Text) -> u32 {
+        let next = self.texts.len() as u32;
+        *self.numbers.entry(text).or_insert_with(|| {
+            self.texts.push(text);
+            next
+        })
+    }
+
+    /// Begins anew where there are many. Numbers are good within one operation, so none may have begun.
+    pub fn forget_if_full(&mut self) {
+        if self.texts.len() > MAX_TEXTS || self.answers.len() > MAX_ANSWERS {
+            *self = ForcedTexts::default();
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.texts.len() * (2 * size_of::<Text>() + 8) + self.answers.len() * 20
+    }
+}
+
+impl Search<'_> {
+    /// Whether something leads on behind a token, where text is forced there and tells.
+    pub(crate) fn by_forced_text(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<Option<bool>, EngineError> {
+        let Some(number) = self.forced_text(run, configuration)? else { return Ok(None) };
+        let key = (place, token, number);
+        if let Some(&known) = self.places.forced.answers.get(&key) {
+            return Ok(known);
+        }
+        let text = self.places.forced.texts[number as usize];
+        let mut tries = 0;
+        let bytes = &text.bytes[..usize::from(text.len)];
+        let found = leads_on(self.encoding, self.places, (token, place), (bytes, &text.behind), &mut tries);
+        self.places.forced.answers.insert(key, found);
+        Ok(found)
+    }
+
+    /// The number of the text that is forced at a configuration, one byte or more.
+    fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<u32>, EngineError> {
+        if let Some(known) = *self.found.ahead.forced(configuration) {
+            return Ok(known);
+        }
+        let (next, mut may_end) = self.next_bytes(run, configuration)?;
+        let mut text = Text { bytes: [0; MAX_BYTES], len: 0, behind: next };
+        let mut here = configuration;
+        while let Some(byte) = text.behind.single().filter(|_| !may_end && usize::from(text.len) < MAX_BYTES) {
+            here = self.step(run, here, byte)?;
+            if here == SetId::EMPTY {
+                break;
+            }
+            text.bytes[usize::from(text.len)] = byte;
+            text.len += 1;
+            (text.behind, may_end) = self.next_bytes(run, here)?;
+        }
+        let number = (here != SetId::EMPTY).then(|| self.places.forced.number(text));
+        *self.found.ahead.forced(configuration) = Some(number);
+        Ok(number)
+    }
+}
+
+/// Whether something leads on behind a token, from the place there, where a text comes in any case; `None` where that does not tell.
+fn leads_on(
+    encoding: &Encoding,
+    places: &mut Places,
+    (token, place): (u32, Place),
+    (text, behind): (&[u8], &ByteSet),
+    tries: &mut usize,
+) -> Option<bool> {
+    let first = *text.first()?;
+    let merging = encoding.merging(token);
+    let cursor = places.cursor(place);
+    if !encoding.sure_bytes(cursor, &merging, &ByteSet::of(first)).is_empty()
+        || shows_end(encoding, places, place, token, text)
+    {
+        return Some(true);
+    }
+    let vocabulary = encoding.tokens();
+    let trie = vocabulary.trie();
+    let (mut node, mut found) = (trie.root(first), Some(false));
+    // The tokens that the text begins with.
+    for depth in 1..=text.len() {
+        let Some(here) = node else { return found };
+        let entry = trie.entry_at(here);
+        for &next in entry.iter().chain(entry.iter().flat_map(|&entry| vocabulary.same_bytes(entry))) {
+            let Some(reached) = encoding.follow(places, place, Some(token), next) else { continue };
+            match leads_on(encoding, places, (next, reached), (&text[depth..], behind), tries) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => found = None,
+            }
+        }
+        node = match text.get(depth) {
+            Some(&byte) => trie.child(here, byte),
+            None => Some(here),
+        };
+    }
+    // And those that begin with the text.
+    let children = node.into_iter().flat_map(|node| trie.child_nodes(node));
+    for child in children.filter(|&child| behind.contains(trie.byte(child))) {
+        for entry in trie.entries_below(child) {
+            for &next in std::iter::once(&entry).chain(vocabulary.same_bytes(entry)) {
+                *tries += 1;
+                if *tries > MAX_TRIES || encoding.follow(places, place, Some(token), next).is_some() {
+                    return None;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a text shows that a token keeps its end.
+fn shows_end(encoding: &Encoding, places: &mut Places, place: Place, token: u32, text: &[u8]) -> bool {
+    // What comes behind the text is anything, of which nothing is known.
+    let mut bytes = |at: usize| Ok::<_, Infallible>(text.get(at).map_or(ByteSet::ALL, |&byte| ByteSet::of(byte)));
+    let mut step = |at: usize, _: u8| Ok((at < text.len()).then_some(at + 1));
+    let Ok(keeps) = encoding.keeps_end(places, place, token, 0, &mut bytes, &mut step);
+    keeps == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::Cursor;
+    use crate::canonical::cursor::table::tests::encoding;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// What is told of a text agrees with what is written where it comes, with anything behind it.
+        #[test]
+        fn a_forced_text_tells_what_is_written(
+            characters in prop::collection::vec(prop::sample::select(vec!['a', 'a', 'b', ' ', '1', '\n', 'é', '?']), 2..12),
+            cut in any::<prop::sample::Index>(),
+            len in 1usize..=MAX_BYTES,
+        ) {
+            let encoding = encoding();
+            let (before, behind) = characters.split_at(1 + cut.index(characters.len() - 1));
+            let tokens = encoding.encode(&before.iter().collect::<String>()).expect("it is text");
+            let mut places = Places::default();
+            let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
+            for &token in &tokens {
+                place = encoding.follow(&mut places, place, last, token).expect("it is what the tokenizer writes");
+                last = Some(token);
+            }
+            let forced: Vec<u8> = behind.iter().take(len).map_while(|&character| u8::try_from(character).ok().filter(u8::is_ascii)).collect();
+            prop_assume!(!forced.is_empty());
+            let after = behind.get(forced.len()).map(|after| after.encode_utf8(&mut [0; 4]).as_bytes()[0]);
+            let mut next = after.map_or(ByteSet::EMPTY, ByteSet::of);
+            next.insert(b'b');
+            let token = last.expect("some text stands before");
+            let told = leads_on(&encoding, &mut places, (token, place), (&forced, &next), &mut 0);
+            let written = encoding.encode(&characters.iter().collect::<String>()).expect("it is text");
+            prop_assert!(told.is_none_or(|told| told == written.starts_with(&tokens)), "{:?} {:?}", told, written);
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Judging all tokens that a lexeme reads: each by the bytes that may come where it ends.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+
+use crate::canonical::pretokenizer::probes::Judged;
+use crate::canonical::pretokenizer::reader::Reader;
+use crate::lexeme::cache::LexemeCache;
+use crate::machine::expansion::IN_BLANKS;
+use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::vocabulary::category_walk::Derived;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie;
+use crate::vocabulary::trie::Trie;
+
+/// So many states have a table of steps, each from when it was left so often.
+const MAX_TABLES: usize = 500;
+const MANY_STEPS: u32 = 8;
+/// In place of a number of a state: not known yet.
+const UNKNOWN: u32 = u32::MAX;
+/// In place of a number of a state: nothing leads on.
+const NOWHERE: u32 = u32::MAX - 1;
+
+/// The steps of a lexeme as a walk of the vocabulary has met them. Its states are numbered by first occurrence, so that a step
+/// is one look at a table.
+pub(crate) struct Steps<'a> {
+    reader: &'a Reader<'a>,
+    judged: Judged<'a>,
+    common: Option<ByteSet>,
+    numbers: FxHashMap<u32, u32>,
+    states: Vec<Met>,
+    /// Of states that are left often.
+    next: Vec<[u32; 256]>,
+}
+
+/// A state that was met.
+#[derive(Clone, Copy)]
+struct Met {
+    state: u32,
+    /// The number of the set of bytes that may come; `None` among blanks.
+    live: Option<usize>,
+    /// Whether that is what may come in most states, and whether that and more is.
+    is_common: bool,
+    has_common: bool,
+    /// The groups of bytes that lead back to it.
+    loops: u32,
+    /// How often it was left, and where its table is.
+    left: u32,
+    table: Option<u32>,
+}
+
+impl<'a> Steps<'a> {
+    pub fn new(reader: &'a Reader<'a>, judged: Judged<'a>, common: Option<ByteSet>) -> Steps<'a> {
+        Steps { reader, judged, common, numbers: FxHashMap::default(), states: Vec::new(), next: Vec::new() }
+    }
+
+    /// The number of a state.
+    pub fn place_of(&mut self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<u32, LimitExceeded> {
+        if let Some(&known) = self.numbers.get(&state) {
+            return Ok(known);
+        }
+        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0, left: 0, table: None };
+        if state & IN_BLANKS == 0 {
+            let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
+            met.live = Some(self.judged.number(&live));
+            met.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
+            if Some(live) == self.common {
+                met.is_common = true;
+                met.loops = self.reader.loops(lexeme_cache, state, &live)?;
+            }
+        }
+        let number = self.states.len() as u32;
+        self.states.push(met);
+        self.numbers.insert(state, number);
+        Ok(number)
+    }
+
+    /// The number of the state after one byte; `None` where nothing leads on.
+    #[inline]
+    pub fn step(&mut self, lexeme_cache: &mut LexemeCache, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
+        let met = &mut self.states[from as usize];
+        match met.table.map_or(UNKNOWN, |table| self.next[table as usize][usize::from(byte)]) {
+            UNKNOWN => {
+                met.left += 1;
+                if met.left == MANY_STEPS && self.next.len() < MAX_TABLES {
+                    met.table = Some(self.next.len() as u32);
+                    self.next.push([UNKNOWN; 256]);
+                }
+                let (state, table) = (met.state, met.table);
+                let next = self.reader.next(lexeme_cache, state, byte)?;
+                let next = next.map(|next| self.place_of(lexeme_cache, next)).transpose()?;
+                if let Some(table) = table {
+                    self.next[table as usize][usize::from(byte)] = next.unwrap_or(NOWHERE);
+                }
+                Ok(next)
+            }
+            NOWHERE => Ok(None),
+            known => Ok(Some(known)),
+        }
+    }
+
+    /// Adds tokens that end in a state to those that surely keep their ends, or to those of which that does not tell. Among
+    /// blanks nothing is told.
+    #[inline]
+    pub fn judge(&mut self, number: u32, tokens: &[u32], surely: &mut TokenSet, perhaps: &mut TokenSet) {
+        let Some(live) = self.states[number as usize].live else { return };
+        for &token in tokens {
+            let set = if self.judged.is_sure(live, token) { &mut *surely } else { &mut *perhaps };
+            set.insert(token);
+        }
+    }
+
+    /// The same for tokens that stand side by side in the order of shapes, from a place on.
+    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), surely: &mut TokenSet, perhaps: &mut TokenSet) {
+        let Some(live) = self.states[number as usize].live else { return };
+        self.judged.sort_shapes(live, tokens, surely, perhaps);
+    }
+
+    /// The bytes that lead on from a state.
+    fn leading(&mut self, lexeme_cache: &mut LexemeCache, number: u32) -> Result<ByteSet, LimitExceeded> {
+        let Met { state, .. } = self.states[number as usize];
+        match self.reader.expansion {
+            Some(expansion) => expansion.bytes_from(lexeme_cache, state, StateId::START),
+            None => lexeme_cache.live_bytes(self.reader.dfa, StateId(state)).copied(),
+        }
+    }
+
+    /// The groups of bytes that lead from a state to itself.
+    #[inline]
+    fn loops(&self, number: u32) -> u32 {
+        self.states[number as usize].loops
+    }
+}
+
+/// A walk of the vocabulary byte by byte, which judges the tokens that are read; for lexemes that few of them begin.
+pub(crate) struct BytesWalk<'w, 's> {
+    pub lexeme_cache: &'w mut LexemeCache,
+    pub trie: &'w Trie,
+    pub steps: &'w mut Steps<'s>,
+    pub surely: &'w mut TokenSet,
+    pub perhaps: &'w mut TokenSet,
+}
+
+impl trie::Reader for BytesWalk<'_, '_> {
+    type Error = LimitExceeded;
+
+    fn leading(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
+        self.steps.leading(self.lexeme_cache, state)
+    }
+
+    fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {
+        let next = self.steps.step(self.lexeme_cache, state, byte)?;
+        if let (Some(next), Some(token)) = (next, self.trie.entry_at(node as usize)) {
+            self.steps.judge(next, &[token], self.surely, self.perhaps);
+        }
+        Ok(next)
+    }
+}
+
+/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme tells characters of a kind apart.
+pub(crate) struct ShapeWalk<'w, 's> {
+    pub lexeme_cache: &'w mut LexemeCache,
+    pub vocabulary: &'w Tokens,
+    pub steps: &'w mut Steps<'s>,
+    pub surely: &'w mut TokenSet,
+    pub perhaps: &'w mut TokenSet,
+}
+
+impl ShapeWalk<'_, '_> {
+    /// Judges the tokens that are read from a state. Where most bytes may come they are judged already, as in `most`.
+    pub fn over_all(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let dfa = self.steps.reader.dfa;
+        let kinds = self.lexeme_cache.kinds.take().filter(|(known, _)| *known == dfa);
+        let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
+        let automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
+        let mut kinds = kinds.map_or_else(|| Kinds::new(&automaton), |(_, kinds)| kinds);
+        let walked = self.over(&mut kinds, start, most);
+        self.lexeme_cache.kinds = Some((dfa, kinds));
+        walked?;
+        self.over_ragged(start)
+    }
+
+    /// Judges those that have shapes, and some of the others.
+    fn over(&mut self, kinds: &mut Kinds, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
+        let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
+        // By state its number, and the kinds that lead back to it.
+        let mut known: Vec<(u32, u64)> = Vec::new();
+        let mut states = vec![start; shapes.max_depth() + 1];
+        let mut trie_states = vec![0; trie.max_depth() + 1];
+        let mut index = 0;
+        while index < shapes.len() {
+            let shape = shapes.node(index);
+            let (above, end) = (states[shape.depth as usize - 1], index + shape.size as usize);
+            let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
+            let mut automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
+            match kinds.read(&mut automaton, above, shape.kind)? {
+                Read::Dead => index = end,
+                Read::Mixed => {
+                    for &node in shapes.places(index) {
+                        let above = match shape.kind {
+                            BLANK | OTHER => self.behind_first_bytes(above, node)?,
+                            _ => above,
+                        };
+                        let from = self.steps.place_of(self.lexeme_cache, above.0)?;
+                        let node = node as usize;
+                        trie.walk_mask_part(
+                            (node, node + trie.size(node)),
+                            trie.depth(node) - 1,
+                            from,
+                            &mut trie_states,
+                            true,
+                            &mut |from, byte, node| self.look(from, byte, node),
+                            most.words_mut(),
+                        )?;
+                    }
+                    index = end;
+                }
+                Read::To(next, _) => {
+                    let state = next.0 as usize;
+                    if state >= known.len() {
+                        known.resize(state + 1, (UNKNOWN, 1 << HIGH));
+                    }
+                    if known[state].0 == UNKNOWN {
+                        known[state].0 = self.steps.place_of(self.lexeme_cache, next.0)?;
+                    }
+                    if next == above {
+                        known[state].1 |= 1 << shape.kind;
+                    }
+                    let (number, same) = known[state];
+                    let is_last = shape.below & !same == 0;
+                    let until = if is_last { end } else { index + 1 };
+                    let tokens = shapes.tokens(index, until);
+                    match self.steps.states[number as usize] {
+                        Met { is_common: true, .. } => {}
+                        Met { has_common: true, .. } => {
+                            for token in tokens.iter().filter(|&&token| !most.contains(token)) {
+                                self.steps.judge(number, &[*token], self.surely, self.perhaps);
+                            }
+                        }
+                        _ => {
+                            let tokens = (shapes.first_token(index), tokens);
+                            self.steps.judge_shapes(number, tokens, self.surely, self.perhaps);
+                        }
+                    }
+                    states[shape.depth as usize] = next;
+                    index = until;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<(u32, u32)>, LimitExceeded> {
+        let Some(next) = self.steps.step(self.lexeme_cache, from, byte)? else { return Ok(None) };
+        let token = self.vocabulary.trie().entry_at(node);
+        self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+        Ok(Some((next, self.steps.loops(next))))
+    }
+
+    /// The state behind the first bytes of the character whose last byte leads to a node.
+    fn behind_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
+        let before = self.vocabulary.bytes_before(node);
+        let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
+        before[first..]
+            .iter()
+            .try_fold(above, |state, &byte| Ok(self.lexeme_cache.step(self.steps.reader.dfa, state, byte)?.0))
+    }
+
+    /// Judges the tokens that have no shapes.
+    fn over_ragged(&mut self, start: StateId) -> Result<(), LimitExceeded> {
+        let (ragged, trie) = (self.vocabulary.shapes().ragged(), self.vocabulary.trie());
+        let mut states = vec![self.steps.place_of(self.lexeme_cache, start.0)?; trie.max_depth() + 1];
+        let mut at = 0;
+        while let Some(here) = ragged.get(at) {
+            let depth = trie.depth(here.node as usize);
+            let Some(next) = self.steps.step(self.lexeme_cache, states[depth - 1], trie.byte(here.node as usize))?
+            else {
+                at = here.end as usize;
+                continue;
+            };
+            let token = trie.entry_at(here.node as usize).filter(|_| !here.has_shape);
+            self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+            states[depth] = next;
+            at += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stencilm_regex::Limits;
+    use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+
+    use super::*;
+    use crate::canonical::pretokenizer::probes::Anywhere;
+    use crate::canonical::viability::in_lexeme::sure_within;
+    use crate::canonical::{Encoding, EncodingSource};
+
+    const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
+
+    const PATTERNS: [&str; 9] = [
+        "[a-z]+-[a-z.]+\"",
+        r"\S+( \S+){0,3}",
+        "[a-f0-9]{2,4}(-[a-z]+)*",
+        ".*",
+        "(a|b|é)*\"?",
+        "[^a]*b",
+        "[a-zA-Z]+[0-7]?",
+        "a(7|-b)*Z?",
+        "(.{2})*\"",
+    ];
+
+    /// Some tokens of several characters, with the merges that make them.
+    fn encoding(picks: &[(usize, usize)]) -> Encoding {
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        let mut merges = Vec::new();
+        let mut add = |texts: &mut Vec<Vec<u8>>, left: u32, right: u32| {
+            let text = [&texts[left as usize][..], &texts[right as usize]].concat();
+            let known = texts.iter().position(|known| *known == text);
+            let whole = known.unwrap_or_else(|| {
+                texts.push(text);
+                texts.len() - 1
+            }) as u32;
+            if !merges.iter().any(|&(a, b, _)| (a, b) == (left, right)) {
+                merges.push((left, right, whole));
+            }
+            whole
+        };
+        let pieces: Vec<u32> = PIECES
+            .iter()
+            .map(|piece| match *piece.as_bytes() {
+                [byte] => u32::from(byte),
+                [first, second] => add(&mut texts, u32::from(first), u32::from(second)),
+                _ => unreachable!("pieces have one or two bytes"),
+            })
+            .collect();
+        for &(left, right) in picks {
+            let of = |pick: usize, texts: &[Vec<u8>]| match pieces.get(pick) {
+                Some(&piece) => piece,
+                None => (256 + (pick - pieces.len()) % (texts.len() - 256)) as u32,
+            };
+            let (left, right) = (of(left, &texts), of(right, &texts));
+            if texts[left as usize].len() + texts[right as usize].len() <= 8 {
+                add(&mut texts, left, right);
+            }
+        }
+        let spelled: Vec<Option<Vec<u8>>> = texts.into_iter().map(Some).collect();
+        let tokens = Tokens::new(&spelled, spelled.len(), &[], &[]).expect("ids fit");
+        let source = EncodingSource {
+            bytes: (0..256).collect(),
+            chars: None,
+            changed: None,
+            merges,
+            whole_pieces: false,
+            pattern: Some(r" ?[a-zA-Zé]+|[0-9]{1,3}|\s+(?!\S)|\s+|[^\sa-zA-Z0-9é]+".into()),
+        };
+        Encoding::new(&source, std::sync::Arc::new(tokens)).expect("it can be laid out")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// The walk says of every token what its end says by itself.
+        #[test]
+        fn tokens_are_judged_by_the_states_that_they_lead_to(
+            picks in prop::collection::vec((0usize..60, 0usize..60), 5..60),
+            pattern in prop::sample::select(&PATTERNS[..]),
+            before in prop::sample::select(&["", "a", "b7", "\u{e9}", "a-"][..]),
+        ) {
+            let encoding = encoding(&picks);
+            let mut lexeme_cache = LexemeCache::new(encoding.tokens().trie().max_depth(), Limits::default());
+            let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+            let expr = parse_pattern(&mut lexeme_cache.deriver().exprs, pattern, &options, &mut Utf8).unwrap();
+            let reader = Reader { expansion: None, dfa: lexeme_cache.dfa(&[expr]).unwrap() };
+            let run = |lexeme_cache: &mut LexemeCache, state: u32, bytes: &[u8]| {
+                bytes.iter().try_fold(state, |state, &byte| reader.next(lexeme_cache, state, byte).unwrap())
+            };
+            let Some(start) = run(&mut lexeme_cache, StateId::START.0, before.as_bytes()) else { return Ok(()) };
+            let size = encoding.tokens().vocab_size();
+            let (mut tokens, mut expected) = (TokenSet::empty(size), TokenSet::empty(size));
+            for token in 0..size as u32 {
+                let Some(end) = run(&mut lexeme_cache, start, encoding.tokens().token_bytes(token).unwrap()) else { continue };
+                tokens.insert(token);
+                let live = *lexeme_cache.live_bytes(reader.dfa, StateId(end)).unwrap();
+                if encoding.surely_goes_on_anywhere(token, &live) {
+                    expected.insert(token);
+                }
+            }
+            let mut known = Anywhere::default();
+            let (sure, others) =
+                sure_within(&mut lexeme_cache, &encoding, &mut known, &reader, start, tokens.clone()).unwrap();
+            prop_assert_eq!(sure.iter().collect::<Vec<u32>>(), expected.iter().collect::<Vec<u32>>());
+            prop_assert_eq!(others.len() + sure.len(), tokens.len());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Tokens of which it is asked whether they lead on: a list and a set, with the room kept from mask to mask.
+
+use super::context_independent::SureTokens;
+use crate::canonical::Encoding;
+use crate::mask::cache::KeptMask;
+use crate::vocabulary::token_set;
+
+/// Some tokens of a vocabulary.
+#[derive(Default)]
+pub(crate) struct Doubts {
+    /// All that were added since it was empty.
+    added: Vec<u32>,
+    /// Those of them that are left.
+    left: Vec<u32>,
+}
+
+impl Doubts {
+    /// Forgets all of them, and makes room for a vocabulary of so many words.
+    pub fn clear(&mut self, words: usize) {
+        self.added.drain(..).for_each(|token| token_set::clear(&mut self.left, token));
+        self.left.resize(words, 0);
+    }
+
+    /// Adds a token.
+    pub fn add(&mut self, token: u32) {
+        if !self.has(token) {
+            token_set::set(&mut self.left, token);
+            self.added.push(token);
+        }
+    }
+
+    /// Takes out a token, which is not added again.
+    pub fn settle(&mut self, token: u32) {
+        token_set::clear(&mut self.left, token);
+    }
+
+    pub fn has(&self, token: u32) -> bool {
+        token_set::get(&self.left, token)
+    }
+
+    /// Those that are left.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.added.iter().copied().filter(|&token| self.has(token))
+    }
+}
+
+/// The tokens of a mask of which it is not known whether they lead on.
+pub(crate) struct Unverified<'m> {
+    encoding: &'m Encoding,
+    mask: &'m [u32],
+    /// The tokens that fit behind the token before.
+    fitting: &'m [u32],
+    doubts: &'m mut Doubts,
+    /// Whether what is known of blanks was added already.
+    blanks_told: bool,
+    /// Whether groups of alike tokens are added where they are not known to lead on; else all were added before, and those that
+    /// do are settled.
+    pub by_groups: bool,
+}
+
+impl<'m> Unverified<'m> {
+    /// None of them.
+    pub fn new(
+        encoding: &'m Encoding,
+        (mask, fitting): (&'m [u32], &'m [u32]),
+        doubts: &'m mut Doubts,
+        blanks_told: bool,
+    ) -> Unverified<'m> {
+        doubts.clear(mask.len());
+        Unverified { encoding, mask, fitting, doubts, blanks_told, by_groups: false }
+    }
+
+    /// Adds a token if the mask has it.
+    pub fn add(&mut self, token: u32) {
+        if token_set::get(self.mask, token) && !(self.blanks_told && self.encoding.is_blank(token)) {
+            self.doubts.add(token);
+        }
+    }
+
+    /// The same with one of nothing but blanks of which is not known what is known of others.
+    pub fn add_blank(&mut self, token: u32) {
+        if token_set::get(self.mask, token) {
+            self.doubts.add(token);
+        }
+    }
+
+    /// Adds those of nothing but blanks, unless what is known of them was added.
+    pub fn add_blanks(&mut self) {
+        if !self.blanks_told {
+            self.encoding.blank_tokens.iter().for_each(|&token| self.add(token));
+        }
+    }
+
+    /// Adds all that no row tells of.
+    pub fn add_all<'r>(&mut self, rows: impl Iterator<Item = &'r SureTokens>) {
+        let mut tokens = self.mask.to_vec();
+        rows.for_each(|row| row.known.clear_sure(&mut tokens));
+        token_set::iter(&tokens).for_each(|token| self.add(token));
+    }
+
+    /// Adds those within the lexeme of a row that are known by groups.
+    pub fn add_inside(&mut self, row: &SureTokens) {
+        let groups = row.known.inside.iter().flat_map(|alike| &alike.groups);
+        groups.flat_map(|group| &group.tokens).for_each(|&(_, token)| self.add(token));
+    }
+
+    /// Adds those that end the lexeme of a row with which the mask begins, or leave it, or are of something else.
+    pub fn add_outside(&mut self, row: &SureTokens, kept: Option<&KeptMask>) {
+        row.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
+        let beside = kept.and_then(|kept| kept.beside(&row.here.row));
+        beside.into_iter().flatten().for_each(|&token| self.add(token));
+    }
+
+    /// Whether it is open whether a token leads on that fits.
+    pub fn asks(&self, token: u32) -> bool {
+        let is_open = if self.by_groups { token_set::get(self.mask, token) } else { self.doubts.has(token) };
+        is_open && token_set::get(self.fitting, token)
+    }
+
+    /// Of some alike tokens it is known that they lead on, or not known.
+    pub fn tell(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
+        match self.by_groups {
+            true if lead_on => {}
+            true => tokens.for_each(|token| self.add(token)),
+            false if lead_on => tokens.for_each(|token| self.settle(token)),
+            false => {}
+        }
+    }
+
+    /// A token leads on.
+    pub fn settle(&mut self, token: u32) {
+        self.doubts.settle(token);
+    }
+
+    /// Those that are left.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.doubts.iter()
+    }
+}

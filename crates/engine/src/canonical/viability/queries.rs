@@ -1,0 +1,324 @@
+//! The questions that a mask of many tokens asks: what leads on behind tokens, by groups of those that are alike, and one by one.
+
+use std::sync::Arc;
+
+use super::context_independent::{SureRows, SureTokens};
+use super::crossing::{Leaving, SuffixesBehind};
+use super::pending::Unverified;
+use super::search::{MAX_STEPS_OF_MASK, Search};
+use crate::canonical::Encoding;
+use crate::canonical::cursor::table::Place;
+use crate::canonical::encoder::equivalence::Alike;
+use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
+use crate::canonical::whitespace::runs::{BeforeBlanks, BlanksInLexemes};
+use crate::canonical::whitespace::trailing::Tails;
+use crate::error::EngineError;
+use crate::lexeme::mask::{Row, RowHere};
+use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::layout::ExpansionId;
+use crate::mask::cache::KeptMask;
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::{Entry, SetId};
+
+impl Run<'_> {
+    /// Whether it makes a difference to what follows a lexeme which of its texts was read.
+    fn remembers(&self, thread: Entry) -> bool {
+        self.compares_elements() || thread == Entry::BOTTOM || offers_tokens(thread)
+    }
+
+    /// The configuration behind a lexeme that a thread reads, where it has come to a state.
+    fn behind_state(&mut self, thread: Entry, expansion: &Expansion, state: u32) -> Result<SetId, EngineError> {
+        let here = Entry { state, ..thread };
+        let tags = expansion.accepts(self.lexeme_cache, state).to_vec();
+        let mut threads = Vec::new();
+        if tags.is_empty() || expansion.goes_on(self.lexeme_cache, state)? {
+            threads.push(here);
+        }
+        for tag in tags {
+            self.follow(expansion, tag, here, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
+    }
+
+    /// The configuration behind a lexeme that a thread reads, where these residuals of its row have matched.
+    fn behind_lexeme(
+        &mut self,
+        thread: Entry,
+        expansion: &Expansion,
+        here: &RowHere,
+        residuals: &[u32],
+    ) -> Result<SetId, EngineError> {
+        let mut threads = Vec::new();
+        for tag in residuals.iter().flat_map(|&residual| here.tags_of(residual)) {
+            self.follow(expansion, tag, thread, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
+    }
+}
+
+/// The questions that one mask asks.
+pub(crate) struct Questions<'q, 'r> {
+    pub run: &'q mut Run<'r>,
+    pub encoding: &'q Encoding,
+    pub search: Search<'q>,
+    pub blanks: Option<(BeforeBlanks, BlankAnswers)>,
+    pub configuration: SetId,
+    pub place: Place,
+    pub threads: Vec<Entry>,
+    pub path: Path,
+    pub tails: Tails,
+}
+
+/// The text that was read last, with the configurations on the way.
+#[derive(Default)]
+pub(crate) struct Path {
+    start: Option<SetId>,
+    /// Each byte with the configuration behind it.
+    steps: Vec<(u8, SetId)>,
+}
+
+impl Path {
+    /// The configuration behind some bytes; what they have in common with those before is not read again.
+    fn run(
+        &mut self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        start: SetId,
+        bytes: &[u8],
+    ) -> Result<SetId, EngineError> {
+        if self.start.replace(start) != Some(start) {
+            self.steps.clear();
+        }
+        let common = self.steps.iter().zip(bytes).take_while(|((known, _), byte)| known == *byte).count();
+        self.steps.truncate(common);
+        let mut here = self.steps.last().map_or(start, |&(_, here)| here);
+        for &byte in &bytes[common..] {
+            here = search.step(run, here, byte)?;
+            self.steps.push((byte, here));
+        }
+        Ok(here)
+    }
+}
+
+impl Questions<'_, '_> {
+    /// Finds the tokens of which it is not known yet whether they lead on.
+    pub fn begin(&self, rows: &[(Entry, SureTokens)], kept: Option<&KeptMask>, unverified: &mut Unverified<'_>) {
+        // Nearly all masks begin with the row of the only thread that has one.
+        let beside = match rows {
+            [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.row)).map(|_| (thread, only)),
+            _ => None,
+        };
+        // Groups behind a lexeme have one of those that spell the same.
+        let has_all = self.encoding.tokens().duplicates().is_empty();
+        let Some((thread, only)) = beside.filter(|_| has_all) else {
+            return unverified.add_all(rows.iter().map(|(_, row)| row));
+        };
+        unverified.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
+        only.known.rest.iter().for_each(|&token| unverified.add(token));
+        if thread.state & IN_BLANKS != 0 {
+            unverified.add_blanks();
+        }
+        if !unverified.by_groups {
+            unverified.add_inside(only);
+            unverified.add_outside(only, kept);
+        }
+    }
+
+    /// Asks for the tokens of a row by what follows its lexeme. Those behind which the grammar stands at the same place are one
+    /// question. Whether those that leave the lexeme were asked for, too.
+    pub fn ask_alike(
+        &mut self,
+        thread: Entry,
+        SureTokens { here, known, ending }: &SureTokens,
+        (sure, leaving_rows, behind): (&SureRows, &mut Leaving, &mut SuffixesBehind),
+        unverified: &mut Unverified<'_>,
+    ) -> Result<bool, EngineError> {
+        if self.run.remembers(thread) {
+            return Ok(false);
+        }
+        let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
+        for alike in known.inside.iter() {
+            let answer = |token, place| sure.answer(&here.row, token, place);
+            if alike.groups.iter().all(|group| group.told(answer).is_some()) {
+                for group in &alike.groups {
+                    let tokens = group.tokens.iter().map(|&(_, token)| token);
+                    unverified.tell(tokens, group.told(answer) == Some(true));
+                }
+                continue;
+            }
+            let Some(&(_, one)) = alike.groups.first().and_then(|group| group.tokens.first()) else { continue };
+            let mut state = thread.state;
+            for &byte in self.encoding.tokens().token_bytes(one).unwrap_or_default() {
+                state = expansion.step(self.run.lexeme_cache, state, byte)?.0;
+            }
+            let behind = self.run.behind_state(thread, &expansion, state)?;
+            self.settle_alike(behind, alike, answer, |_, _| true, unverified)?;
+        }
+        let row = &here.row;
+        let Some(leaving) = row.only_leaving() else { return Ok(false) };
+        let start = self.run.behind_lexeme(thread, &expansion, here, &leaving.residuals)?;
+        let alive = self.search.next_bytes(self.run, start)?.0;
+        let vocabulary = self.encoding.tokens();
+        if ending.is_none() && leaving.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+            return Ok(false);
+        }
+        let crossings = leaving.crossings(vocabulary);
+        let mut leaving = leaving_rows.here(row, crossings, self.place);
+        if let Some(ending) = ending {
+            let alike = leaving.with(self.encoding, self.search.places, None);
+            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), unverified)?;
+        }
+        let read = behind.read(self.run, vocabulary.trie().max_depth(), start, (row, crossings))?;
+        for suffix in read.iter() {
+            let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
+            if alike.keep_ends_before(&suffix.surely) {
+                if !unverified.by_groups {
+                    let ways = alike.groups.iter().flat_map(|group| &group.tokens);
+                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| unverified.settle(token));
+                }
+                continue;
+            }
+            let Some(&(_, one)) = crossings.all_ways(suffix.suffix).first() else { continue };
+            let bytes = vocabulary.token_bytes(one).unwrap_or_default();
+            let depth = crossings.suffixes().depth(suffix.node as usize);
+            let behind = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
+            self.settle_alike(behind, alike, |_, _| None, |way, _| crossings.has_way(way), unverified)?;
+        }
+        Ok(true)
+    }
+
+    /// Asks for alike tokens, as far as they are here, what the next characters tell of them behind a configuration. Of some it
+    /// is told that they lead on.
+    fn settle_alike(
+        &mut self,
+        behind: SetId,
+        alike: &Alike,
+        answer: impl Fn(u32, Place) -> Option<bool>,
+        is_here: impl Fn(u32, u32) -> bool,
+        unverified: &mut Unverified<'_>,
+    ) -> Result<(), EngineError> {
+        let Questions { run, search, .. } = self;
+        let surely = search.sure_bytes(run, behind)?;
+        let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, behind, &alike.sure)?;
+        if all && unverified.by_groups {
+            return Ok(());
+        }
+        for group in &alike.groups {
+            let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
+            let Some(&(_, one)) = group.tokens.first() else { continue };
+            let told = if all { Some(true) } else { group.told(&answer) };
+            let mut leads_on = told == Some(true)
+                || !surely.intersect(&group.sure).is_empty()
+                || (told.is_none() && search.may_come(run, behind, &group.sure)?);
+            if !leads_on && told.is_none() && here.clone().any(|token| unverified.asks(token)) {
+                leads_on = true;
+                for &place in group.behind.iter().flatten() {
+                    leads_on &= search.told(run, behind, one, place)? == Some(true);
+                }
+            }
+            unverified.tell(here, leads_on);
+        }
+        Ok(())
+    }
+
+    /// Whether something leads on behind a token, where that is known of the rows.
+    pub fn known(&self, token: u32, behind: Place, rows: &[(Entry, SureTokens)], sure: &SureRows) -> Option<bool> {
+        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, token, behind));
+        match self.threads.len() {
+            1 => known.next()?,
+            _ => known.any(|known| known == Some(true)).then_some(true),
+        }
+    }
+
+    /// Whether something leads on behind a token, at the place behind it, of which not all rows tell.
+    pub fn ask(
+        &mut self,
+        token: u32,
+        behind: Place,
+        rows: &[(Entry, SureTokens)],
+        (sure, kept_blanks, in_lexemes): (&mut SureRows, &mut KeptBlanks, &mut BlanksInLexemes),
+    ) -> Result<bool, EngineError> {
+        let here = self.configuration;
+        for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
+            let is_only = self.threads.len() == 1;
+            match sure.answer(row, token, behind) {
+                Some(true) => return Ok(true),
+                // Another thread may lead on where this one does not.
+                Some(false) if is_only => return Ok(false),
+                Some(false) => {}
+                None if sure.keeps(row, token) && self.search.looked_in_all <= MAX_STEPS_OF_MASK => {
+                    let alone = match is_only {
+                        true => here,
+                        false => self.run.stacks.configuration(&mut vec![*thread])?,
+                    };
+                    self.search.stay_with(Some(*thread));
+                    let found = self.search_behind(alone, token, behind)?;
+                    if self.holds_of_lexeme(*thread, found) {
+                        sure.add(row, token, behind, found != Some(false));
+                        if found != Some(false) {
+                            self.ask_other_way(*thread, alone, (token, behind), (row, sure))?;
+                        }
+                    }
+                    if is_only || found != Some(false) {
+                        return Ok(found != Some(false));
+                    }
+                }
+                None => {}
+            }
+        }
+        self.search.stay_with(None);
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        let is_far = |blanks: &BeforeBlanks| blanks.are_far(bytes.len()) && self.encoding.is_blank(token);
+        if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
+            return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
+        }
+        let lexemes = (in_lexemes, kept_blanks);
+        match self.tails.leads_on(self.run, &mut self.search, lexemes, here, (token, behind))? {
+            Some(leads_on) => Ok(leads_on),
+            None => Ok(self.search_behind(here, token, behind)? != Some(false)),
+        }
+    }
+
+    /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
+    /// nothing was found within the limit. That nothing leads on may be so because a key is taken, or an element not new.
+    fn holds_of_lexeme(&self, thread: Entry, found: Option<bool>) -> bool {
+        let reads_all = || !self.run.remembers(thread) && !self.run.machine.fork(ExpansionId(thread.head)).free;
+        match found {
+            None => true,
+            Some(true) => !self.search.has_left,
+            Some(false) => !self.search.has_left && reads_all(),
+        }
+    }
+
+    /// Asks for the other way of a token within the lexeme of a row which leads on at the place behind it: what leads on in both
+    /// is not asked for at this place again, whatever token stands before.
+    fn ask_other_way(
+        &mut self,
+        thread: Entry,
+        alone: SetId,
+        (token, behind): (u32, Place),
+        (row, sure): (&Arc<Row>, &mut SureRows),
+    ) -> Result<(), EngineError> {
+        let ways = self.search.places.advance_both(self.encoding, self.place, token);
+        let other = ways.into_iter().flatten().find(|&way| way != behind);
+        let is_asked =
+            |&other: &Place| self.search.looked_in_all <= MAX_STEPS_OF_MASK && sure.answer(row, token, other).is_none();
+        if let Some(other) = other.filter(is_asked) {
+            let found = self.search_behind(alone, token, other)?;
+            if self.holds_of_lexeme(thread, found) {
+                sure.add(row, token, other, found != Some(false));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something leads on behind a token that follows a configuration; `None` where the search was given up.
+    fn search_behind(&mut self, start: SetId, token: u32, behind: Place) -> Result<Option<bool>, EngineError> {
+        if self.search.looked_in_all > MAX_STEPS_OF_MASK {
+            return Ok(None);
+        }
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        let reached = self.path.run(self.run, &mut self.search, start, bytes)?;
+        self.search.leads_on(self.run, reached, token, behind)
+    }
+}

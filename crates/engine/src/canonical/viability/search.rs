@@ -1,0 +1,518 @@
+//! Whether the grammar can go on behind a token as the tokenizer would.
+//!
+//! A token leads on when some text of the grammar that begins with it is written by the tokenizer with a boundary behind it.
+//! Nearly always one look at the next bytes tells: one of them surely begins another piece, or a symbol that nothing merges
+//! with. Where the next text is narrow, as behind the quote of a key, the tokens that may come next are searched, nearest
+//! first and within a limit.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::canonical::cursor::next::Next;
+use crate::canonical::cursor::next_bytes::Ahead;
+use crate::canonical::cursor::rows::Rows;
+use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::{CursorKey, Encoding, Known};
+use crate::error::EngineError;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, SetId};
+
+/// So many nodes of the trie are looked at behind one token, and behind all tokens of a mask; where that does not tell, the
+/// token is taken to lead on.
+const MAX_STEPS: usize = 1_000;
+pub(crate) const MAX_STEPS_OF_MASK: usize = 10_000;
+/// With more nodes than this that may come, those are looked up that may follow a token.
+const MANY_NODES: usize = 512;
+/// So many tokens are looked ahead.
+const MAX_DEPTH: usize = 24;
+/// Scratch for more than so many answers is given back.
+const MUCH_ROOM: usize = 10_000;
+
+/// What was found so far within one operation, for which numbers of configurations are good.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// What was found of tokens, and whether beyond the lexeme: `None` while it is looked for.
+    known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
+    /// What the next characters tell of tokens that merge with the same, and whether they were read beyond the lexeme.
+    told: FxHashMap<(SetId, u32, Place), (Option<bool>, bool)>,
+    /// What is known of configurations alone.
+    pub ahead: Ahead,
+}
+
+impl Found {
+    /// Forgets everything, but keeps the room for as much: most masks ask, and each little. Sets from this one on are not made
+    /// yet.
+    fn begin(&mut self, first: u32) {
+        if self.ahead.len().max(self.told.capacity()).max(self.known.capacity()) > MUCH_ROOM {
+            *self = Found::default();
+        }
+        self.known.clear();
+        self.told.clear();
+        self.ahead.begin(first);
+    }
+}
+
+/// A search for what leads on.
+pub(crate) struct Search<'e> {
+    pub encoding: &'e Encoding,
+    pub places: &'e mut Places,
+    pub rows: &'e mut Rows,
+    pub found: &'e mut Found,
+    /// How many nodes were looked at behind the token in question.
+    looked: usize,
+    /// How many behind all of them.
+    pub looked_in_all: usize,
+    /// Whether an answer hangs on one that is still looked for.
+    circular: bool,
+    /// Whether the search for the token in question was too long.
+    given_up: bool,
+    /// A thread to stay with: whether the search went where something else than its lexeme is read.
+    home: Option<Entry>,
+    /// The last such thread: what is known of others says nothing of it.
+    known_home: Option<Entry>,
+    pub has_left: bool,
+}
+
+impl<'e> Search<'e> {
+    /// A search of an operation, which has found nothing yet.
+    pub fn new(
+        run: &Run<'_>,
+        encoding: &'e Encoding,
+        places: &'e mut Places,
+        rows: &'e mut Rows,
+        found: &'e mut Found,
+    ) -> Search<'e> {
+        found.begin(run.stacks.num_sets());
+        Search {
+            encoding,
+            places,
+            rows,
+            found,
+            looked: 0,
+            looked_in_all: 0,
+            circular: false,
+            given_up: false,
+            home: None,
+            known_home: None,
+            has_left: false,
+        }
+    }
+
+    /// From now on tells in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it found for
+    /// another one.
+    pub fn stay_with(&mut self, thread: Option<Entry>) {
+        if thread.is_some() && self.known_home != thread {
+            self.found.known.clear();
+            self.known_home = thread;
+        }
+        self.home = thread;
+    }
+
+    /// Whether something leads on behind a token, from the configuration and the place behind it; `None` where the search
+    /// was given up.
+    pub fn leads_on(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<Option<bool>, EngineError> {
+        (self.looked, self.circular, self.given_up, self.has_left) = (0, false, false, false);
+        let found = self.search(run, configuration, token, place, 0)?;
+        self.looked_in_all += self.looked;
+        Ok(if self.given_up { None } else { Some(found) })
+    }
+
+    fn search(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        if configuration == SetId::EMPTY {
+            return Ok(false);
+        }
+        // What leads on tells of its own way only, that nothing does of all ways.
+        let is_beyond = self.is_beyond(run, configuration);
+        let before = std::mem::replace(&mut self.has_left, is_beyond);
+        let found = self.search_here(run, configuration, token, place, depth)?;
+        self.has_left |= is_beyond || (!found && before);
+        Ok(found)
+    }
+
+    /// Whether a configuration is beyond the lexeme to stay with.
+    fn is_beyond(&self, run: &Run<'_>, configuration: SetId) -> bool {
+        self.home.is_none_or(|home| is_other(run.stacks.entries(configuration), &[home]))
+    }
+
+    fn search_here(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let next = *self.found.ahead.next(run, configuration)?;
+        let sure = self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &next.surely);
+        if !sure.is_empty() {
+            return Ok(true);
+        }
+        // Within a lexeme it counts whether something beyond it was looked at.
+        if self.home.is_none()
+            && !next.may_end
+            && next.bytes.single().is_some()
+            && let Some(told) = self.by_forced_text(run, configuration, token, place)?
+        {
+            debug_assert!(self.agrees(run, configuration, token, place, told)?);
+            return Ok(told);
+        }
+        if let (Some(told), beyond) = self.told_within(run, configuration, token, place)? {
+            self.has_left |= beyond;
+            return Ok(told);
+        }
+        if depth >= MAX_DEPTH || self.looked > MAX_STEPS {
+            self.given_up = true;
+            return Ok(true);
+        }
+        let key = (configuration, token, place);
+        match self.found.known.get(&key) {
+            Some(&Some((known, left))) => {
+                self.has_left |= left;
+                return Ok(known);
+            }
+            Some(None) => {
+                self.circular = true;
+                return Ok(false);
+            }
+            None => {}
+        }
+        self.found.known.insert(key, None);
+        let circular = std::mem::replace(&mut self.circular, false);
+        let found = self.some_token_leads_on(run, configuration, token, place, depth)?;
+        if found || !self.circular {
+            self.found.known.insert(key, Some((found, self.has_left)));
+        } else {
+            self.found.known.remove(&key);
+        }
+        self.circular |= circular;
+        Ok(found)
+    }
+
+    /// The slow twin of what forced texts tell: by the grammar itself.
+    fn agrees(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        told: bool,
+    ) -> Result<bool, EngineError> {
+        let found = match self.told(run, configuration, token, place)? {
+            Some(found) => found,
+            None => {
+                let (looked, circular, given_up) = (self.looked, self.circular, self.given_up);
+                let mut found = self.some_token_leads_on(run, configuration, token, place, 0)?;
+                if self.given_up || self.circular {
+                    found = told;
+                }
+                (self.looked, self.circular, self.given_up) = (looked, circular, given_up);
+                found
+            }
+        };
+        Ok(found == told)
+    }
+
+    /// Whether a token that leads on is written in all texts that go on so; `false` where that is not known.
+    pub fn is_in_all_texts(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<bool, EngineError> {
+        let Next { bytes, may_end, .. } = *self.found.ahead.next(run, configuration)?;
+        if may_end && !self.places.may_end(self.encoding, place) {
+            return Ok(false);
+        }
+        if self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &bytes) == bytes {
+            return Ok(true);
+        }
+        // What a text that comes in any case tells is told of all that goes on with it.
+        Ok(!may_end && bytes.single().is_some() && self.by_forced_text(run, configuration, token, place)? == Some(true))
+    }
+
+    /// Whether some of these bytes, and something behind it, may come.
+    pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
+        let Next { bytes: next, surely, .. } = *self.found.ahead.next(run, configuration)?;
+        if !surely.intersect(bytes).is_empty() {
+            return Ok(true);
+        }
+        for byte in next.intersect(bytes).iter() {
+            if self.step(run, configuration, byte)? != SetId::EMPTY {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What the next few characters tell.
+    pub fn told(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<Option<bool>, EngineError> {
+        Ok(self.told_within(run, configuration, token, place)?.0)
+    }
+
+    /// The same, and whether characters were looked at that come behind the lexemes of the configuration.
+    fn told_within(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<(Option<bool>, bool), EngineError> {
+        let key = (configuration, self.encoding.merging_number(token), place);
+        if let Some(&known) = self.found.told.get(&key) {
+            return Ok(known);
+        }
+        let found = self.ask(run, configuration, token, place)?;
+        self.found.told.insert(key, found);
+        Ok(found)
+    }
+
+    fn ask(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<(Option<bool>, bool), EngineError> {
+        let encoding = self.encoding;
+        let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
+        if may_end && self.places.may_end(encoding, place) {
+            return Ok((Some(true), false));
+        }
+        let merging = encoding.merging(token);
+        let telling = encoding.sure_bytes(self.places.cursor(place), &merging, &bytes);
+        if !telling.intersect(&surely).is_empty() {
+            return Ok((Some(true), false));
+        }
+        for byte in telling.iter() {
+            if self.step(run, configuration, byte)? != SetId::EMPTY {
+                return Ok((Some(true), false));
+            }
+        }
+        let Search { places, found, .. } = self;
+        let ahead = RefCell::new((run, &mut found.ahead));
+        let mut beyond = false;
+        let told = encoding.keeps_end(
+            places,
+            place,
+            token,
+            configuration,
+            &mut |here| {
+                let (run, ahead) = &mut *ahead.borrow_mut();
+                Ok::<_, EngineError>(ahead.next(run, here)?.bytes)
+            },
+            &mut |here, byte| {
+                let (run, ahead) = &mut *ahead.borrow_mut();
+                let next = ahead.step(run, here, byte)?;
+                beyond |= is_other(run.stacks.entries(next), run.stacks.entries(configuration));
+                Ok((next != SetId::EMPTY).then_some(next))
+            },
+        )?;
+        Ok((told, beyond))
+    }
+
+    fn some_token_leads_on(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let encoding = self.encoding;
+        let vocabulary = encoding.tokens();
+        let trie = vocabulary.trie();
+        let way = (token, place);
+        // The bytes that may go on with a character are many, and so are the tokens that begin with them. What led on elsewhere
+        // nearly always comes here too.
+        if self.places.cursor(place).within_character()
+            && let Some(&next) = self.places.led_on.get(&token)
+        {
+            let (here, beyond) = self.run_within(run, configuration, next)?;
+            if here != SetId::EMPTY && self.follows(run, here, way, next, depth)? {
+                self.has_left |= beyond;
+                return Ok(true);
+            }
+        }
+        if let Some(listed) = self.few_that_are_read(run, configuration)? {
+            self.looked += listed.tokens.len();
+            for &(next, here, beyond) in listed.tokens.iter() {
+                if self.follows(run, here, way, next, depth)? {
+                    self.has_left |= beyond;
+                    return Ok(self.led_on(way, next));
+                }
+            }
+            self.has_left |= listed.some_beyond;
+            return Ok(false);
+        }
+        let bytes = self.next_bytes(run, configuration)?.0;
+        if trie.nodes_behind(bytes) > MANY_NODES
+            && let Some(few) = self.few_that_follow((token, place), bytes)
+        {
+            let mut some_beyond = false;
+            for &(next, behind) in few.iter() {
+                let (here, beyond) = self.run_within(run, configuration, next)?;
+                if here != SetId::EMPTY && self.search(run, here, next, behind, depth + 1)? {
+                    self.has_left |= beyond;
+                    return Ok(self.led_on(way, next));
+                }
+                some_beyond |= beyond;
+            }
+            self.has_left |= some_beyond;
+            return Ok(false);
+        }
+        // Configurations on the way, each with the bytes that may lead on, for what cannot come costs no step, and whether the way
+        // there is beyond the lexeme.
+        let mut path = vec![(configuration, bytes, false)];
+        let mut some_beyond = false;
+        for (mut node, end) in trie.roots(bytes) {
+            while node < end {
+                path.truncate(trie.depth(node));
+                let &(above, alive, beyond) = path.last().expect("the path begins with the configuration at the root");
+                if !alive.contains(trie.byte(node)) {
+                    node += trie.size(node);
+                    continue;
+                }
+                self.looked += 1;
+                if self.looked > MAX_STEPS {
+                    self.given_up = true;
+                    return Ok(true);
+                }
+                let here = self.step(run, above, trie.byte(node))?;
+                if here == SetId::EMPTY {
+                    node += trie.size(node);
+                    continue;
+                }
+                let beyond = beyond || self.is_beyond(run, here);
+                some_beyond |= beyond;
+                if let Some(entry) = trie.entry_at(node) {
+                    for next in std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied()) {
+                        if self.follows(run, here, way, next, depth)? {
+                            self.has_left |= beyond;
+                            return Ok(self.led_on(way, next));
+                        }
+                    }
+                }
+                let alive = self.next_bytes(run, here)?.0;
+                path.push((here, alive, beyond));
+                node += 1;
+            }
+        }
+        self.has_left |= some_beyond;
+        Ok(false)
+    }
+
+    /// Notes which token led on behind another one, where that ends within a character.
+    fn led_on(&mut self, (token, place): (u32, Place), next: u32) -> bool {
+        if self.places.cursor(place).within_character() {
+            self.places.led_on.insert(token, next);
+        }
+        true
+    }
+
+    /// Whether a token fits behind another one, and something leads on behind it, where the configuration is known.
+    fn follows(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        (token, place): (u32, Place),
+        next: u32,
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        match self.encoding.follow(self.places, place, Some(token), next) {
+            Some(behind) => self.search(run, configuration, next, behind, depth + 1),
+            None => Ok(false),
+        }
+    }
+
+    /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
+    pub fn next_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
+        let &Next { bytes, may_end, .. } = self.found.ahead.next(run, configuration)?;
+        Ok((bytes, may_end))
+    }
+
+    /// The bytes that surely lead on.
+    pub fn sure_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<ByteSet, EngineError> {
+        Ok(self.found.ahead.next(run, configuration)?.surely)
+    }
+
+    /// The configuration behind a byte.
+    pub fn step(&mut self, run: &mut Run<'_>, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
+        self.found.ahead.step(run, configuration, byte)
+    }
+
+    /// The configuration behind some bytes.
+    pub fn run(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
+        let mut here = configuration;
+        for &byte in bytes {
+            here = self.step(run, here, byte)?;
+            if here == SetId::EMPTY {
+                break;
+            }
+        }
+        Ok(here)
+    }
+
+    /// The configuration behind a token, and whether the way there is beyond the lexeme.
+    fn run_within(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+    ) -> Result<(SetId, bool), EngineError> {
+        let vocabulary = self.encoding.tokens();
+        let (mut here, mut beyond) = (configuration, false);
+        for &byte in vocabulary.token_bytes(token).unwrap_or_default() {
+            here = self.step(run, here, byte)?;
+            if here == SetId::EMPTY {
+                break;
+            }
+            beyond = beyond || self.is_beyond(run, here);
+        }
+        Ok((here, beyond))
+    }
+}
+
+/// Whether some threads are none of these, wherever those are in their lexemes.
+pub(crate) fn is_other(threads: &[Entry], known: &[Entry]) -> bool {
+    let same = |a: &Entry, b: &Entry| Entry { state: b.state, ..*a } == *b;
+    threads.iter().any(|thread| !known.iter().any(|known| same(thread, known)))
+}
+
+impl Run<'_> {
+    /// Whether something leads on behind a token, from the configuration and the cursor behind it.
+    pub fn goes_on_behind(
+        &mut self,
+        encoding: &Encoding,
+        configuration: SetId,
+        token: u32,
+        cursor: &CursorKey,
+    ) -> Result<bool, EngineError> {
+        let mut known = encoding.known();
+        let Known { places, rows, search, .. } = &mut *known;
+        let place = places.of(cursor);
+        let mut search = Search::new(self, encoding, places, rows, search);
+        Ok(search.leads_on(self, configuration, token, place)? != Some(false))
+    }
+}

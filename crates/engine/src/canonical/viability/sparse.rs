@@ -1,0 +1,189 @@
+//! Masks of few tokens: each is held against the tokenizer and against what may follow it.
+
+use std::sync::Arc;
+
+use super::search::{MAX_STEPS_OF_MASK, Search};
+use crate::canonical::cursor::table::Place;
+use crate::canonical::whitespace::cached::BlankAnswers;
+use crate::canonical::whitespace::runs::BlanksInLexemes;
+use crate::canonical::whitespace::trailing::Tails;
+use crate::canonical::{CursorKey, Encoding, Known};
+use crate::error::EngineError;
+use crate::lexeme::mask::Row;
+use crate::mask::cache::KeptMask;
+use crate::parse::stepper::Run;
+use crate::state::stacks::SetId;
+use crate::vocabulary::token_set;
+
+impl Run<'_> {
+    /// Those tokens of a mask of few that fit a cursor behind a token, and behind which something leads on; ascending. Of the
+    /// mask it is told how it is kept, too, where that tells all of it.
+    pub(crate) fn canonical_of_few(
+        &mut self,
+        encoding: &Encoding,
+        configuration: SetId,
+        (cursor, before): (&CursorKey, Option<u32>),
+        in_lexemes: &mut BlanksInLexemes,
+        (mask, plain): (&[u32], Option<&KeptMask>),
+    ) -> Result<Vec<u32>, EngineError> {
+        let mut known = encoding.known();
+        let Known { places, rows, blanks: kept_blanks, search, .. } = &mut *known;
+        let place = places.of(cursor);
+        let mut search = Search::new(self, encoding, places, rows, search);
+        let (mut kept, mut told) = (Vec::new(), None);
+        let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
+        if let Some(blanks) = &blanks {
+            let told = told.insert(kept_blanks.told(encoding, search.places, blanks, (place, before)));
+            let answers = BlankAnswers::new(blanks);
+            for blank in told.open.iter().filter(|blank| token_set::get(mask, blank.token)) {
+                let leads_on = if blanks.are_far(blank.len) {
+                    answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.behind)?
+                } else {
+                    let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
+                    let reached = search.run(self, configuration, bytes)?;
+                    search.leads_on(self, reached, blank.token, blank.behind)? != Some(false)
+                };
+                if leads_on {
+                    kept.push(blank.token);
+                }
+            }
+        }
+        let mut tokens: Vec<u32> = match plain.and_then(listed) {
+            Some((row, beside)) => {
+                let row = match row {
+                    // Nearly always it is the row of blanks.
+                    Some(row) if blanks.is_some() => kept_blanks.listed_others(encoding, row),
+                    Some(row) => row.listed.as_deref().unwrap_or_default(),
+                    None => &[],
+                };
+                row.iter().chain(beside).copied().collect()
+            }
+            None => token_set::iter(mask).collect(),
+        };
+        // What is told beside the row may be in it, where the mask lacks it.
+        tokens.retain(|&token| token_set::get(mask, token) && !(blanks.is_some() && encoding.is_blank(token)));
+        let mut longer: Option<Longer<'_>> = None;
+        let mut tails = Tails::default();
+        // Nearly always they are in the order of the trie, where those which others begin with come before them.
+        for token in tokens.into_iter().rev() {
+            let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
+            if let Some(longer) = &mut longer
+                && longer.rules_out(self, &mut search, configuration, bytes)?
+            {
+                // The slow twin: searched like any other.
+                debug_assert!(match encoding.follow(search.places, place, before, token) {
+                    Some(behind) => {
+                        let reached = search.run(self, configuration, bytes)?;
+                        search.leads_on(self, reached, token, behind)? != Some(true)
+                    }
+                    None => true,
+                });
+                continue;
+            }
+            let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };
+            if search.looked_in_all > MAX_STEPS_OF_MASK {
+                kept.push(token);
+                continue;
+            }
+            let lexemes = (&mut *in_lexemes, &mut *kept_blanks);
+            if let Some(leads_on) = tails.leads_on(self, &mut search, lexemes, configuration, (token, behind))? {
+                if leads_on {
+                    kept.push(token);
+                }
+                continue;
+            }
+            let reached = search.run(self, configuration, bytes)?;
+            if search.leads_on(self, reached, token, behind)? != Some(false) {
+                kept.push(token);
+                longer = Some(Longer { bytes, token, reached, behind, from: None });
+            }
+        }
+        kept.sort_unstable();
+        Ok(match told {
+            Some(told) => {
+                // What leads on is read, so the grammar allows it.
+                debug_assert!(told.leading.iter().all(|&token| token_set::get(mask, token)));
+                joined(&told.leading, &kept)
+            }
+            None => kept,
+        })
+    }
+}
+
+/// A token that leads on. Where every text of the grammar that goes on with a part of it is written with the token itself, as with
+/// all of a word whose beginnings are tokens, too, that part is not a token of its own.
+struct Longer<'t> {
+    bytes: &'t [u8],
+    token: u32,
+    /// The configuration and the place behind it.
+    reached: SetId,
+    behind: Place,
+    /// The least number of bytes behind which that is so; known once it is asked for.
+    from: Option<usize>,
+}
+
+impl Longer<'_> {
+    /// Whether the token leaves no room for one of these bytes, where both come at a configuration.
+    fn rules_out(
+        &mut self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        configuration: SetId,
+        bytes: &[u8],
+    ) -> Result<bool, EngineError> {
+        if bytes.len() >= self.bytes.len() || !self.bytes.starts_with(bytes) {
+            return Ok(false);
+        }
+        let from = match self.from {
+            Some(from) => from,
+            None => *self.from.insert(self.forced_from(run, search, configuration)?),
+        };
+        Ok(bytes.len() >= from)
+    }
+
+    fn forced_from(
+        &self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        configuration: SetId,
+    ) -> Result<usize, EngineError> {
+        if !search.is_in_all_texts(run, self.reached, self.token, self.behind)? {
+            return Ok(self.bytes.len());
+        }
+        let (mut from, mut here) = (0, configuration);
+        for (at, &byte) in self.bytes.iter().enumerate() {
+            let (next, may_end) = search.next_bytes(run, here)?;
+            if may_end || next.single().is_none() {
+                from = at + 1;
+            }
+            here = search.step(run, here, byte)?;
+        }
+        Ok(from)
+    }
+}
+
+/// The tokens that a mask of few may have, in any order and perhaps some twice; `None` where they are not listed.
+pub(crate) fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32> + '_> {
+    let (row, beside) = listed(kept)?;
+    let row = row.and_then(|row| row.listed.as_deref()).unwrap_or_default();
+    Some(row.iter().chain(beside).copied())
+}
+
+/// The same as the row that the mask begins with, if there is one, and what is told beside it.
+fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
+    kept.beside_row().filter(|(row, _)| row.is_none_or(|row| row.listed.is_some()))
+}
+
+/// The tokens of two ascending lists, of which the second one is short.
+fn joined(many: &[u32], few: &[u32]) -> Vec<u32> {
+    let mut all = Vec::with_capacity(many.len() + few.len());
+    let mut rest = many;
+    for &token in few {
+        let (before, behind) = rest.split_at(rest.partition_point(|&other| other < token));
+        all.extend_from_slice(before);
+        all.push(token);
+        rest = behind;
+    }
+    all.extend_from_slice(rest);
+    all
+}

@@ -1,0 +1,136 @@
+//! Where a text may stand in the tokenizer's pattern behind a token, whatever stands before it.
+//!
+//! The last few characters nearly always tell the state: behind `l` a contraction such as `'ll` may be open, behind `al` none
+//! is. So sets of states are followed through the characters of a token, from the set of all.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::canonical::pretokenizer::probes::Probes;
+use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
+
+/// With more sets than this a token is known by its last character.
+const MAX_SETS: usize = 2_000;
+/// In place of a number of a set: not known yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// The number of a set of states.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct States(u32);
+
+/// The sets of states met so far.
+#[derive(Default)]
+pub(crate) struct Behind {
+    /// The first one has all states.
+    sets: Vec<Vec<u16>>,
+    numbers: FxHashMap<Vec<u16>, u32>,
+    /// By set and class of the next character.
+    steps: Vec<u32>,
+    /// By set: the bytes that surely begin another piece, and those that either do so or go on with the piece.
+    apart: Vec<ByteSet>,
+    plain: Vec<ByteSet>,
+}
+
+impl Behind {
+    /// The states behind some bytes, whatever stands before them.
+    pub fn of(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, bytes: &[u8]) -> States {
+        if self.sets.is_empty() {
+            self.add(pretokenizer, probes, (0..pretokenizer.num_states() as u16).collect());
+        }
+        let mut here = 0;
+        for chunk in bytes.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                here = self.step(pretokenizer, probes, here, pretokenizer.class(character));
+            }
+            // Of a character that bytes before these begin nothing is known.
+            if !chunk.invalid().is_empty() {
+                here = 0;
+            }
+        }
+        States(here)
+    }
+
+    fn step(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, from: u32, class: u8) -> u32 {
+        let at = from as usize * pretokenizer.num_classes() + usize::from(class);
+        if self.steps[at] == UNKNOWN {
+            let from = if self.sets.len() < MAX_SETS { from } else { 0 };
+            // A piece may have ended before the character.
+            let before = self.sets[from as usize].iter().chain(&[START]);
+            let mut next: Vec<u16> = before.map(|&state| pretokenizer.step(state, class).0).collect();
+            next.retain(|&state| state != DEAD);
+            next.sort_unstable();
+            next.dedup();
+            self.steps[at] = self.add(pretokenizer, probes, next);
+        }
+        self.steps[at]
+    }
+
+    fn add(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, states: Vec<u16>) -> u32 {
+        if let Some(&known) = self.numbers.get(&states) {
+            return known;
+        }
+        let number = self.sets.len() as u32;
+        let all =
+            |sets: &[ByteSet]| states.iter().fold(ByteSet::ALL, |all, &state| all.intersect(&sets[usize::from(state)]));
+        self.apart.push(all(&probes.apart));
+        self.plain.push(all(&probes.plain));
+        self.steps.extend(std::iter::repeat_n(UNKNOWN, pretokenizer.num_classes()));
+        self.numbers.insert(states.clone(), number);
+        self.sets.push(states);
+        number
+    }
+
+    /// The bytes that surely begin another piece in some states.
+    pub fn apart(&self, states: States) -> &ByteSet {
+        &self.apart[states.0 as usize]
+    }
+
+    /// The bytes that either do so or go on with the piece.
+    pub fn plain(&self, states: States) -> &ByteSet {
+        &self.plain[states.0 as usize]
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let sets = self.sets.iter().map(|states| 2 * (states.len() * 2 + 24) + 2 * size_of::<ByteSet>());
+        sets.sum::<usize>() + self.steps.len() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::cursor::table::Places;
+    use crate::canonical::cursor::table::tests::encoding;
+    use crate::canonical::{Cursor, Encoding};
+
+    /// The state of a cursor that waits for nothing is one of the set, whatever was read before.
+    fn check(encoding: &Encoding, before: &str, token: u32) -> Result<(), TestCaseError> {
+        let (mut places, mut behind) = (Places::default(), Behind::default());
+        let mut ids = encoding.encode(before).expect("it is text");
+        ids.push(token);
+        let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
+        for &id in &ids {
+            let Some(next) = encoding.follow(&mut places, place, last, id) else { return Ok(()) };
+            (place, last) = (next, Some(id));
+        }
+        let bytes = encoding.tokens().token_bytes(token).expect("it is a token");
+        let states = behind.of(encoding.pretokenizer(), &encoding.probes, bytes);
+        if let Some(state) = places.cursor(place).settled() {
+            prop_assert!(behind.sets[states.0 as usize].contains(&state), "{:?} {}", before, token);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_stands_in_a_state_of_the_set(
+            before in prop::collection::vec(prop::sample::select(vec!["a", "b", " ", "1", "\n", "é", "?"]), 0..8),
+            token in prop::sample::select(vec![32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263]),
+        ) {
+            check(&encoding(), &before.concat(), token)?;
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Tokens of nothing but blanks, of which vocabularies have hundreds: they lead on or not by what may follow blanks and by how
+//! many may still come, whatever the grammar.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::{Encoding, Kind};
+use crate::state::stacks::SetId;
+
+/// What may stand between the tokens of JSON.
+pub(crate) const JSON_BLANKS: [u8; 4] = *b" \t\n\r";
+/// With so many blanks left their number makes no difference.
+const FAR_BLANKS: usize = 8;
+
+/// All that lives behind a blank lives behind others, too, and goes on in the same way: how many may come, and where the
+/// grammar stands before them.
+#[derive(Clone, Copy)]
+pub(crate) struct BeforeBlanks {
+    pub same: SetId,
+    /// The bytes that may come, blanks among them.
+    pub next: ByteSet,
+    pub left: usize,
+    /// Whether so many may come in all ways.
+    pub is_exact: bool,
+}
+
+impl BeforeBlanks {
+    /// What [`KnownBlanks::leads_on`] asks of it, where no token has more bytes than `longest`.
+    pub fn bounds(self, longest: usize) -> (usize, bool) {
+        (self.left.min(longest + FAR_BLANKS), self.is_exact)
+    }
+
+    /// Whether so many blanks lead to the same configuration, but for how many may still come.
+    pub fn are_far(self, blanks: usize) -> bool {
+        blanks + FAR_BLANKS <= self.left
+    }
+}
+
+/// By the bytes that may follow, the place behind a token of blanks, and what merges with the token.
+pub(crate) type KnownWays = FxHashMap<(ByteSet, Place, u32), KnownWay>;
+
+/// Where the tokens of blanks lead from a place. Those behind which the tokenizer stands at the same place, and which merge
+/// with the same, are one kind.
+pub(crate) struct BlanksAt {
+    /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
+    kinds: Vec<[Option<u32>; 2]>,
+    /// Of each kind a token, and the place behind it.
+    examples: Vec<(u32, Place)>,
+}
+
+impl BlanksAt {
+    pub fn new(encoding: &Encoding, places: &mut Places, place: Place) -> BlanksAt {
+        let mut numbers: FxHashMap<(Place, u32), u32> = FxHashMap::default();
+        let mut examples = Vec::new();
+        let mut kinds = |&token: &u32| {
+            places.advance_both(encoding, place, token).map(|behind| {
+                let behind = behind?;
+                Some(*numbers.entry((behind, encoding.merging_number(token))).or_insert_with(|| {
+                    examples.push((token, behind));
+                    examples.len() as u32 - 1
+                }))
+            })
+        };
+        let kinds = encoding.blank_tokens.iter().map(&mut kinds).collect();
+        BlanksAt { kinds, examples }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.kinds.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
+    }
+}
+
+/// By expansion and state: how many blanks a lexeme may go on with, see [`Run::blanks_in_lexeme`].
+pub(crate) type BlanksInLexemes = FxHashMap<(u32, u32), Option<usize>>;
+
+/// So many of both are kept.
+pub(crate) const MAX_KNOWN: usize = 20_000;
+
+/// Tokens of blanks that fit somewhere, by whether they lead on.
+pub(crate) struct ToldBlanks {
+    /// Those that do, ascending.
+    pub leading: Vec<u32>,
+    /// Those of which it is not known.
+    pub open: Vec<FittingBlank>,
+}
+
+/// A token of blanks that fits somewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct FittingBlank {
+    /// Its number among the tokens of blanks.
+    number: usize,
+    pub token: u32,
+    pub len: usize,
+    /// Whether no merge joins it with the token before, and the place behind it.
+    apart: bool,
+    pub behind: Place,
+}
+
+impl FittingBlank {
+    /// All of them at a place behind a token.
+    pub fn all(encoding: &Encoding, at: &BlanksAt, before: Option<u32>) -> Arc<[FittingBlank]> {
+        let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
+            let len = encoding.tokens().token_bytes(token)?.len();
+            let apart = encoding.stay_apart(before, token);
+            let (_, behind) = at.examples[kinds[usize::from(!apart)]? as usize];
+            Some(FittingBlank { number, token, len, apart, behind })
+        };
+        encoding.blank_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
+    }
+}
+
+impl ToldBlanks {
+    /// What is known of fitting tokens.
+    pub fn of(fitting: &[FittingBlank], known: &KnownBlanks, before: &BeforeBlanks) -> ToldBlanks {
+        let mut told = ToldBlanks { leading: Vec::new(), open: Vec::new() };
+        for &blank in fitting {
+            match known.leads_on((blank.number, blank.len), before, blank.apart) {
+                Some(true) => told.leading.push(blank.token),
+                Some(false) => {}
+                None => told.open.push(blank),
+            }
+        }
+        told
+    }
+}
+
+/// Tokens of blanks at a place, whatever token stands before it.
+#[derive(Default)]
+pub(crate) struct ToldAnyway {
+    /// Those behind which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
+    pub dead: [Vec<u32>; 2],
+    /// Those of which it is not known.
+    pub open: Vec<u32>,
+}
+
+impl ToldAnyway {
+    /// What is known of tokens.
+    pub fn of(encoding: &Encoding, known: &KnownBlanks, before: &BeforeBlanks) -> ToldAnyway {
+        let mut told = ToldAnyway::default();
+        // More blanks than may come are in no mask.
+        let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
+        for (token, blank) in all {
+            match known.leads_on_anyway(blank, before) {
+                Some(answers) => {
+                    let dead = told.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
+                    dead.for_each(|(dead, _)| dead.push(token));
+                }
+                None => told.open.push(token),
+            }
+        }
+        told
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        (self.dead[0].len() + self.dead[1].len() + self.open.len()) * 4 + size_of::<ToldAnyway>()
+    }
+}
+
+/// What is known of the tokens of blanks at a place, by what may follow blanks.
+pub(crate) struct KnownBlanks {
+    at: Arc<BlanksAt>,
+    /// By kind.
+    ways: Box<[KnownWay]>,
+}
+
+/// A token of blanks: its number among them, and its length.
+pub(crate) type Blank = (usize, usize);
+
+/// All tokens of blanks.
+pub(crate) fn numbered(encoding: &Encoding) -> impl Iterator<Item = (u32, Blank)> + '_ {
+    let len = |token: u32| encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len);
+    encoding.blank_tokens.iter().enumerate().map(move |(number, &token)| (token, (number, len(token))))
+}
+
+/// What is known of tokens of blanks that are alike.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownWay {
+    /// How many blanks must still be allowed behind it so that it surely leads on.
+    needs: Option<usize>,
+    /// Whether nothing leads on where no more may come.
+    is_dead_at_last: bool,
+}
+
+impl KnownBlanks {
+    /// What is known of them where these bytes, blanks among them, may follow.
+    pub fn new(
+        encoding: &Encoding,
+        places: &mut Places,
+        known_ways: &mut KnownWays,
+        next: &ByteSet,
+        at: Arc<BlanksAt>,
+    ) -> KnownBlanks {
+        let ways =
+            at.examples.iter().map(|&example| KnownWay::of(encoding, places, known_ways, next, example)).collect();
+        KnownBlanks { at, ways }
+    }
+
+    /// Whether something leads on behind a token, joined with the token before or not; `None` where that is not known.
+    pub fn leads_on(&self, (number, len): Blank, before: &BeforeBlanks, apart: bool) -> Option<bool> {
+        let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
+        way.leads_on(len, before)
+    }
+
+    /// The same for both ways, where it is known of all in which it fits.
+    pub fn leads_on_anyway(&self, blank: Blank, before: &BeforeBlanks) -> Option<[Option<bool>; 2]> {
+        let mut answers = [None; 2];
+        let fitting = self.at.kinds[blank.0].iter().zip([true, false]).zip(&mut answers);
+        for ((_, apart), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
+            *answer = Some(self.leads_on(blank, before, apart)?);
+        }
+        Some(answers)
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.ways.len() * size_of::<KnownWay>()
+    }
+}
+
+impl KnownWay {
+    /// What is known of a token, from the place behind it, where these bytes, blanks among them, may follow.
+    pub fn of(
+        encoding: &Encoding,
+        places: &mut Places,
+        known: &mut KnownWays,
+        next: &ByteSet,
+        (token, behind): (u32, Place),
+    ) -> KnownWay {
+        let key = (*next, behind, encoding.merging_number(token));
+        if let Some(&known) = known.get(&key) {
+            return known;
+        }
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        let way = KnownWay::new(encoding, places, next, token, behind);
+        known.insert(key, way);
+        way
+    }
+
+    /// Whether something leads on behind so many blanks; `None` where that is not known.
+    pub fn leads_on(self, blanks: usize, before: &BeforeBlanks) -> Option<bool> {
+        let left = before.left.checked_sub(blanks)?;
+        if self.needs.is_some_and(|needs| needs <= left) {
+            return Some(true);
+        }
+        (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
+    }
+
+    fn new(encoding: &Encoding, places: &mut Places, next: &ByteSet, token: u32, behind: Place) -> KnownWay {
+        let is_dead_at_last = nothing_follows(encoding, places, &without_blanks(next), behind);
+        let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, behind, left);
+        // Nearly always one more blank is needed, because the last one goes with what follows.
+        let needs = match leads_on(1) {
+            true if !is_dead_at_last && leads_on(0) => Some(0),
+            true => Some(1),
+            false if leads_on(FAR_BLANKS) => (2..FAR_BLANKS).find(|&left| leads_on(left)).or(Some(FAR_BLANKS)),
+            false => None,
+        };
+        KnownWay { needs, is_dead_at_last }
+    }
+}
+
+pub(crate) fn without_blanks(bytes: &ByteSet) -> ByteSet {
+    bytes.intersect(&json_blanks().complement())
+}
+
+/// Whether a token of blanks surely leads on where these bytes, blanks among them, may follow: so many blanks at most.
+fn surely_leads_on(
+    encoding: &Encoding,
+    places: &mut Places,
+    next: &ByteSet,
+    token: u32,
+    behind: Place,
+    left: usize,
+) -> bool {
+    let merging = encoding.merging(token);
+    let others = without_blanks(next);
+    let first = if left > 0 { next } else { &others };
+    if !encoding.sure_bytes(places.cursor(behind), &merging, first).is_empty() {
+        return true;
+    }
+    // Behind a blank the same may follow again; what follows anything else is not known here.
+    let mut bytes = |left: Option<usize>| {
+        Ok::<_, Infallible>(match left {
+            Some(0) => others,
+            Some(_) => *next,
+            None => ByteSet::EMPTY,
+        })
+    };
+    let mut step =
+        |left: Option<usize>, byte: u8| Ok(Some(left.filter(|_| JSON_BLANKS.contains(&byte)).map(|left| left - 1)));
+    let Ok(keeps) = encoding.keeps_end(places, behind, token, Some(left), &mut bytes, &mut step);
+    keeps == Some(true)
+}
+
+/// Whether no token that begins with one of these bytes fits a place, whatever stands before it.
+fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, place: Place) -> bool {
+    let ascii = bytes.intersect(&ByteSet::ASCII);
+    if ascii != *bytes {
+        return false;
+    }
+    let kinds = (0..4).map(|what| Kind { is_byte: what & 1 > 0, is_whole: what & 2 > 0 });
+    let has = |kind: &Kind| {
+        (!kind.is_byte || encoding.by_characters()) && (!kind.is_whole || encoding.whole_pieces.is_some())
+    };
+    for (kind, apart) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
+        let Some(begun) = places.begin(encoding, place, kind, apart) else { continue };
+        if ascii.iter().any(|byte| places.read(encoding, begun, byte).is_some()) {
+            return false;
+        }
+    }
+    true
+}
+
+pub(crate) const fn json_blanks() -> ByteSet {
+    const SET: ByteSet = {
+        let (mut set, mut at) = (ByteSet::EMPTY, 0);
+        while at < JSON_BLANKS.len() {
+            set.insert(JSON_BLANKS[at]);
+            at += 1;
+        }
+        set
+    };
+    SET
+}

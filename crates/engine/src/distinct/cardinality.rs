@@ -1,0 +1,340 @@
+//! What is rich: parts of a text with endlessly many values, so that a new one can always be made of them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{Members, Node, NodeId};
+use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId, memory};
+
+use crate::distinct::elements::Quoting;
+use crate::distinct::number_counts::NumberCounts;
+use crate::distinct::string_counts::StringCounts;
+use crate::error::EngineError;
+use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::layout::{ExpansionId, Frame, FrameId};
+use crate::machine::objects::most_free;
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::{Entry, MembersState, NIL};
+
+/// Most residuals of a lexeme that are looked at to tell whether it is rich.
+const MAX_RESIDUALS: usize = 400;
+
+/// Bytes whose repetition need not give ever new values: of numbers, of blanks, of escapes, and of whole containers.
+const POOR_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
+
+/// Where what is left of a lexeme stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Stands {
+    /// Anywhere in a value: a grammar may make strings and numbers of several lexemes.
+    Anywhere,
+    /// Outside of strings, and in front of any exponent.
+    Outside,
+    /// Within a string.
+    InString,
+}
+
+/// Which lexemes and nodes are rich, as far as is known.
+#[derive(Default)]
+pub(crate) struct Richness {
+    lexemes: FxHashMap<(ExprId, Stands), bool>,
+    /// By node, and whether it is known to be a whole value.
+    nodes: FxHashMap<(NodeId, bool), bool>,
+    pub strings: StringCounts,
+    pub numbers: NumberCounts,
+}
+
+impl Richness {
+    /// Bytes of memory held, nearly all of them.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_table::<((ExprId, Stands), bool)>(self.lexemes.capacity())
+            + memory::of_table::<((NodeId, bool), bool)>(self.nodes.capacity())
+    }
+}
+
+impl Run<'_> {
+    /// Whether endlessly many values of every element that a thread is within can surely still be completed, where the text
+    /// is within a string or not.
+    pub(crate) fn is_safe(&mut self, thread: Entry, string: Quoting) -> Result<bool, EngineError> {
+        if thread == Entry::BOTTOM {
+            return Ok(true);
+        }
+        if self.machine.is_remark(thread) {
+            return Ok(true);
+        }
+        if offers_tokens(thread) {
+            return Ok(false);
+        }
+        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
+        let comma = !begins && self.is_within_comma(&expansion, thread)?;
+        let mut rich = (begins || comma) && self.is_frame_rich(expansion.frame, thread.register)?;
+        match expansion.dfa() {
+            Some(dfa) if !rich && !comma => {
+                let state = if begins { StateId::START } else { StateId(thread.state) };
+                let stands = match string {
+                    Quoting::Outside if self.is_in_exponent(self.text) => Stands::Anywhere,
+                    Quoting::Outside => Stands::Outside,
+                    Quoting::Within | Quoting::Escape => Stands::InString,
+                };
+                for (_, residual) in self.lexeme_cache.residuals(dfa, state).to_vec() {
+                    rich |= self.is_lexeme_rich(residual, stands)?;
+                }
+            }
+            None if !begins => rich = self.rich_members_left(expansion.frame, thread.register)? > 0,
+            _ => {}
+        }
+        // Before its first element nothing is seen, so what is to come is new.
+        if !rich
+            && self.is_pending(expansion.frame, thread.register)
+            && (comma || matches!(self.machine.frame(expansion.frame), Frame::Item(_)))
+        {
+            return Ok(false);
+        }
+        let mut work = vec![(thread.below, rich)];
+        let mut seen = FxHashSet::default();
+        while let Some((set, rich)) = work.pop() {
+            if !seen.insert((set, rich)) {
+                continue;
+            }
+            for index in 0..self.stacks.entries(set).len() {
+                let frame = self.stacks.entries(set)[index];
+                if frame == Entry::BOTTOM {
+                    return Ok(true);
+                }
+                let id = FrameId(frame.head);
+                let pending = self.is_pending(id, frame.register);
+                if rich || !pending {
+                    // What an array with unique elements may have next is no part of the element that ends.
+                    let richer = rich || self.is_frame_rich(id, frame.register)?;
+                    work.push((frame.below, richer));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a thread is within the separator of an array with unique elements, so that one more must come.
+    fn is_within_comma(&mut self, expansion: &Expansion, thread: Entry) -> Result<bool, EngineError> {
+        let behind = matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_));
+        let Some(dfa) = expansion.dfa().filter(|_| behind && self.is_pending(expansion.frame, thread.register)) else {
+            return Ok(false);
+        };
+        for (tag, _) in self.lexeme_cache.residuals(dfa, StateId(thread.state)).to_vec() {
+            if self.machine.continuations(expansion, tag).iter().any(|frames| frames.is_empty()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn is_pending(&self, frame: FrameId, register: u32) -> bool {
+        self.machine.unique_items(frame).is_some() && self.stacks.items(register).seen != NIL
+    }
+
+    /// Whether what waits at a frame surely holds something rich, if one wants it to.
+    pub(crate) fn is_frame_rich(&mut self, frame: FrameId, register: u32) -> Result<bool, EngineError> {
+        let grammar = self.machine.grammar().clone();
+        // Those of members and elements are whole values.
+        let whole = !matches!(self.machine.frame(frame), Frame::Node(_) | Frame::Rest { .. });
+        let nodes: Vec<NodeId> = match self.machine.frame(frame) {
+            Frame::Node(node) => match *grammar.node(node) {
+                Node::Repeat { max: Some(max), .. } if register >= max => Vec::new(),
+                _ => vec![node],
+            },
+            Frame::Rest { node, from } => match grammar.node(node) {
+                Node::Sequence(parts) => parts[from as usize..].to_vec(),
+                _ => Vec::new(),
+            },
+            Frame::Member { value, .. } => vec![value],
+            Frame::Lexeme(expr) => {
+                let lexeme = self.machine.lexeme(self.lexeme_cache, expr)?;
+                return self.is_lexeme_rich(lexeme, Stands::Anywhere);
+            }
+            Frame::Key(id) | Frame::AfterValue(id) => {
+                let members = grammar.members(id);
+                let state = self.stacks.members(register);
+                if members.max.is_some() {
+                    return Ok(false);
+                }
+                if !members.free.is_empty() && most_free(members).is_none() {
+                    return Ok(true);
+                }
+                // Where enough members must be left, which of them may be left out is not looked at.
+                if members.min > 0 {
+                    Vec::new()
+                } else {
+                    self.values_left(members, state).map(|(_, value)| value).collect()
+                }
+            }
+            Frame::Item(id) | Frame::AfterItem(id) => {
+                let items = grammar.items(id);
+                let place = self.stacks.items(register).place;
+                if !items.contains.is_empty() || items.max.is_some_and(|max| place >= max) {
+                    return Ok(false);
+                }
+                items.at(place as usize).iter().map(|element| element.value).collect()
+            }
+            Frame::Left { .. } | Frame::End(_) | Frame::Text | Frame::Spaced { .. } => Vec::new(),
+        };
+        for node in nodes {
+            if self.is_node_rich(node, whole)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The known members of an object that may still come, by place and value.
+    pub(crate) fn values_left(&self, members: &Members, state: MembersState) -> impl Iterator<Item = (usize, NodeId)> {
+        let seen = self.machine.known_set(state.known);
+        let comes = move |index: usize| {
+            let is_seen = seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
+            if index < members.ordered { index >= state.next as usize } else { !is_seen }
+        };
+        let known = members.known.iter().enumerate().map(|(index, known)| (index, known.value));
+        known.filter(move |&(index, _)| comes(index))
+    }
+
+    /// Whether something rich can be part of a node, which may be known to be a whole value.
+    pub(crate) fn is_node_rich(&mut self, root: NodeId, whole: bool) -> Result<bool, EngineError> {
+        if let Some(&known) = self.machine.richness.nodes.get(&(root, whole)) {
+            return Ok(known);
+        }
+        let grammar = self.machine.grammar().clone();
+        let (mut work, mut seen) = (vec![(root, whole)], FxHashSet::default());
+        let mut rich = false;
+        while let Some((id, whole)) = work.pop() {
+            if rich || !seen.insert((id, whole)) {
+                continue;
+            }
+            match self.machine.richness.nodes.get(&(id, whole)) {
+                Some(true) => rich = true,
+                Some(false) => continue,
+                None => {}
+            }
+            match grammar.node(id) {
+                Node::Lexeme(expr) => {
+                    let lexeme = self.machine.lexeme(self.lexeme_cache, *expr)?;
+                    rich |= self.is_lexeme_rich(lexeme, if whole { Stands::Outside } else { Stands::Anywhere })?;
+                }
+                Node::Choice(parts) => work.extend(parts.iter().map(|&part| (part, whole))),
+                Node::Sequence(parts) => work.extend(parts.iter().map(|&part| (part, false))),
+                Node::Repeat { max: Some(0), .. } | Node::Token(_) => {}
+                Node::Repeat { body, .. } => work.push((*body, false)),
+                Node::Marked { body, .. } => work.push((*body, whole)),
+                Node::Rule(rule) => work.push((grammar.rule(*rule).body, whole)),
+                Node::Members(id) => {
+                    let members = grammar.members(*id);
+                    rich |= members.max.is_none() && !members.free.is_empty() && most_free(members).is_none();
+                    let any = members.min == 0 && members.max.is_none();
+                    let known = members.known.iter().filter(|known| any || known.required);
+                    work.extend(known.map(|known| (known.value, true)));
+                }
+                Node::Items(id) => {
+                    let items = grammar.items(*id);
+                    // The first element may be any of its place, unless elements are counted.
+                    if items.contains.is_empty() && items.max != Some(0) {
+                        work.extend(items.at(0).iter().map(|element| (element.value, true)));
+                    }
+                }
+            }
+        }
+        if !rich {
+            self.machine.richness.nodes.extend(seen.into_iter().map(|node| (node, false)));
+        }
+        self.machine.richness.nodes.insert((root, whole), rich);
+        Ok(rich)
+    }
+
+    /// Whether a text ends in the exponent of a number: what goes on there need not give another value.
+    pub(crate) fn is_in_exponent(&self, text: Option<u32>) -> bool {
+        let bytes = text.into_iter().flat_map(|text| self.stacks.list(text));
+        let number = bytes.map_while(|byte| u8::try_from(byte).ok().filter(|byte| b"0123456789+-.eE".contains(byte)));
+        number.into_iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'))
+    }
+
+    /// Whether endlessly many texts go on, each with another value: whether something can be repeated that gives ever new
+    /// ones where it stands.
+    pub(crate) fn is_lexeme_rich(&mut self, residual: ExprId, stands: Stands) -> Result<bool, EngineError> {
+        if let Some(&known) = self.machine.richness.lexemes.get(&(residual, stands)) {
+            return Ok(known);
+        }
+        let deriver = self.lexeme_cache.deriver();
+        let poor: ByteSet = POOR_BYTES.iter().copied().collect();
+        let rich = match stands {
+            Stands::InString => is_string_endless(deriver, residual)?,
+            Stands::Anywhere => repeats(deriver, residual, &poor, &ByteSet::EMPTY)?,
+            Stands::Outside => {
+                repeats(deriver, residual, &poor, &ByteSet::EMPTY)? || is_number_endless(deriver, residual)? || {
+                    let string = deriver.after(residual, b'"')?;
+                    is_string_endless(deriver, string)?
+                }
+            }
+        };
+        self.machine.richness.lexemes.insert((residual, stands), rich);
+        Ok(rich)
+    }
+
+    /// Whether a node has endlessly many values, numbers included; `false` where that is not plain to see.
+    pub(crate) fn is_endless(&mut self, element: NodeId) -> Result<bool, EngineError> {
+        let resolved = self.machine.left.resolve(element);
+        Ok(self.is_node_rich(element, true)? || self.is_node_rich(resolved, true)?)
+    }
+}
+
+/// Whether the number in which a residual begins, or one behind it, can have ever more digits before its exponent.
+fn is_number_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
+    let poor = ByteSet::range(b'1', b'9').complement();
+    repeats(deriver, residual, &poor, &ByteSet::from_iter(*b"eE"))
+}
+
+/// Whether the string within which a residual begins can be ever longer: longer strings are other values, whatever they
+/// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes, and
+/// tells nothing.
+fn is_string_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
+    repeats(deriver, residual, &ByteSet::EMPTY, &ByteSet::of(b'"'))
+}
+
+/// Whether some bytes of a residual can be read again and again that are not poor. What may follow one of the bytes that end
+/// it is not looked at, and where that is a quote, nothing may end without one.
+fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteSet) -> Result<bool, LimitExceeded> {
+    let mut index: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(residual, 0)]);
+    let mut residuals = vec![residual];
+    let mut users: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut waits: Vec<usize> = vec![0];
+    let mut at = 0;
+    while at < residuals.len() && residuals.len() <= MAX_RESIDUALS {
+        if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {
+            return Ok(false);
+        }
+        let derivatives = deriver.derivatives(residuals[at])?;
+        for &(set, rest) in derivatives.iter() {
+            let set = set.intersect(&ends.complement());
+            if set.is_empty() || !deriver.is_live(rest)? {
+                continue;
+            }
+            let next = *index.entry(rest).or_insert_with(|| {
+                residuals.push(rest);
+                users.push(Vec::new());
+                waits.push(0);
+                residuals.len() - 1
+            });
+            if set.iter().any(|byte| !poor.contains(byte)) {
+                users[next].push(at);
+                waits[at] += 1;
+            }
+        }
+        at += 1;
+    }
+    // What is left when those without a way on are taken away, and so on, is on a circle or leads to one.
+    let mut ready: Vec<usize> = (0..residuals.len()).filter(|&state| waits[state] == 0).collect();
+    let mut gone = ready.len();
+    while let Some(state) = ready.pop() {
+        for &user in &users[state] {
+            waits[user] -= 1;
+            if waits[user] == 0 {
+                gone += 1;
+                ready.push(user);
+            }
+        }
+    }
+    Ok(gone < residuals.len())
+}

@@ -1,0 +1,523 @@
+//! Arrays whose elements must differ: elements are compared when they end, and none is begun that could only be a repeat.
+//!
+//! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration that
+//! no byte and no token leads on from; an array remembers where in it the element under way began. When an element ends, its
+//! canonical JSON text is looked for among those before it.
+//!
+//! A thread within an element stays only if some value that is not there yet can still be completed. Nearly always that is
+//! plain to see: something *rich*, with endlessly many values, is still to come, as the body of a string or more members of
+//! an open object. Else a completion is searched for, nearest first, until a new value or something rich is found.
+
+use rustc_hash::FxHashSet;
+use stencilm_grammar::{ItemsId, canonical_json};
+use stencilm_regex::{ByteSet, StateId};
+
+use crate::distinct::lasting::Lasting;
+use crate::distinct::new_values::Goal;
+use crate::error::EngineError;
+use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine};
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::unverified::Unverified;
+use crate::state::stacks::{Entry, ItemsState, NIL, SetId, Stacks, UNKNOWN_TEXT};
+use crate::state::used_strings::UsedStrings;
+use crate::vocabulary::json_text::begun;
+use crate::vocabulary::token_set;
+use crate::vocabulary::tokens::Tokens;
+
+/// Whether a text is within a JSON string.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Quoting {
+    #[default]
+    Outside,
+    Within,
+    /// Behind a backslash.
+    Escape,
+}
+
+impl Quoting {
+    pub(crate) fn after(self, byte: u8) -> Quoting {
+        match (self, byte) {
+            (Quoting::Outside, b'"') | (Quoting::Escape, _) => Quoting::Within,
+            (Quoting::Within, b'"') => Quoting::Outside,
+            (Quoting::Within, b'\\') => Quoting::Escape,
+            (same, _) => same,
+        }
+    }
+}
+
+impl Machine {
+    /// Whether the grammar has arrays whose elements must differ, so that the text is kept.
+    #[inline]
+    pub(crate) fn keeps_text(&self) -> bool {
+        self.text_fork.is_some()
+    }
+
+    /// Whether an entry of a configuration is the text so far.
+    #[inline]
+    pub(crate) fn is_text(&self, thread: Entry) -> bool {
+        self.text_fork.is_some_and(|expansion| expansion.0 == thread.head) && thread != Entry::BOTTOM
+    }
+
+    /// The array with unique elements that an element begins or ends at in a frame.
+    pub(crate) fn unique_items(&self, frame: FrameId) -> Option<ItemsId> {
+        match self.frame(frame) {
+            Frame::Item(id) | Frame::AfterItem(id) if self.grammar.items(id).unique => Some(id),
+            _ => None,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Takes the text out of a configuration, to be gone on with.
+    pub(crate) fn take_text(&mut self, threads: &mut Vec<Entry>) {
+        self.text = None;
+        if self.machine.keeps_text()
+            && let Some(at) = threads.iter().position(|&thread| self.machine.is_text(thread))
+        {
+            self.text = Some(threads.remove(at).register);
+        }
+    }
+
+    /// Puts the text back, if anything goes on.
+    pub(crate) fn put_text(&mut self, threads: &mut Vec<Entry>) {
+        if let (Some(text), Some(expansion), false) = (self.text.take(), self.machine.text_fork, threads.is_empty()) {
+            threads.push(Entry { head: expansion.0, register: text, state: StateId::DEAD.0, below: SetId::EMPTY });
+        }
+    }
+
+    /// Whether the elements of an array are held against each other: a mask takes each for a new one.
+    #[inline]
+    pub(crate) fn compares_elements(&self) -> bool {
+        self.recording && self.machine.keeps_text()
+    }
+
+    /// A configuration without its text, where that makes no difference to what leads on: outside of arrays with unique elements, in
+    /// a first element, and in a string that no element has, as long as those arrays may go on with endlessly many values.
+    /// `None` where it may make one.
+    pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
+        if !self.machine.keeps_text() {
+            return Ok(Some(configuration));
+        }
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
+        let Some(text) = self.text.take() else { return Ok(Some(configuration)) };
+        let mut arrays = Vec::new();
+        for &thread in &threads {
+            self.unique_arrays(thread, &mut arrays);
+        }
+        for &(frame, register) in &arrays {
+            if !self.is_frame_rich(frame, register)? {
+                return Ok(None);
+            }
+        }
+        let states = arrays.iter().map(|&(_, register)| self.stacks.items(register));
+        let pending: Vec<ItemsState> = states.filter(|state| state.seen != NIL).collect();
+        if !pending.is_empty() && !self.is_new_string(text, &pending) {
+            return Ok(None);
+        }
+        self.stacks.configuration(&mut threads).map(Some)
+    }
+
+    /// The register of an array before the element that begins here.
+    pub(crate) fn begin_element(&mut self, state: ItemsState) -> u32 {
+        let start = if self.recording { self.text.unwrap_or(UNKNOWN_TEXT) } else { UNKNOWN_TEXT };
+        self.stacks.intern_items(ItemsState { start, ..state })
+    }
+
+    /// What a frame behind an element becomes when the element ends here: the same frame with the element among those
+    /// seen, or `None` where it was seen before. Other frames are `Some` of themselves.
+    pub(crate) fn end_element(&mut self, frame: Entry) -> Result<Option<Entry>, EngineError> {
+        if self.machine.unique_items(FrameId(frame.head)).is_none() {
+            return Ok(Some(frame));
+        }
+        let state = self.stacks.items(frame.register);
+        let Some(text) = self.text.filter(|_| self.recording && state.start != UNKNOWN_TEXT) else {
+            // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
+            self.doubt.element = true;
+            let seen = self.stacks.seen.append(state.seen, UNKNOWN_TEXT);
+            let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
+            return Ok(Some(Entry { register, ..frame }));
+        };
+        let written = text_since(self.stacks, text, state.start);
+        let value = self.stacks.intern_text(&canonical_json(&written));
+        if self.stacks.seen.has(state.seen, value) {
+            return Ok(None);
+        }
+        let seen = self.stacks.seen.append(state.seen, value);
+        let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
+        Ok(Some(Entry { register, ..frame }))
+    }
+
+    /// Whether a frame waits for the end of an element that must be new.
+    pub(crate) fn ends_unique_element(&self, frame: Entry) -> bool {
+        matches!(self.machine.frame(FrameId(frame.head)), Frame::AfterItem(id) if self.machine.grammar().items(id).unique)
+    }
+
+    /// Drops the threads that can only repeat an element.
+    pub(crate) fn drop_repeats(&mut self, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        let Some(text) = self.text.filter(|_| self.recording) else { return Ok(()) };
+        let mut pending = Vec::new();
+        for &thread in threads.iter() {
+            self.pending(thread, &mut pending);
+        }
+        if pending.is_empty() || self.is_new_string(text, &pending) {
+            return Ok(());
+        }
+        let string = self.quoting(text, &pending);
+        let mut kept = Vec::with_capacity(threads.len());
+        for &thread in threads.iter() {
+            let is_left = match self.has_counted_left(thread, text)? {
+                Some(is_left) => is_left,
+                None => self.is_safe(thread, string)? || self.search(&[thread], text, Goal::Safe)?,
+            };
+            if is_left {
+                kept.push(thread);
+            }
+        }
+        *threads = kept;
+        Ok(())
+    }
+
+    /// Whether there are threads that are within a string which no element seen has.
+    pub(crate) fn are_new(&mut self, threads: &[Entry], text: u32) -> bool {
+        let mut pending = Vec::new();
+        for &thread in threads {
+            self.pending(thread, &mut pending);
+        }
+        self.is_new_string(text, &pending)
+    }
+
+    /// The arrays with elements seen within an element of which a thread is, or between them.
+    pub(crate) fn pending(&mut self, thread: Entry, pending: &mut Vec<ItemsState>) {
+        let mut arrays = Vec::new();
+        self.unique_arrays(thread, &mut arrays);
+        for (_, register) in arrays {
+            let state = self.stacks.items(register);
+            if state.seen != NIL && !pending.contains(&state) {
+                pending.push(state);
+            }
+        }
+    }
+
+    /// The frames and registers of all arrays with unique elements that a thread is in.
+    fn unique_arrays(&mut self, thread: Entry, arrays: &mut Vec<(FrameId, u32)>) {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
+            return;
+        }
+        let own = self.machine.fork(ExpansionId(thread.head)).frame;
+        let mut add = |run: &Run<'_>, frame: FrameId, register: u32| {
+            if run.machine.unique_items(frame).is_some() && !arrays.contains(&(frame, register)) {
+                arrays.push((frame, register));
+            }
+        };
+        add(self, own, thread.register);
+        let (mut work, mut seen) = (vec![thread.below], FxHashSet::default());
+        while let Some(set) = work.pop() {
+            if !seen.insert(set) {
+                continue;
+            }
+            self.stacks.look_at(set);
+            for index in 0..self.stacks.entries(set).len() {
+                let frame = self.stacks.entries(set)[index];
+                if frame != Entry::BOTTOM {
+                    add(self, FrameId(frame.head), frame.register);
+                    work.push(frame.below);
+                }
+            }
+        }
+    }
+
+    /// Whether the text is within a string that no element seen before has at any place, so far as it is written: then
+    /// whatever comes of it is new.
+    fn is_new_string(&mut self, text: u32, pending: &[ItemsState]) -> bool {
+        let Some(string) = self.open_string(text, pending) else { return false };
+        !self.seen_strings(pending).have(&string)
+    }
+
+    /// Whether a text is within a string, as far as the elements go that are under way.
+    pub(crate) fn quoting(&self, text: u32, pending: &[ItemsState]) -> Quoting {
+        let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT);
+        let written = start.map_or_else(Vec::new, |start| text_since(self.stacks, text, start));
+        written.iter().fold(Quoting::Outside, |string, &byte| string.after(byte))
+    }
+
+    /// The open string at the end of the text in its canonical spelling, from its quote on; `None` outside of strings, and
+    /// within an escape.
+    pub(crate) fn open_string(&self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
+        let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT)?;
+        let written = text_since(self.stacks, text, start);
+        let (mut string, mut from) = (Quoting::Outside, 0);
+        for (at, &byte) in written.iter().enumerate() {
+            if string == Quoting::Outside {
+                from = at;
+            }
+            string = string.after(byte);
+        }
+        if string != Quoting::Within {
+            return None;
+        }
+        canonical_beginning(&written[from.min(written.len())..])
+    }
+
+    /// The strings of the elements seen of some arrays.
+    pub(crate) fn seen_strings(&mut self, pending: &[ItemsState]) -> UsedStrings {
+        let lists = pending.iter().map(|state| self.stacks.seen_strings(state.seen));
+        UsedStrings::new(lists.collect())
+    }
+
+    /// What tells tokens that surely end no known element; `None` where the text is not within a plainly written string, or
+    /// an element that begins might have no new value.
+    pub(crate) fn strings_seen(&mut self, configuration: SetId) -> Result<Option<StringsSeen>, EngineError> {
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
+        let Some(text) = self.text.take() else { return Ok(None) };
+        let mut arrays = Vec::new();
+        for &thread in &threads {
+            self.unique_arrays(thread, &mut arrays);
+        }
+        let states: Vec<ItemsState> = arrays.iter().map(|&(_, register)| self.stacks.items(register)).collect();
+        let Some(open) = self.open_string(text, &states) else { return Ok(None) };
+        for (frame, register) in arrays {
+            if !self.is_frame_rich(frame, register)? {
+                return Ok(None);
+            }
+        }
+        let seen = self.seen_strings(&states);
+        Ok(Some(StringsSeen::new(open, seen)))
+    }
+
+    /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real, or
+    /// already `refused`.
+    pub(crate) fn tokens_of_seen_elements(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        mask: &[u32],
+        tokens: &mut Vec<Unverified>,
+        refused: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
+        let Some(text) = self.text.take() else { return Ok(()) };
+        let mut pending = Vec::new();
+        for &thread in &threads {
+            self.pending(thread, &mut pending);
+        }
+        if pending.is_empty() || self.is_new_string(text, &pending) {
+            return Ok(());
+        }
+        let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
+        let mut lasting = Lasting::LONGEST;
+        for &thread in &threads {
+            lasting = lasting.min(self.lasting(thread)?);
+        }
+        // A blank may be where the bracket begins, which ends an element.
+        let decide = self.machine.do_blanks_decide(self.lexeme_cache)?;
+        let outlasts =
+            |bytes: &[u8]| lasting.outlasts(bytes) && !(decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)));
+        let Some(open) = self.open_string(text, &pending) else {
+            // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
+            let mut places = threads.iter().map(|thread| self.machine.fork(ExpansionId(thread.head)));
+            let in_separator = places.any(|expansion| {
+                let apart = expansion.blanks.is_some() && self.machine.is_spaced(expansion.frame);
+                !apart && matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_))
+            });
+            let last = self.stacks.list(text).next().and_then(|byte| u8::try_from(byte).ok());
+            let is_between = !(in_separator || decide)
+                && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
+                && self.quoting(text, &pending) == Quoting::Outside;
+            let seen = self.seen_strings(&pending);
+            let matters = |token: &u32| {
+                let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
+                let bare = bytes.trim_ascii_start();
+                // A string begins with it that no element has.
+                let is_new = bare.first() == Some(&b'"')
+                    && !bare[1..].iter().any(|byte| b"\"\\".contains(byte))
+                    && !seen.have(bare);
+                !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
+            };
+            let matter: Vec<u32> = token_set::iter(mask).filter(readable).filter(matters).collect();
+            // Digits of an escape are no number, and those of an exponent need not make another one.
+            let is_number =
+                !decide && self.quoting(text, &pending) == Quoting::Outside && !self.is_in_exponent(Some(text));
+            let of_digits = |token: &u32| {
+                let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
+                is_number && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
+            };
+            let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
+            tokens.extend(others.into_iter().map(Unverified::element));
+            return self.sort_out_digits(vocabulary, &threads, text, digits.into_iter(), tokens, refused);
+        };
+        // Within a string: what ends it or has an escape, and what a value seen goes on with.
+        let allowed = vocabulary.quoting().iter().filter(|&&token| token_set::get(mask, token));
+        let ends = |token: &u32| !vocabulary.token_bytes(*token).is_some_and(outlasts);
+        tokens.extend(allowed.copied().filter(ends).map(Unverified::element));
+        if let [thread] = threads[..]
+            && self.refuse_used_strings(vocabulary, thread, text, mask, refused)?
+        {
+            return Ok(());
+        }
+        let (trie, seen) = (vocabulary.trie(), self.seen_strings(&pending));
+        let mut along: FxHashSet<u32> = FxHashSet::default();
+        for rest in seen.rests(&open) {
+            let mut node = None;
+            for (before, &byte) in rest.iter().enumerate() {
+                node = node.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));
+                let Some(node) = node else { break };
+                if !outlasts(&rest[..=before]) {
+                    along.extend(trie.entry_at(node).filter(|&token| token_set::get(mask, token)));
+                }
+            }
+        }
+        let mut along: Vec<u32> = along.into_iter().collect();
+        along.sort_unstable();
+        tokens.extend(along.into_iter().map(Unverified::element));
+        Ok(())
+    }
+}
+
+/// The strings in elements seen before, and the one that is open.
+pub(crate) struct StringsSeen {
+    /// The open string, from its quote on.
+    open: Vec<u8>,
+    /// The bytes with which strings that were seen go on behind it.
+    next: ByteSet,
+    seen: UsedStrings,
+}
+
+impl StringsSeen {
+    fn new(open: Vec<u8>, seen: UsedStrings) -> StringsSeen {
+        let next = seen.next_bytes(&open);
+        StringsSeen { open, next, seen }
+    }
+
+    /// Whether every element that goes on with these bytes, or begins in them, surely is a new one: it has a string that no
+    /// element has that was seen, and no two of them have the same.
+    pub fn are_not_in(&self, bytes: &[u8]) -> bool {
+        let mut strings: Vec<Vec<u8>> = Vec::new();
+        let mut string = Some(self.open.clone());
+        let mut bytes = bytes.iter();
+        while let Some(&byte) = bytes.next() {
+            let Some(spelled) = &mut string else {
+                // Between strings an element may end that has one, and another may begin, but none lies there as a whole.
+                match byte {
+                    b'"' => string = Some(vec![b'"']),
+                    b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n' => {}
+                    _ => return false,
+                }
+                continue;
+            };
+            match byte {
+                b'\\' => match bytes.next().and_then(|&letter| canonical_escape(letter)) {
+                    Some(escape) => spelled.extend_from_slice(escape),
+                    None => return false,
+                },
+                _ => spelled.push(byte),
+            }
+            if byte == b'"' {
+                if self.is_known(spelled, &strings) {
+                    return false;
+                }
+                strings.extend(string.take());
+            }
+        }
+        !string.is_some_and(|spelled| self.is_known(&spelled, &strings))
+    }
+
+    /// Whether a string, or what begins one, is in an element seen or in one of these.
+    fn is_known(&self, spelled: &[u8], strings: &[Vec<u8>]) -> bool {
+        if strings.is_empty() {
+            // The string that is open goes on.
+            let goes_on = spelled.get(self.open.len()).is_none_or(|&byte| self.next.contains(byte));
+            return goes_on && self.seen.have(spelled);
+        }
+        let is_in = |text: &Vec<u8>| text.windows(spelled.len()).any(|window| window == spelled);
+        self.seen.have(spelled) || strings.iter().any(is_in)
+    }
+}
+
+/// How canonical text spells what a backslash and a letter stand for; `None` where more than a letter belongs to it.
+fn canonical_escape(letter: u8) -> Option<&'static [u8]> {
+    Some(match letter {
+        b'"' => b"\\\"",
+        b'\\' => b"\\\\",
+        b'/' => b"/",
+        b'b' => b"\\u0008",
+        b't' => b"\\u0009",
+        b'n' => b"\\u000a",
+        b'f' => b"\\u000c",
+        b'r' => b"\\u000d",
+        _ => return None,
+    })
+}
+
+/// A string that is not closed yet in its canonical spelling; `None` within an escape.
+fn canonical_beginning(open: &[u8]) -> Option<Vec<u8>> {
+    if !open.contains(&b'\\') {
+        return Some(open.to_vec());
+    }
+    if !begun(open).escape.is_empty() {
+        return None;
+    }
+    let mut spelled = canonical_json(&[open, b"\""].concat());
+    spelled.pop();
+    Some(spelled)
+}
+
+/// What was read since the text was `start`.
+pub(crate) fn text_since(stacks: &Stacks, text: u32, start: u32) -> Vec<u8> {
+    let mut bytes = stacks.since(text, start);
+    bytes.reverse();
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::used_strings::Strings;
+
+    #[test]
+    fn escapes_are_spelled_as_in_canonical_text() {
+        for letter in 0..=u8::MAX {
+            if let Some(spelled) = canonical_escape(letter) {
+                let text = [b"\"\\", &[letter][..], b"\""].concat();
+                assert_eq!(canonical_json(&text), [b"\"", spelled, b"\""].concat(), "{}", char::from(letter));
+            }
+        }
+    }
+
+    #[test]
+    fn strings_are_new_that_no_element_has() {
+        let values = [&b"\"ab\""[..], b"[\"ab\\u000ac\",1]", b"\"/\""].map(<[u8]>::to_vec);
+        let seen = Strings::default().with(values);
+        let from = |open: &[u8]| StringsSeen::new(open.to_vec(), UsedStrings::new(vec![seen.clone()]));
+        let new: [(&[u8], &[u8]); 9] = [
+            (b"\"a", b"c"),
+            (b"\"a", b"bc"),
+            (b"\"a", b"\""),
+            (b"\"a", b"\\n"),
+            (b"\"ab", b"\\nd"),
+            (b"\"ab", b"\\\\"),
+            (b"\"", b"x\",\"y\""),
+            (b"\"", b"\\\""),
+            (b"\"ab", b"\\t\"]"),
+        ];
+        for (open, bytes) in new {
+            assert!(from(open).are_not_in(bytes), "{:?} {:?}", open.escape_ascii(), bytes.escape_ascii());
+        }
+        let known: [(&[u8], &[u8]); 9] = [
+            (b"\"a", b"b"),
+            (b"\"a", b"b\""),
+            (b"\"ab", b"\\n"),
+            (b"\"ab", b"\\nc\""),
+            (b"\"ab", b"\\u000a"),
+            (b"\"", b"\\/"),
+            (b"\"", b"x\",\"x\""),
+            (b"\"", b"x\",1"),
+            (b"\"", b"x\",\""),
+        ];
+        for (open, bytes) in known {
+            assert!(!from(open).are_not_in(bytes), "{:?} {:?}", open.escape_ascii(), bytes.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Keys of an object that run out: whether a key that has begun can still become one that the object does not have.
+//!
+//! Behind some beginnings only finitely many keys of a class go on, as under `^[a-z]{9}$`, and each may be used once. So a
+//! thread within such a key stays only while some way to go on is new. Nearly always that is plain to see: no key that is
+//! used begins like this, or some byte leads on that none of them goes on with. Only the ways along the used ones are
+//! followed further, so a search takes no more steps than these have characters.
+
+use rustc_hash::FxHashSet;
+use stencilm_grammar::{KeySpace, Members};
+use stencilm_regex::StateId;
+
+use crate::error::EngineError;
+use crate::lexeme::cache::DfaId;
+use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::objects::{has_few, most_free};
+use crate::parse::stepper::Run;
+use crate::parse::unverified::Unverified;
+use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};
+use crate::vocabulary::json_text::{Begun, begun};
+use crate::vocabulary::tokens::Tokens;
+
+/// Most steps to tell whether a new key can be made.
+const MAX_STEPS: usize = 50_000;
+
+/// A place in a search: a state of the automaton, the escape that is being written, and what the used keys that begin like
+/// this go on with.
+struct Place<'k> {
+    state: StateId,
+    escape: Vec<u8>,
+    rests: Vec<&'k [u8]>,
+}
+
+impl Run<'_> {
+    /// Whether a thread reads a key that may turn out to be one that cannot be new.
+    pub(crate) fn may_run_out(&self, expansion: &Expansion, thread: Entry) -> bool {
+        expansion.uneven && (expansion.has_taken || self.stacks.members(thread.register).seen != NIL)
+    }
+
+    /// Whether the key that a thread is within can still become a new one.
+    pub(crate) fn can_be_new(&mut self, expansion: &Expansion, thread: Entry) -> Result<bool, EngineError> {
+        if !self.may_run_out(expansion, thread) || thread.state & IN_BLANKS != 0 {
+            return Ok(true);
+        }
+        let (Some(dfa), Some(members)) = (expansion.dfa(), expansion.members) else { return Ok(true) };
+        let memory = self.stacks.members(thread.register);
+        let written = self.stacks.text(memory.text);
+        let Begun { value, escape, quoted } = begun(&written);
+        let grammar = self.machine.grammar().clone();
+        let taken = grammar.members(members).free[expansion.class as usize].taken.iter();
+        let seen: Vec<Vec<u8>> = self.used_keys(memory.seen);
+        let used = seen.iter().map(Vec::as_slice).chain(taken.map(|name| name.as_bytes()));
+        let rests: Vec<&[u8]> = used.filter_map(|key| key.strip_prefix(&*value)).collect();
+        let place = Place { state: StateId(thread.state), escape, rests };
+        self.leads_to_a_new_key(dfa, place, quoted)
+    }
+
+    /// The keys of a list, as string values.
+    fn used_keys(&self, seen: u32) -> Vec<Vec<u8>> {
+        self.stacks.seen.entries(seen).filter(|&key| key != UNKNOWN_TEXT).map(|key| self.stacks.text(key)).collect()
+    }
+
+    fn leads_to_a_new_key(&mut self, dfa: DfaId, place: Place<'_>, quoted: bool) -> Result<bool, EngineError> {
+        let mut work = vec![place];
+        // What has several spellings is reached in several ways.
+        let mut seen = FxHashSet::default();
+        let mut steps = 0;
+        while let Some(Place { state, escape, rests }) = work.pop() {
+            // Every state can be completed.
+            if rests.is_empty() {
+                return Ok(true);
+            }
+            if !quoted && !self.lexeme_cache.accepts(dfa, state).is_empty() && rests.iter().all(|rest| !rest.is_empty())
+            {
+                return Ok(true);
+            }
+            if !seen.insert((state, escape.clone(), rests.clone())) {
+                continue;
+            }
+            let mut escapes = Vec::new();
+            for byte in self.lexeme_cache.live_bytes(dfa, state)?.iter().collect::<Vec<u8>>() {
+                steps += 1;
+                if steps > MAX_STEPS {
+                    return Err(EngineError::KeysTooCostly(MAX_STEPS));
+                }
+                let next = self.lexeme_cache.step(dfa, state, byte)?.0;
+                if !escape.is_empty() || (quoted && byte == b'\\') {
+                    let written = [&escape[..], &[byte]].concat();
+                    let Begun { value, escape, .. } = begun(&[b"\"", &written[..]].concat());
+                    let rests = rests.iter().filter_map(|rest| rest.strip_prefix(&*value)).collect();
+                    escapes.push(Place { state: next, escape, rests });
+                } else if quoted && byte == b'"' {
+                    // The end of the key, which is new where no used one ends here.
+                    if rests.iter().all(|rest| !rest.is_empty()) {
+                        return Ok(true);
+                    }
+                } else {
+                    let rests: Vec<&[u8]> = rests.iter().filter_map(|rest| rest.strip_prefix(&[byte])).collect();
+                    if rests.is_empty() {
+                        return Ok(true);
+                    }
+                    work.push(Place { state: next, escape: Vec::new(), rests });
+                }
+            }
+            if escape.is_empty() {
+                // Escapes are looked at last, for they mostly spell what other bytes do, too.
+                work.splice(0..0, escapes);
+            } else {
+                // One that has begun is written to its end first: nearly every character is a new one.
+                work.append(&mut escapes);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tokens within the key that a thread is writing behind which no new key may be left: those that a used key goes on
+    /// with, as it is written plainly or with escapes.
+    pub(crate) fn tokens_towards_used_keys(
+        &mut self,
+        vocabulary: &Tokens,
+        expansion: &Expansion,
+        thread: Entry,
+        tokens: &mut Vec<Unverified>,
+    ) {
+        let Some(members) = expansion.members else { return };
+        let memory = self.stacks.members(thread.register);
+        let written = self.stacks.text(memory.text);
+        let Begun { value, .. } = begun(&written);
+        let grammar = self.machine.grammar().clone();
+        let taken = grammar.members(members).free[expansion.class as usize].taken.iter();
+        let seen = self.used_keys(memory.seen);
+        let used = seen.iter().map(Vec::as_slice).chain(taken.map(|name| name.as_bytes()));
+        let used: Vec<&[u8]> = used.filter(|key| key.starts_with(&value)).collect();
+        if used.is_empty() {
+            return;
+        }
+        let trie = vocabulary.trie();
+        for key in &used {
+            let rest = &key[value.len()..];
+            for length in 1..=rest.len() {
+                let Some(node) = trie.find(&rest[..length]) else { break };
+                tokens.extend(trie.entry_at(node).map(Unverified::begun_key));
+            }
+        }
+        for &token in vocabulary.escaping() {
+            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+            let Begun { value, .. } = begun(&[&written[..], bytes].concat());
+            if used.iter().any(|key| key.starts_with(&value)) {
+                tokens.push(Unverified::begun_key(token));
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How long something rich surely stays: which tokens can leave no element without any, whatever they begin with.
+//!
+//! A token without a closing bracket stays in the innermost object or array. Of an object it can finish as many further members
+//! as it has colons, and what is around the object it does not reach at all.
+
+use rustc_hash::FxHashSet;
+
+use crate::error::EngineError;
+use crate::machine::layout::{ExpansionId, Frame, FrameId};
+use crate::machine::objects::most_free;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, SetId};
+
+/// How many colons a token without closing brackets must have to leave nothing rich in some element that is under way: none
+/// where nothing rich is sure, and endlessly many where it is around the innermost container.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Lasting(usize);
+
+impl Lasting {
+    /// Only a closing bracket ends it.
+    pub const LONGEST: Lasting = Lasting(usize::MAX);
+
+    /// Whether something rich stays behind these bytes.
+    pub fn outlasts(self, bytes: &[u8]) -> bool {
+        let colons = bytes.iter().filter(|&&byte| byte == b':').count();
+        colons < self.0 && !bytes.iter().any(|byte| b"]}".contains(byte))
+    }
+}
+
+/// A place on the way down a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    set: SetId,
+    /// How much of the innermost container lasts.
+    inner: usize,
+    /// Whether something around it does.
+    outer: bool,
+    /// Whether the innermost container lies above.
+    within: bool,
+}
+
+impl Run<'_> {
+    /// How long something rich stays in every element that a thread is within.
+    pub(crate) fn lasting(&mut self, thread: Entry) -> Result<Lasting, EngineError> {
+        if thread == Entry::BOTTOM {
+            return Ok(Lasting::LONGEST);
+        }
+        let own = self.machine.fork(ExpansionId(thread.head)).frame;
+        if self.is_pending(own, thread.register) {
+            return Ok(Lasting(0));
+        }
+        let inner = self.rich_members_left(own, thread.register)?;
+        let mut work = vec![Place { set: thread.below, inner, outer: false, within: self.is_container(own) }];
+        let mut seen = FxHashSet::default();
+        let mut least = usize::MAX;
+        while let Some(place) = work.pop() {
+            if !seen.insert(place) {
+                continue;
+            }
+            for index in 0..self.stacks.entries(place.set).len() {
+                let frame = self.stacks.entries(place.set)[index];
+                if frame == Entry::BOTTOM {
+                    continue;
+                }
+                let (id, set) = (FrameId(frame.head), frame.below);
+                if self.is_pending(id, frame.register) {
+                    least = least.min(if place.outer { usize::MAX } else { place.inner });
+                    // What an array with unique elements holds beside the element is no part of it.
+                    work.push(Place { set, inner: 0, outer: false, within: true });
+                } else if !self.is_container(id) {
+                    work.push(Place { set, ..place });
+                } else if place.within {
+                    let outer = place.outer || self.is_frame_rich(id, frame.register)?;
+                    work.push(Place { set, outer, ..place });
+                } else {
+                    let inner = self.rich_members_left(id, frame.register)?;
+                    work.push(Place { set, inner, within: true, ..place });
+                }
+            }
+        }
+        Ok(Lasting(least))
+    }
+
+    /// Whether a frame is within an object or an array, of which another part comes behind a comma.
+    fn is_container(&self, frame: FrameId) -> bool {
+        let frame = self.machine.frame(frame);
+        matches!(frame, Frame::Key(_) | Frame::AfterValue(_) | Frame::Item(_) | Frame::AfterItem(_))
+    }
+
+    /// How many members or elements of the container that a frame is within must be finished before nothing rich is sure to
+    /// come, whichever these are.
+    pub(crate) fn rich_members_left(&mut self, frame: FrameId, register: u32) -> Result<usize, EngineError> {
+        let grammar = self.machine.grammar().clone();
+        match self.machine.frame(frame) {
+            Frame::Key(id) | Frame::AfterValue(id) => {
+                let (members, state) = (grammar.members(id), self.stacks.members(register));
+                if members.max.is_some() || members.min > 0 {
+                    return Ok(0);
+                }
+                if !members.free.is_empty() && most_free(members).is_none() {
+                    return Ok(usize::MAX);
+                }
+                let left: Vec<(usize, _)> = self.values_left(members, state).collect();
+                let mut count = 0;
+                for &(_, value) in left.iter().filter(|(index, _)| *index >= members.ordered) {
+                    count += usize::from(self.is_node_rich(value, true)?);
+                }
+                // Of members in order, all may be passed over but the last.
+                if let (0, Some(&(_, last))) = (count, left.iter().rfind(|(index, _)| *index < members.ordered)) {
+                    count = usize::from(self.is_node_rich(last, true)?);
+                }
+                Ok(count)
+            }
+            Frame::Item(id) | Frame::AfterItem(id) => {
+                let items = grammar.items(id);
+                if !items.contains.is_empty() || items.max.is_some() {
+                    return Ok(0);
+                }
+                for element in items.at(items.prefix.len()) {
+                    if self.is_node_rich(element.value, true)? {
+                        return Ok(usize::MAX);
+                    }
+                }
+                Ok(0)
+            }
+            _ => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Distinct values: keys of an object and elements of a `uniqueItems` array, which must not repeat.
+//!
+//! One idea: almost always there are endlessly many values left, so nothing needs to be looked up until a value ends
+//! ([`cardinality`]). Only where few are left is it asked whether a value that has begun can still become a new one, by counting
+//! or by a search that ends at the first.
+//!
+//! Entry points: [`elements`], [`fresh_keys`], [`reserved_names`].
+//!
+//! # Example
+//! Were additional properties allowed, the key after `"a": 1, "` could be any but `a`: the tokens that would complete the name
+//! `a` are refused ([`reserved_names`]), and all others stay as they are.
+
+pub(crate) mod cardinality;
+pub(crate) mod elements;
+pub(crate) mod fresh_keys;
+pub(crate) mod lasting;
+pub(crate) mod new_values;
+pub(crate) mod number_counts;
+pub(crate) mod reserved_names;
+pub(crate) mod string_counts;

@@ -1,0 +1,252 @@
+//! The search for a value that an array does not have yet, where none is plain to see.
+
+use stencilm_grammar::{Items, Node, NodeId};
+use stencilm_regex::{ByteSet, StateId};
+
+use crate::distinct::elements::Quoting;
+use crate::error::EngineError;
+use crate::machine::expansion::IN_BLANKS;
+use crate::machine::layout::{ExpansionId, Frame};
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::{Entry, NIL};
+
+/// Most steps of one search for a new value.
+const MAX_SEARCH: usize = 20_000;
+
+/// So many zeros in a row are tried in a number, and so many of its characters looked at.
+const MAX_ZEROS: usize = 24;
+
+/// What a search looks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// A thread of which something new can surely be made.
+    Safe,
+    /// The end of the text.
+    End,
+}
+
+/// A place in a search: threads, the text so far, and the bytes to try, the best one last.
+pub(crate) struct Level {
+    threads: Vec<Entry>,
+    text: u32,
+    bytes: Vec<u8>,
+    string: Quoting,
+}
+
+impl Run<'_> {
+    /// Looks for a way on from some threads, with the bytes first that end things. Every way is tried, so that there is none
+    /// where none is found.
+    pub(crate) fn search(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
+        let (recording, before) = (std::mem::replace(&mut self.recording, true), self.text);
+        let found = self.search_from(threads, text, goal);
+        (self.recording, self.text) = (recording, before);
+        found
+    }
+
+    pub(crate) fn search_from(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
+        let mut pending = Vec::new();
+        for &thread in threads {
+            self.pending(thread, &mut pending);
+        }
+        let string = self.quoting(text, &pending);
+        let first = Level { threads: threads.to_vec(), text, bytes: Vec::new(), string };
+        let mut levels = vec![self.with_bytes(first)?];
+        let mut steps = 0;
+        while let Some(level) = levels.last_mut() {
+            let Some(byte) = level.bytes.pop() else {
+                levels.pop();
+                continue;
+            };
+            steps += 1;
+            if steps > MAX_SEARCH {
+                return Err(EngineError::UniqueTooCostly(MAX_SEARCH));
+            }
+            let (before, string) = (level.threads.clone(), level.string.after(byte));
+            let text = self.stacks.append(level.text, u32::from(byte));
+            self.text = Some(text);
+            let mut threads = Vec::new();
+            for thread in before {
+                self.step_thread(thread, byte, &mut threads)?;
+            }
+            self.stacks.join(&mut threads)?;
+            if goal == Goal::Safe && string == Quoting::Within && self.are_new(&threads, text) {
+                return Ok(true);
+            }
+            let mut go_on = false;
+            for &thread in &threads {
+                let left = if goal == Goal::Safe { self.has_counted_left(thread, text)? } else { None };
+                let is_there = match (goal, left) {
+                    (Goal::End, _) => thread == Entry::BOTTOM,
+                    (Goal::Safe, Some(is_left)) => is_left,
+                    (Goal::Safe, None) => self.is_safe(thread, string)?,
+                };
+                if is_there {
+                    return Ok(true);
+                }
+                go_on |= left.is_none();
+            }
+            if go_on {
+                let next = self.with_bytes(Level { threads, text, bytes: Vec::new(), string })?;
+                levels.push(next);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The level with the bytes that lead on and may lead to a new value.
+    pub(crate) fn with_bytes(&mut self, mut level: Level) -> Result<Level, EngineError> {
+        let mut alive = ByteSet::EMPTY;
+        let mut is_complete = false;
+        for &thread in &level.threads {
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            is_complete |= !expansion.accepts(self.lexeme_cache, thread.state).is_empty();
+            let is_before = thread.state & IN_BLANKS != 0;
+            let mut bytes =
+                expansion.live_bytes(self.lexeme_cache, if is_before { StateId::START.0 } else { thread.state })?;
+            if let Some(blanks) = expansion.blanks.filter(|_| is_before) {
+                bytes = bytes.union(&blanks.set);
+            }
+            for byte in bytes.iter() {
+                if expansion.step(self.lexeme_cache, thread.state, byte)?.0 != StateId::DEAD.0 {
+                    alive.insert(byte);
+                }
+            }
+        }
+        let mut bytes: Vec<u8> = alive.iter().collect();
+        if level.string == Quoting::Outside {
+            let is_blank = |byte: &u8| b" \t\r\n".contains(byte);
+            // What blanks lead to comes without them, too, but for a text with indentation.
+            if bytes.iter().any(|byte| !is_blank(byte)) && !self.machine.do_blanks_decide(self.lexeme_cache)? {
+                bytes.retain(|byte| !is_blank(byte));
+            }
+            let (is_zero, zeros) = self.number_tail(level.text);
+            // What only spells the same number anew is left out where the number may end.
+            if is_zero && (is_complete || bytes.iter().any(|byte| !byte.is_ascii_digit())) {
+                bytes.retain(|byte| !byte.is_ascii_digit());
+            }
+            if zeros >= MAX_ZEROS && (is_complete || bytes.iter().any(|&byte| byte != b'0')) {
+                bytes.retain(|&byte| byte != b'0');
+            }
+        }
+        // The last one is tried first: within a string, what no element seen goes on with. A number that may end is gone on
+        // with when all else was tried.
+        let mut known = ByteSet::EMPTY;
+        if level.string == Quoting::Within {
+            let mut pending = Vec::new();
+            for &thread in &level.threads {
+                self.pending(thread, &mut pending);
+            }
+            if let Some(open) = self.open_string(level.text, &pending) {
+                known = self.seen_strings(&pending).next_bytes(&open);
+            }
+        }
+        let is_number = level.string == Quoting::Outside && is_complete;
+        bytes.sort_by_key(|&byte| match byte {
+            b'"' | b'}' | b']' => 9,
+            byte if known.contains(byte) => 1,
+            b'0'..=b'9' if is_number => 2,
+            b'1'..=b'9' | b'a'..=b'z' => 8,
+            b'0' => 6,
+            b'\\' => 0,
+            0x80.. => 1,
+            _ => 7,
+        });
+        level.bytes = bytes;
+        Ok(level)
+    }
+
+    /// Of the number at the end of a text: whether it is zero whatever its exponent goes on with, and how many zeros it ends
+    /// with.
+    pub(crate) fn number_tail(&self, text: u32) -> (bool, usize) {
+        let is_part = |byte: &u32| u8::try_from(*byte).is_ok_and(|byte| b"0123456789+-.eE".contains(&byte));
+        let mut tail: Vec<u8> =
+            self.stacks.list(text).take(MAX_ZEROS + 2).take_while(is_part).map(|byte| byte as u8).collect();
+        tail.reverse();
+        let zeros = tail.iter().rev().take_while(|&&byte| byte == b'0').count();
+        let exponent = tail.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e'));
+        let is_zero = exponent.is_some_and(|at| {
+            let mantissa_is_zero = at > 0 && tail[..at].iter().all(|byte| b"-0.".contains(byte));
+            mantissa_is_zero && tail.last().is_some_and(u8::is_ascii_digit)
+        });
+        (is_zero, zeros)
+    }
+
+    /// Whether an array whose elements must differ can be completed wherever its counts alone say so, if it has some text.
+    ///
+    /// What a counter asks for more is left then: of the values that count for it, only those are gone that were counted. That
+    /// holds where one that counts for several is not needed more often than it is there, and no counter is in the way of
+    /// another one, nor of elements that count for none.
+    fn can_count_unique(&mut self, items: &Items) -> Result<bool, EngineError> {
+        let is_bounded = items.max.is_some() || items.contains.iter().any(|(_, max)| max.is_some());
+        if !items.prefix.is_empty() || (is_bounded && items.contains.len() > 1) {
+            return Ok(false);
+        }
+        let has_max = |counts: u32| {
+            let mut bounds = items.contains.iter().enumerate();
+            bounds.any(|(index, (_, max))| counts & (1 << index) != 0 && max.is_some())
+        };
+        for element in items.rest.iter().filter(|element| !has_max(element.counts)) {
+            if self.is_endless(element.value)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Refuses arrays of which it cannot be told that enough different elements are left.
+    pub(crate) fn check_unique(&mut self) -> Result<(), EngineError> {
+        let grammar = self.machine.grammar().clone();
+        for (index, node) in grammar.nodes().iter().enumerate() {
+            let Node::Items(id) = node else { continue };
+            let items = grammar.items(*id);
+            if !items.unique {
+                continue;
+            }
+            let mut endless = true;
+            for element in items.elements() {
+                endless &= self.is_endless(element.value)?;
+            }
+            if endless {
+                continue;
+            }
+            if !items.contains.is_empty() && !self.can_count_unique(items)? {
+                return Err(EngineError::NotRun(
+                    "an array whose elements must differ, with values that may run out for some counter,",
+                ));
+            }
+            // An array that may end need not begin an element for which no value is left.
+            let counts_to = items.contains.iter().map(|(min, _)| *min).max();
+            if counts_to.map_or(items.min < 2, |most| most < 2) {
+                continue;
+            }
+            if !items.prefix.is_empty() {
+                // What was chosen before cannot take all values of a place that has endlessly many.
+                let last = (items.min as usize - 1).min(items.prefix.len());
+                for place in 1..=last {
+                    let mut endless = false;
+                    for element in items.at(place) {
+                        endless |= self.is_endless(element.value)?;
+                    }
+                    if !endless {
+                        return Err(EngineError::NotRun(
+                            "an array whose elements must differ, with values that may run out at a leading place that it must \
+                             have,",
+                        ));
+                    }
+                }
+                continue;
+            }
+            let frame = self.machine.frame_id(Frame::Node(NodeId(index as u32)));
+            let start = self.initial_at(frame)?;
+            let mut threads = self.stacks.entries(start).to_vec();
+            self.take_text(&mut threads);
+            if !self.search(&threads, NIL, Goal::End)? {
+                return Err(EngineError::TooFewValues(items.min));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,514 @@
+//! Elements that are numbers: whether one is left is told by counting, as for strings.
+//!
+//! A number without an exponent has one spelling but for zeros behind its point. So of an element that has begun as one, a new one can
+//! come exactly where more values go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{Deriver, ExprId, LimitExceeded, StateId};
+
+use crate::distinct::elements::{Quoting, text_since};
+use crate::error::EngineError;
+use crate::lexeme::cache::DfaId;
+use crate::machine::expansion::IN_BLANKS;
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::unverified::Unverified;
+use crate::state::stacks::{Entry, ItemsState};
+use crate::state::used_strings::UsedStrings;
+use crate::vocabulary::tokens::Tokens;
+
+/// Most residuals that are counted at once.
+const MAX_RESIDUALS: usize = 20_000;
+/// Most digits of a number that is compared as it is written without an exponent.
+const MAX_PLAIN: usize = 5_000;
+
+/// Where what is left of a number stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Part {
+    /// Behind the sign, if any.
+    First,
+    /// Behind a 0 before the point.
+    Zero,
+    /// Behind another digit before the point.
+    Int,
+    /// Behind the point.
+    Fraction,
+}
+
+impl Part {
+    /// Where a number stands behind one more character, if JSON has it there.
+    fn after(self, byte: u8) -> Option<Part> {
+        match (self, byte) {
+            (Part::First, b'0') => Some(Part::Zero),
+            (Part::First, b'1'..=b'9') | (Part::Int, b'0'..=b'9') => Some(Part::Int),
+            (Part::Zero | Part::Int, b'.') | (Part::Fraction, b'0'..=b'9') => Some(Part::Fraction),
+            _ => None,
+        }
+    }
+}
+
+/// How many values go on from what is left of a number, by residual; `None` where there is no end to them, or where some have an
+/// exponent.
+#[derive(Default)]
+pub(crate) struct NumberCounts(FxHashMap<(ExprId, Part), Option<u64>>);
+
+/// A number that has begun, as an element.
+struct Begun<'t> {
+    /// The sign and the digits so far.
+    text: &'t [u8],
+    part: Part,
+}
+
+impl<'t> Begun<'t> {
+    /// The number at the end of an element's text; `None` where it is none, or has an exponent.
+    fn of(text: &'t [u8]) -> Option<Begun<'t>> {
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        let part = digits.iter().try_fold(Part::First, |part, &byte| part.after(byte)).filter(|_| !text.is_empty())?;
+        Some(Begun { text, part })
+    }
+
+    /// The number as it is, as [`plain_number`] writes it; 0 behind a sign, where nothing else may come that begins without it.
+    fn value(&self) -> Vec<u8> {
+        if self.part == Part::First {
+            return b"0".to_vec();
+        }
+        let mut text = self.text.to_vec();
+        if self.part == Part::Fraction {
+            while text.last() == Some(&b'0') {
+                text.pop();
+            }
+            if text.last() == Some(&b'.') {
+                text.pop();
+            }
+        }
+        if text == b"-0" { b"0".to_vec() } else { text }
+    }
+}
+
+/// A canonical number without an exponent, and without zeros at its ends; `None` of other values, and where it has too many digits.
+pub(crate) fn plain_number(canonical: &[u8]) -> Option<Vec<u8>> {
+    let (sign, digits) = match canonical.strip_prefix(b"-") {
+        Some(digits) => (&b"-"[..], digits),
+        None => (&b""[..], canonical),
+    };
+    if !digits.first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let (digits, power) = match digits.iter().position(|&byte| byte == b'e') {
+        Some(mark) => (&digits[..mark], std::str::from_utf8(&digits[mark + 1..]).ok()?.parse::<i64>().ok()?),
+        None => (digits, 0),
+    };
+    if power.unsigned_abs() as usize > MAX_PLAIN || digits.len() > MAX_PLAIN {
+        return None;
+    }
+    let mut text = sign.to_vec();
+    let point = digits.len() as i64 + power;
+    if point <= 0 {
+        text.extend_from_slice(b"0.");
+        text.resize(text.len() + point.unsigned_abs() as usize, b'0');
+        text.extend_from_slice(digits);
+    } else if power < 0 {
+        text.extend_from_slice(&digits[..point as usize]);
+        text.push(b'.');
+        text.extend_from_slice(&digits[point as usize..]);
+    } else {
+        text.extend_from_slice(digits);
+        text.resize(text.len() + power as usize, b'0');
+    }
+    Some(text)
+}
+
+/// A thread within a number that is a whole element, of which there are finitely many.
+struct CountedNumber {
+    dfa: DfaId,
+    array: ItemsState,
+}
+
+impl Run<'_> {
+    /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that is not told
+    /// by counting.
+    pub(crate) fn has_number_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+        if thread.state & IN_BLANKS != 0 {
+            return Ok(None);
+        }
+        let Some(number) = self.counted_number(thread)? else { return Ok(None) };
+        let written = text_since(self.stacks, text, number.array.start);
+        let seen = self.seen_strings(&[number.array]);
+        self.is_number_left(number.dfa, StateId(thread.state), written.trim_ascii_start(), &seen)
+    }
+
+    /// Sorts out the tokens of digits alone that a mask allows: those after which no new number is left are refused, and those of
+    /// which that is not told are unverified. The others are right.
+    pub(crate) fn sort_out_digits(
+        &mut self,
+        vocabulary: &Tokens,
+        threads: &[Entry],
+        text: u32,
+        tokens: impl Iterator<Item = u32>,
+        unverified: &mut Vec<Unverified>,
+        refused: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        let mut numbers = Vec::with_capacity(threads.len());
+        for &thread in threads {
+            let number = self.counted_number(thread)?;
+            numbers.push(match number {
+                Some(number) => {
+                    let written = text_since(self.stacks, text, number.array.start);
+                    let seen = self.seen_strings(&[number.array]);
+                    Some((number, written.trim_ascii_start().to_vec(), seen))
+                }
+                None => None,
+            });
+        }
+        // Most tokens lead to a few states.
+        let mut safe: FxHashMap<(usize, u32), bool> = FxHashMap::default();
+        for token in tokens {
+            let bytes = vocabulary.token_bytes(token).expect("a token that was allowed spells bytes");
+            let (mut is_left, mut is_unclear) = (false, false);
+            for (index, &thread) in threads.iter().enumerate() {
+                let Some(state) = self.state_after(thread, bytes)? else { continue };
+                let moved = Entry { state, ..thread };
+                let is_safe = match safe.get(&(index, state)) {
+                    Some(&known) => known,
+                    None => {
+                        let is_safe = self.is_safe(moved, Quoting::Outside)?;
+                        safe.insert((index, state), is_safe);
+                        is_safe
+                    }
+                };
+                let left = match &numbers[index] {
+                    _ if is_safe => Some(true),
+                    Some((number, written, seen)) => {
+                        let written = [written, bytes.trim_ascii_start()].concat();
+                        self.is_number_left(number.dfa, StateId(state), &written, seen)?
+                    }
+                    None => None,
+                };
+                is_left |= left == Some(true);
+                is_unclear |= left.is_none();
+            }
+            if !is_left && is_unclear {
+                unverified.push(Unverified::element(token));
+            } else if !is_left {
+                refused.push(token);
+            }
+        }
+        Ok(())
+    }
+
+    /// The state of a thread after some bytes, if it stays within its lexeme.
+    fn state_after(&mut self, thread: Entry, bytes: &[u8]) -> Result<Option<u32>, LimitExceeded> {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
+            return Ok(None);
+        }
+        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let mut state = thread.state;
+        for &byte in bytes {
+            state = expansion.step(self.lexeme_cache, state, byte)?.0;
+            if state == StateId::DEAD.0 {
+                return Ok(None);
+            }
+        }
+        Ok(Some(state))
+    }
+
+    /// What is known of a thread that is at or within a lexeme which is a whole element.
+    fn counted_number(&mut self, thread: Entry) -> Result<Option<CountedNumber>, EngineError> {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
+            return Ok(None);
+        }
+        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let Some(dfa) = expansion.dfa() else { return Ok(None) };
+        if !self.is_pending(expansion.frame, thread.register) {
+            return Ok(None);
+        }
+        let state = if thread.state & IN_BLANKS != 0 { StateId::START } else { StateId(thread.state) };
+        for &(tag, _) in self.lexeme_cache.residuals(dfa, state) {
+            for frames in self.machine.continuations(&expansion, tag).iter() {
+                if !matches!(frames[..], [(behind, _)] if self.machine.unique_items(behind).is_some()) {
+                    return Ok(None);
+                }
+            }
+        }
+        let mut pending = Vec::new();
+        self.pending(thread, &mut pending);
+        let &[array] = &pending[..] else { return Ok(None) };
+        Ok(Some(CountedNumber { dfa, array }))
+    }
+
+    /// Whether more numbers go on from a state, behind these digits, than were seen.
+    fn is_number_left(
+        &mut self,
+        dfa: DfaId,
+        state: StateId,
+        written: &[u8],
+        seen: &UsedStrings,
+    ) -> Result<Option<bool>, EngineError> {
+        debug_assert!(state.0 & IN_BLANKS == 0, "a number has begun");
+        let residuals: Vec<ExprId> =
+            self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
+        let deriver = self.lexeme_cache.deriver();
+        let left = deriver.exprs.or(&residuals);
+        Ok(self.machine.richness.numbers.is_left(deriver, left, written, seen)?)
+    }
+}
+
+/// A residual on the way down, how its digits go on, and how many values those before `next` lead to.
+struct Level {
+    key: (ExprId, Part),
+    steps: Vec<Step>,
+    next: usize,
+    count: u64,
+}
+
+/// Bytes after which the same is left of a number.
+struct Step {
+    to: (ExprId, Part),
+    /// How many bytes there are.
+    bytes: u64,
+    /// Whether the number may end behind them as the value that it was before.
+    is_same: bool,
+}
+
+impl NumberCounts {
+    /// Whether more numbers go on from a residual, behind these digits, than were seen; `None` where that is not told by counting.
+    fn is_left(
+        &mut self,
+        deriver: &mut Deriver,
+        residual: ExprId,
+        written: &[u8],
+        seen: &UsedStrings,
+    ) -> Result<Option<bool>, LimitExceeded> {
+        let Some(begun) = Begun::of(written).filter(|_| seen.has_plain_numbers()) else { return Ok(None) };
+        // JSON has no number that ends with its point.
+        if written.ends_with(b".") && deriver.exprs.is_nullable(residual) {
+            return Ok(None);
+        }
+        let Some(count) = self.count(deriver, residual, begun.part)? else { return Ok(None) };
+        // The number as it is may be written with more zeros than what was seen.
+        let this = Some(begun.value()).filter(|value| seen.has_number(value));
+        let others = seen.count_numbers(written);
+        if ((others + usize::from(this.is_some())) as u64) < count {
+            return Ok(Some(true));
+        }
+        // What was seen may be of another kind.
+        let mut used = 0;
+        if let Some(value) = &this {
+            let rest = if begun.part == Part::First { &value[..] } else { b"" };
+            used += u64::from(has(deriver, residual, begun.part, rest)?);
+        }
+        for number in seen.numbers(written).filter(|number| this.as_deref() != Some(number)) {
+            used += u64::from(has(deriver, residual, begun.part, &number[written.len()..])?);
+        }
+        Ok(Some(used < count))
+    }
+
+    /// How many values go on from a residual.
+    fn count(&mut self, deriver: &mut Deriver, root: ExprId, part: Part) -> Result<Option<u64>, LimitExceeded> {
+        if let Some(&count) = self.0.get(&(root, part)) {
+            return Ok(count);
+        }
+        let before = self.0.len();
+        let mut levels = Vec::new();
+        let mut down = Some((root, part));
+        loop {
+            if let Some(key) = down.take() {
+                // What is met again on the way down has no end: until it is counted, it is known not to be.
+                self.0.insert(key, None);
+                let Some(steps) = steps(deriver, key)? else { return Ok(None) };
+                let count = u64::from(key.1 != Part::First && ends(deriver, key)?);
+                levels.push(Level { key, steps, next: 0, count });
+            }
+            let Some(level) = levels.last_mut() else { break };
+            let Some(step) = level.steps.get(level.next) else {
+                self.0.insert(level.key, Some(level.count));
+                levels.pop();
+                continue;
+            };
+            match self.0.get(&step.to) {
+                Some(&Some(count)) => {
+                    let others = count - u64::from(step.is_same);
+                    level.count = level.count.saturating_add(others.saturating_mul(step.bytes));
+                    level.next += 1;
+                }
+                Some(None) => return Ok(None),
+                None if self.0.len() - before > MAX_RESIDUALS => return Ok(None),
+                None => down = Some(step.to),
+            }
+        }
+        Ok(self.0[&(root, part)])
+    }
+}
+
+/// Whether a number goes on with these characters, and perhaps zeros behind the point.
+fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Result<bool, LimitExceeded> {
+    let (mut at, mut part) = (residual, part);
+    for &byte in rest {
+        at = deriver.after(at, byte)?;
+        part = part.after(byte).unwrap_or(part);
+    }
+    Ok(part != Part::First && ends(deriver, (at, part))?)
+}
+
+/// How a number goes on; `None` where that is not by digits and a point as JSON has them.
+fn steps(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<Option<Vec<Step>>, LimitExceeded> {
+    let mut steps = Vec::new();
+    for &(bytes, rest) in deriver.derivatives(residual)?.iter() {
+        if !deriver.is_live(rest)? {
+            continue;
+        }
+        let mut alike: FxHashMap<(Part, bool), u64> = FxHashMap::default();
+        for byte in bytes.iter() {
+            let Some(next) = part.after(byte) else { return Ok(None) };
+            if next == Part::Fraction && part != Part::Fraction && deriver.exprs.is_nullable(rest) {
+                return Ok(None);
+            }
+            let goes_on_alike = next == Part::Fraction && matches!(byte, b'.' | b'0');
+            // No more than zeros is no other value.
+            if goes_on_alike && only_zeros(deriver, rest)? {
+                continue;
+            }
+            let is_same = goes_on_alike && ends(deriver, (rest, next))?;
+            *alike.entry((next, is_same)).or_default() += 1;
+        }
+        steps.extend(alike.into_iter().map(|((next, is_same), bytes)| Step { to: (rest, next), bytes, is_same }));
+    }
+    Ok(Some(steps))
+}
+
+/// Whether a number may end here, or with a point and zeros.
+fn ends(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<bool, LimitExceeded> {
+    let (mut at, mut byte) = (residual, if part == Part::Fraction { b'0' } else { b'.' });
+    let mut seen = Vec::new();
+    loop {
+        if deriver.exprs.is_nullable(at) {
+            return Ok(true);
+        }
+        if seen.contains(&at) || seen.len() > MAX_ZEROS {
+            return Ok(false);
+        }
+        seen.push(at);
+        at = deriver.after(at, byte)?;
+        byte = b'0';
+    }
+}
+
+/// So many zeros are tried at the end of a number.
+const MAX_ZEROS: usize = 40;
+
+/// Whether nothing but zeros goes on from a residual.
+fn only_zeros(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
+    let (mut at, mut seen) = (residual, Vec::new());
+    while !seen.contains(&at) && seen.len() <= MAX_ZEROS {
+        seen.push(at);
+        let mut next = None;
+        for &(bytes, rest) in deriver.derivatives(at)?.iter() {
+            if deriver.is_live(rest)? {
+                if bytes.len() > 1 || !bytes.contains(b'0') {
+                    return Ok(false);
+                }
+                next = Some(rest);
+            }
+        }
+        match next {
+            Some(rest) => at = rest,
+            None => return Ok(true),
+        }
+    }
+    Ok(seen.contains(&at))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+    use stencilm_grammar::canonical_json;
+    use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+    use stencilm_regex::{ExprSet, Limits};
+
+    use super::*;
+    use crate::state::used_strings::Strings;
+
+    const PATTERNS: [&str; 7] = [
+        r"-?(0|[1-9][0-9]?)(\.0+)?",
+        r"(0|1|12)(\.[05]0*)?",
+        r"1\.25|1\.5|-0|0|10|1",
+        r"[1-3][0-9]{0,2}",
+        r"-(0|5)(\.0{0,2})?|7\.0+",
+        r"0\.(0[1-3]|1|100|2)0?",
+        r"(1|2)\.(00)*5?",
+    ];
+
+    /// All texts of a pattern of at most six characters.
+    fn texts(deriver: &mut Deriver, expr: ExprId) -> Vec<Vec<u8>> {
+        let (mut found, mut work) = (Vec::new(), vec![(Vec::new(), expr)]);
+        while let Some((text, expr)) = work.pop() {
+            if deriver.exprs.is_nullable(expr) {
+                found.push(text.clone());
+            }
+            for byte in b"-.0123456789".iter().filter(|_| text.len() < 6) {
+                let rest = deriver.after(expr, *byte).unwrap();
+                if rest != ExprId::NOTHING {
+                    work.push(([&text[..], &[*byte]].concat(), rest));
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_is_left_where_not_all_were_seen(index in 0..PATTERNS.len(), choice in any::<u64>(), other in 0u32..150) {
+            let mut exprs = ExprSet::new();
+            let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+            let expr = parse_pattern(&mut exprs, PATTERNS[index], &options, &mut Utf8).unwrap();
+            let mut deriver = Deriver::over(exprs, Limits::default());
+            let texts = texts(&mut deriver, expr);
+            let values: BTreeSet<Vec<u8>> = texts.iter().map(|text| canonical_json(text)).collect();
+            let chosen = |(at, _): &(usize, &Vec<u8>)| choice.rotate_left(*at as u32 % 64) & 3 != 0;
+            let mut used: Vec<Vec<u8>> = values.iter().enumerate().filter(chosen).map(|(_, value)| value.clone()).collect();
+            used.push(canonical_json(other.to_string().as_bytes()));
+            let seen = used.iter().fold(Strings::default(), |strings, value| strings.with([value.clone()]));
+            let seen = UsedStrings::new(vec![seen]);
+            let mut counts = NumberCounts::default();
+            let mut told = 0;
+            for beginning in texts.iter().flat_map(|text| (1..=text.len().min(4)).map(|end| &text[..end])).collect::<BTreeSet<_>>() {
+                let mut rest = expr;
+                for &byte in beginning {
+                    rest = deriver.after(rest, byte).unwrap();
+                }
+                let going_on = texts.iter().filter(|text| text.starts_with(beginning)).map(|text| canonical_json(text));
+                let is_left = going_on.into_iter().any(|value| !used.contains(&value));
+                if let Some(found) = counts.is_left(&mut deriver, rest, beginning, &seen).unwrap() {
+                    told += 1;
+                    prop_assert_eq!(found, is_left, "{} {:?}", PATTERNS[index], beginning.escape_ascii().to_string());
+                }
+            }
+            prop_assert!(told > 0 || index == 6);
+        }
+    }
+
+    #[test]
+    fn numbers_without_an_end_are_not_counted() {
+        for pattern in ["[0-9]+", r"1\.[0-9]*", "1(e[0-9])?", r"1\.0*5"] {
+            let mut exprs = ExprSet::new();
+            let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+            let expr = parse_pattern(&mut exprs, pattern, &options, &mut Utf8).unwrap();
+            let mut deriver = Deriver::over(exprs, Limits::default());
+            let rest = deriver.after(expr, b'1').unwrap();
+            let count = NumberCounts::default().count(&mut deriver, rest, Part::Int).unwrap();
+            assert_eq!(count, None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn canonical_numbers_are_written_out() {
+        for (canonical, plain) in
+            [("0", "0"), ("12e2", "1200"), ("-125e-2", "-1.25"), ("5e-3", "0.005"), ("15e-1", "1.5"), ("-7", "-7")]
+        {
+            assert_eq!(plain_number(canonical.as_bytes()).as_deref(), Some(plain.as_bytes()));
+        }
+        assert!(["1e6000", "true", "\"1\"", "-"].iter().all(|text| plain_number(text.as_bytes()).is_none()));
+    }
+}

@@ -1,0 +1,228 @@
+//! The tokens that complete a name which a free key must not have.
+//!
+//! Behind all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
+//! are asked for. They are the same behind every name, so the last ones are kept: to list them took an eighth of a mask.
+//!
+//! To find them, all names are read through the vocabulary. The thread that reads the names themselves goes along the same
+//! ways, as far as they may still come, so these are written down for it ([`WalkedNames`]).
+
+use std::convert::Infallible;
+
+use stencilm_grammar::MembersId;
+use stencilm_regex::{ByteSet, StateId};
+
+use crate::error::EngineError;
+use crate::machine::expansion::{Blanks, Expansion, IN_BLANKS};
+use crate::machine::property_trie::Names;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, NIL};
+use crate::vocabulary::token_set;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::{Reader, Trie};
+
+/// Tokens behind one node of the trie are kept where they are no fewer than these.
+const MANY: usize = 64;
+
+/// The tokens below the nodes of a vocabulary's trie at which such a name ends.
+#[derive(Default)]
+pub(crate) struct ReservedTokens {
+    nodes: Vec<u32>,
+    tokens: Vec<u32>,
+    /// The same as a set, which may have no words where there are none.
+    set: Vec<u32>,
+}
+
+impl ReservedTokens {
+    /// The nodes at which such a name ends.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// The tokens that end there or go on behind.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Whether a token is one of them.
+    pub fn contains(&self, token: u32) -> bool {
+        !self.tokens.is_empty() && token_set::get(&self.set, token)
+    }
+
+    /// The tokens below other nodes.
+    fn below(mut self, vocabulary: &Tokens, nodes: &[u32]) -> ReservedTokens {
+        if self.nodes == nodes {
+            return self;
+        }
+        self.tokens.drain(..).for_each(|token| token_set::clear(&mut self.set, token));
+        self.set.resize(vocabulary.mask_words(), 0);
+        let trie = vocabulary.trie();
+        for &node in nodes {
+            // About half of the nodes end a token.
+            self.tokens.reserve(trie.size(node as usize) / 2);
+            self.tokens.extend(trie.entries_below(node as usize));
+        }
+        self.tokens.iter().for_each(|&token| token_set::set(&mut self.set, token));
+        self.nodes.clear();
+        self.nodes.extend(nodes);
+        self
+    }
+}
+
+/// The ways of all names of an object through the vocabulary, from the place of one thread.
+#[derive(Default)]
+pub(crate) struct WalkedNames {
+    /// The object, the state of a thread of its names at that place, and the blanks that may come first there.
+    from: Option<(MembersId, u32, Option<Blanks>)>,
+    /// The nodes of the vocabulary's trie on these ways, each part in the order of the trie, with the state of the names.
+    nodes: Vec<(u32, StateId)>,
+}
+
+impl WalkedNames {
+    /// Forgets them: another grammar has other names under the same number.
+    pub fn clear(&mut self) {
+        self.from = None;
+    }
+
+    /// Whether any were walked.
+    pub fn are_known(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// The nodes, if it was from the place of this thread that the ways were walked, of the names that it reads.
+    pub fn of(&self, thread: Entry, expansion: &Expansion) -> Option<&[(u32, StateId)]> {
+        let blanks = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0);
+        (self.from == Some((expansion.members?, thread.state, blanks))).then_some(&self.nodes)
+    }
+}
+
+/// Such tokens of earlier masks: those below one node, if they were many, and the last others.
+#[derive(Default)]
+pub(crate) struct ReservedScratch {
+    many: ReservedTokens,
+    others: ReservedTokens,
+    nodes: Vec<u32>,
+    /// Of the mask under way.
+    pub walked: WalkedNames,
+}
+
+impl ReservedScratch {
+    fn are_many(trie: &Trie, nodes: &[u32]) -> bool {
+        nodes.len() == 1 && trie.size(nodes[0] as usize) >= MANY
+    }
+
+    /// The tokens below some nodes, to be handed back.
+    fn take(&mut self, vocabulary: &Tokens, nodes: &[u32]) -> ReservedTokens {
+        let place = match ReservedScratch::are_many(vocabulary.trie(), nodes) {
+            true => &mut self.many,
+            false => &mut self.others,
+        };
+        std::mem::take(place).below(vocabulary, nodes)
+    }
+
+    /// Takes them back for another mask.
+    pub fn keep(&mut self, vocabulary: &Tokens, taken: ReservedTokens) {
+        match ReservedScratch::are_many(vocabulary.trie(), &taken.nodes) {
+            true => self.many = taken,
+            false => self.others = taken,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not
+    /// have. Where the key is free text, all of them are wrong. They are to be handed back.
+    pub(crate) fn tokens_of_taken_names(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        expansion: &Expansion,
+    ) -> Result<ReservedTokens, EngineError> {
+        let mut nodes = std::mem::take(&mut self.lexeme_cache.scratch.taken.nodes);
+        nodes.clear();
+        if let Some(members) = expansion.members.filter(|_| expansion.free && expansion.has_taken) {
+            self.ends_of_taken_names(vocabulary, thread, expansion, members, &mut nodes)?;
+        }
+        let scratch = &mut self.lexeme_cache.scratch.taken;
+        let taken = match nodes.is_empty() {
+            true => ReservedTokens::default(),
+            false => scratch.take(vocabulary, &nodes),
+        };
+        scratch.nodes = nodes;
+        Ok(taken)
+    }
+
+    /// The nodes of the vocabulary's trie at which a thread has read such a name.
+    fn ends_of_taken_names(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        expansion: &Expansion,
+        members: MembersId,
+        ends: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        let names = self.machine.names(members);
+        let trie = vocabulary.trie();
+        let mut walked = std::mem::take(&mut self.lexeme_cache.scratch.taken.walked);
+        walked.clear();
+        walked.nodes.clear();
+        // The parts of the trie to walk, each from a state of the names.
+        let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
+        let blanks = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0);
+        let mut state = thread.state;
+        match blanks {
+            Some(blanks) => {
+                let runs = self.lexeme_cache.blank_runs(vocabulary, blanks.set);
+                for byte in names.next_bytes(StateId::START).iter() {
+                    for &(run, node) in runs.behind(byte, expansion.blanks_left(thread.state)) {
+                        let nodes = (node as usize, node as usize + trie.size(node as usize));
+                        parts.push((nodes, run as usize, StateId::START.0));
+                    }
+                }
+            }
+            None => {
+                let memory = self.stacks.members(thread.register);
+                state = if memory.text == NIL { StateId::START.0 } else { memory.name };
+                let first = names.next_bytes(StateId(state));
+                parts.extend(trie.roots(first).map(|nodes| (nodes, 0, state)));
+            }
+        }
+        let way = &mut self.lexeme_cache.scratch.way;
+        let mut reader = ReservedNames { names: &names, class: expansion.class, ends, walked: &mut walked.nodes };
+        for (nodes, depth, start) in parts {
+            let Ok(()) = trie.walk_few(nodes, depth, start, way, &mut reader, |_| {});
+        }
+        // Behind a name that is taken no other one was looked for.
+        walked.from = (!names.any_goes_on()).then_some((members, state, blanks));
+        self.lexeme_cache.scratch.taken.walked = walked;
+        Ok(())
+    }
+}
+
+/// Reads names to the ends of those that must not come.
+struct ReservedNames<'a> {
+    names: &'a Names,
+    class: u32,
+    ends: &'a mut Vec<u32>,
+    walked: &'a mut Vec<(u32, StateId)>,
+}
+
+impl Reader for ReservedNames<'_> {
+    type Error = Infallible;
+
+    fn leading(&mut self, state: u32) -> Result<ByteSet, Infallible> {
+        Ok(self.names.next_bytes(StateId(state)))
+    }
+
+    fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, Infallible> {
+        let next = self.names.next(StateId(state), byte);
+        if next == StateId::DEAD {
+            return Ok(None);
+        }
+        self.walked.push((node, next));
+        if self.names.is_taken(next, self.class) {
+            self.ends.push(node);
+            return Ok(None);
+        }
+        Ok(Some(next.0))
+    }
+}

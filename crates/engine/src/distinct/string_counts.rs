@@ -1,0 +1,216 @@
+//! Elements that are strings, of which there are finitely many: whether one is left is told by counting.
+//!
+//! Without escapes a text spells one value. So of an element that has begun as a string a new one can come exactly where more
+//! strings go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{Derivatives, Deriver, ExprId, LimitExceeded, StateId};
+
+use crate::distinct::elements::text_since;
+use crate::error::EngineError;
+use crate::lexeme::cache::DfaId;
+use crate::machine::expansion::IN_BLANKS;
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::Entry;
+use crate::state::used_strings::UsedStrings;
+use crate::vocabulary::token_set;
+use crate::vocabulary::tokens::Tokens;
+
+/// Most residuals that are counted at once.
+const MAX_RESIDUALS: usize = 20_000;
+
+/// How many plainly written strings go on from what is left within one, by residual; `None` where there is no end to them or
+/// some are not written plainly.
+pub(crate) type StringCounts = FxHashMap<ExprId, Option<u64>>;
+
+/// A thread within a string that is a whole element, of which there are finitely many.
+struct CountedString {
+    dfa: DfaId,
+    state: StateId,
+    /// The text of the string so far, from its quote on.
+    open: Vec<u8>,
+    seen: UsedStrings,
+    /// How many strings go on from here.
+    count: u64,
+}
+
+impl Run<'_> {
+    /// Whether an element that is a string or a number and has begun can become one that its array does not have; `None` where
+    /// that is not told by counting.
+    pub(crate) fn has_counted_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+        match self.has_string_left(thread, text)? {
+            None => self.has_number_left(thread, text),
+            known => Ok(known),
+        }
+    }
+
+    /// The same of strings.
+    fn has_string_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
+        let Some(CountedString { dfa, state, open, seen, count }) = self.counted_string(thread, text)? else {
+            return Ok(None);
+        };
+        // Nearly always more are left than the array has of any kind.
+        if (seen.whole_rests(&open).count() as u64) < count {
+            return Ok(Some(true));
+        }
+        let mut used = 0;
+        for rest in seen.whole_rests(&open) {
+            used += u64::from(self.is_whole(dfa, state, rest)?);
+        }
+        Ok(Some(used < count))
+    }
+
+    /// Sorts out the tokens of a mask with which strings seen go on, within a string: those after which no new one is left are
+    /// refused. `false` where that is not told by counting.
+    pub(crate) fn refuse_used_strings(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        text: u32,
+        mask: &[u32],
+        refused: &mut Vec<u32>,
+    ) -> Result<bool, EngineError> {
+        let Some(CountedString { dfa, state, open, seen, .. }) = self.counted_string(thread, text)? else {
+            return Ok(false);
+        };
+        let mut rests: Vec<&[u8]> = seen.whole_rests(&open).collect();
+        rests.sort_unstable();
+        let trie = vocabulary.trie();
+        // Behind each byte of a rest: the node of the vocabulary, and the state.
+        let mut path: Vec<(usize, StateId)> = Vec::new();
+        for (first, rest) in rests.iter().enumerate() {
+            // What this one shares with the one before it is done.
+            let shared = first.checked_sub(1).map_or(0, |before| common(rests[before], rest));
+            if path.len() < shared {
+                continue;
+            }
+            path.truncate(shared);
+            // A token with the quote ends the element, and what comes behind it counts too.
+            for (depth, &byte) in rest.iter().enumerate().skip(shared).take_while(|&(_, &byte)| byte != b'"') {
+                let (before, state) = path.last().map_or((None, state), |&(node, state)| (Some(node), state));
+                let next = before.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));
+                let Some(node) = next else { break };
+                let (state, _) = self.lexeme_cache.step(dfa, state, byte)?;
+                path.push((node, state));
+                let Some(token) = trie.entry_at(node).filter(|&token| token_set::get(mask, token)) else { continue };
+                let Some(count) = self.strings_from(dfa, state)? else { return Ok(false) };
+                let alike = &rests[first..first + rests[first..].partition_point(|other| common(other, rest) > depth)];
+                if (alike.len() as u64) < count {
+                    continue;
+                }
+                let mut used = 0;
+                for other in alike {
+                    used += u64::from(self.is_whole(dfa, state, &other[depth + 1..])?);
+                }
+                if used >= count {
+                    refused.push(token);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is known of a thread within a string that is a whole element, if there are finitely many of its kind.
+    fn counted_string(&mut self, thread: Entry, text: u32) -> Result<Option<CountedString>, EngineError> {
+        if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_BLANKS != 0 {
+            return Ok(None);
+        }
+        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let Some(dfa) = expansion.dfa() else { return Ok(None) };
+        if !self.is_pending(expansion.frame, thread.register) {
+            return Ok(None);
+        }
+        let state = StateId(thread.state);
+        for &(tag, _) in self.lexeme_cache.residuals(dfa, state) {
+            // The lexeme must be the whole element.
+            for frames in self.machine.continuations(&expansion, tag).iter() {
+                if !matches!(frames[..], [(behind, _)] if self.machine.unique_items(behind).is_some()) {
+                    return Ok(None);
+                }
+            }
+        }
+        let mut pending = Vec::new();
+        self.pending(thread, &mut pending);
+        let (&[array], Some(open)) = (&pending[..], self.open_string(text, &pending)) else { return Ok(None) };
+        if text_since(self.stacks, text, array.start).trim_ascii_start() != open {
+            return Ok(None);
+        }
+        let Some(count) = self.strings_from(dfa, state)? else { return Ok(None) };
+        Ok(Some(CountedString { dfa, state, open, seen: self.seen_strings(&pending), count }))
+    }
+
+    /// How many strings go on from a state within one.
+    fn strings_from(&mut self, dfa: DfaId, state: StateId) -> Result<Option<u64>, LimitExceeded> {
+        let residuals: Vec<ExprId> =
+            self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
+        let deriver = self.lexeme_cache.deriver();
+        let left = deriver.exprs.or(&residuals);
+        count_strings(deriver, left, &mut self.machine.richness.strings)
+    }
+
+    /// Whether a lexeme ends with these bytes.
+    fn is_whole(&mut self, dfa: DfaId, mut state: StateId, bytes: &[u8]) -> Result<bool, LimitExceeded> {
+        let mut is_whole = false;
+        for &byte in bytes {
+            (state, is_whole) = self.lexeme_cache.step(dfa, state, byte)?;
+        }
+        Ok(is_whole)
+    }
+}
+
+/// How many bytes two texts begin with alike.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// A residual on the way down, its derivatives, and how many strings go on from those before `next`.
+struct Level {
+    residual: ExprId,
+    derivatives: Derivatives,
+    next: usize,
+    count: u64,
+}
+
+/// Counts the strings that go on from a residual within a string.
+fn count_strings(deriver: &mut Deriver, root: ExprId, known: &mut StringCounts) -> Result<Option<u64>, LimitExceeded> {
+    if let Some(&count) = known.get(&root) {
+        return Ok(count);
+    }
+    let level = |deriver: &mut Deriver, residual: ExprId| -> Result<Level, LimitExceeded> {
+        Ok(Level { residual, derivatives: deriver.derivatives(residual)?, next: 0, count: 0 })
+    };
+    // What is met again on the way down has no end: until it is counted, it is known not to be.
+    known.insert(root, None);
+    let before = known.len();
+    let mut levels = vec![level(deriver, root)?];
+    while let Some(top) = levels.last_mut() {
+        let Some(&(bytes, rest)) = top.derivatives.get(top.next) else {
+            known.insert(top.residual, Some(top.count));
+            levels.pop();
+            continue;
+        };
+        if !deriver.is_live(rest)? {
+            top.next += 1;
+            continue;
+        }
+        let ends = bytes.contains(b'"');
+        let is_plain = !bytes.contains(b'\\') && !deriver.exprs.is_nullable(top.residual);
+        if !is_plain || (ends && (rest != ExprId::EMPTY || bytes.len() > 1)) || known.len() - before > MAX_RESIDUALS {
+            return Ok(None);
+        }
+        let count = match known.get(&rest) {
+            _ if ends => 1,
+            Some(&Some(count)) => count,
+            Some(None) => return Ok(None),
+            None => {
+                known.insert(rest, None);
+                levels.push(level(deriver, rest)?);
+                continue;
+            }
+        };
+        top.count = top.count.saturating_add(count.saturating_mul(bytes.len() as u64));
+        top.next += 1;
+    }
+    Ok(known[&root])
+}

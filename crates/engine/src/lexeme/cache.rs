@@ -1,0 +1,366 @@
+//! The lexemes of a tokenizer: automata and token rows, shared by all grammars compiled for it.
+//!
+//! Equal lexemes of different grammars are one automaton, and equal states of lexemes have one row (`row.rs`), which is
+//! found in `rows.rs`.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{common_exprs, common_string};
+use stencilm_regex::{
+    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId,
+    Tag, memory,
+};
+
+use crate::lexeme::crossing::Suffixes;
+use crate::lexeme::find::char_runs::{ClassRuns, Run};
+use crate::lexeme::find::order::MAX_EXITS;
+use crate::lexeme::find::unbounded_runs::Behind;
+use crate::lexeme::mask::Row;
+use crate::lexeme::whitespace::{BlankRuns, Blanks, IN_BLANKS};
+use crate::mask::known_suffixes::WithinValues;
+use crate::mask::value_keys::ValueShapes;
+use crate::parse::stepper::Scratch;
+use crate::parse::walk::WalkScratch;
+use crate::vocabulary::categories::Kinds;
+use crate::vocabulary::tokens::Tokens;
+
+/// An automaton of one [`LexemeCache`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DfaId(pub u32);
+
+/// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
+/// not a choice between a few.
+const WIDE_BYTES: usize = 10;
+
+/// No more bytes of rows than these are taken over from a lexeme cache that is replaced.
+const MAX_TAKEN_OVER: usize = 8 << 20;
+
+/// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
+pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
+
+/// Lexeme automata and rows of one vocabulary.
+pub struct LexemeCache {
+    pub(crate) deriver: Deriver,
+    pub(crate) dfas: Vec<Dfa>,
+    dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
+    pub(crate) rows: FxHashMap<RowKey, Arc<Row>>,
+    /// Narrow states that were met once: a row pays where a state is met in more than one place.
+    pub(crate) met: FxHashSet<RowKey>,
+    pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
+    pub(crate) behind_runs: Behind,
+    pub(crate) rows_bytes: usize,
+    saturation: Saturation,
+    pub(crate) relaxation: Relaxation,
+    pub(crate) completions: Completions,
+    blank_runs: FxHashMap<ByteSet, BlankRuns>,
+    /// The ways behind a byte, where they are not too many.
+    pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
+    /// What goes on behind keys up to the ends of values, and the shapes of these.
+    pub(crate) within_values: WithinValues,
+    pub(crate) shapes: ValueShapes,
+    /// How the automaton that was walked last reads kinds of characters.
+    pub(crate) kinds: Option<(DfaId, Kinds)>,
+    /// Bytes that the keys of automata own, and those of rows.
+    pub(crate) in_keys: usize,
+    /// How many bytes there were of what is told at once when the rest was measured, and how many it was.
+    measured: (usize, usize),
+    /// See [`LexemeCache::memory_bytes_if_grown`].
+    progress: ([usize; 3], usize),
+    longest_token: usize,
+    limits: Limits,
+    /// What operations under the lock make on their way.
+    pub(crate) walk_room: WalkScratch,
+    pub(crate) scratch: Scratch,
+}
+
+impl LexemeCache {
+    /// An empty lexeme cache for a vocabulary whose longest token has `longest_token` bytes.
+    pub fn new(longest_token: usize, limits: Limits) -> LexemeCache {
+        LexemeCache {
+            deriver: Deriver::over(common_exprs(), limits),
+            dfas: Vec::new(),
+            dfa_index: FxHashMap::default(),
+            rows: FxHashMap::default(),
+            met: FxHashSet::default(),
+            classes: FxHashMap::default(),
+            behind_runs: Behind::default(),
+            rows_bytes: 0,
+            saturation: Saturation::new(longest_token as u32),
+            relaxation: Relaxation::default(),
+            completions: Completions::default(),
+            blank_runs: FxHashMap::default(),
+            ways: FxHashMap::default(),
+            within_values: WithinValues::default(),
+            shapes: ValueShapes::default(),
+            kinds: None,
+            in_keys: 0,
+            measured: (0, 0),
+            progress: ([0; 3], 0),
+            longest_token,
+            limits,
+            walk_room: WalkScratch::default(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the ways behind
+    /// bytes, and the rows of the expressions that all lexicons have in common, as the body of a string.
+    pub fn renewed(&self) -> LexemeCache {
+        let exprs = &self.deriver.exprs;
+        let common = self.rows.iter().filter_map(|(key, row)| match (&*key.0, key.1) {
+            (&[residual], None) if exprs.is_shared(residual) => Some((residual, key, row)),
+            _ => None,
+        });
+        // What a row says of its characters must mean the same in the new lexeme cache.
+        let common = common.filter(|(.., row)| row.runs.as_ref().is_none_or(|runs| exprs.is_shared(*runs.character)));
+        let mut common: Vec<_> = common.collect();
+        common.sort_unstable_by_key(|&(residual, ..)| residual);
+        let mut rows: FxHashMap<RowKey, Arc<Row>> = FxHashMap::default();
+        let mut in_rows = 0;
+        for (_, key, row) in common {
+            in_rows += row.memory_bytes();
+            if in_rows > MAX_TAKEN_OVER {
+                in_rows -= row.memory_bytes();
+                break;
+            }
+            rows.insert(key.clone(), row.clone());
+        }
+        let in_ways: usize = self.ways.values().flatten().map(|ways| ways.memory_bytes()).sum();
+        LexemeCache {
+            rows,
+            ways: self.ways.clone(),
+            rows_bytes: in_rows + in_ways,
+            ..LexemeCache::new(self.longest_token, self.limits)
+        }
+    }
+
+    /// Finds what nearly every grammar asks for sooner or later, so that no mask has to: the body of a JSON string,
+    /// with a greatest length and without.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the limits are too small even for that.
+    pub fn prepare(&mut self, vocabulary: &Tokens) -> Result<(), LimitExceeded> {
+        let Expr::Concat { tail: body, .. } = *self.deriver.exprs.get(common_string()) else { return Ok(()) };
+        let dfa = self.dfa(&[body])?;
+        self.row(vocabulary, dfa, StateId::START)?;
+        if let Some(Run { character, tail, .. }) = Run::of(&self.deriver.exprs, body)
+            && let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)?
+        {
+            for most in 1..runs.longest().unwrap_or(0) {
+                let characters = self.deriver.exprs.repeat(character, 0, Some(most));
+                let residual = self.deriver.exprs.concat(characters, tail);
+                if let Some(row) = self.row_of_run(vocabulary, residual)? {
+                    self.keep((Box::new([residual]), None), row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory held, where that may have changed since this was asked last.
+    #[inline]
+    pub fn memory_bytes_if_grown(&mut self) -> Option<usize> {
+        let progress = (self.deriver.progress(), self.rows_bytes);
+        if progress == self.progress {
+            return None;
+        }
+        self.progress = progress;
+        Some(self.memory_bytes())
+    }
+
+    /// Bytes of memory held. What grows with the work is told at once; the rest is looked through where there is an eighth
+    /// more than at the last time.
+    pub fn memory_bytes(&mut self) -> usize {
+        let told = self.deriver.memory_bytes()
+            + self.completions.memory_bytes()
+            + self.saturation.memory_bytes()
+            + self.relaxation.memory_bytes()
+            + self.rows_bytes
+            + self.in_keys
+            + memory::of_list(&self.dfas)
+            + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
+            + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
+            + memory::of_table::<RowKey>(self.met.capacity())
+            + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
+            + memory::of_table::<((DfaId, ExprId, StateId), Option<Box<[StateId]>>)>(self.behind_runs.capacity());
+        if told > self.measured.0 + self.measured.0 / 8 {
+            self.measured = (told, self.memory_bytes_apart());
+        }
+        told + self.measured.1
+    }
+
+    /// Bytes held by what grows little.
+    fn memory_bytes_apart(&self) -> usize {
+        let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
+        let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
+        let met: usize = self.met.iter().map(|(residuals, _)| memory::of_slice::<ExprId>(residuals.len())).sum();
+        self.scratch.bases.memory_bytes()
+            + self.within_values.memory_bytes()
+            + self.shapes.memory_bytes()
+            + runs
+            + kinds
+            + met
+    }
+
+    /// Begins an operation, which has limits of its own.
+    pub fn begin(&mut self) {
+        self.deriver.begin();
+    }
+
+    /// The expressions and their derivatives.
+    pub(crate) fn deriver(&mut self) -> &mut Deriver {
+        &mut self.deriver
+    }
+
+    /// Copies an expression of a grammar.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub fn import(&mut self, exprs: &ExprSet, expr: ExprId) -> Result<ExprId, LimitExceeded> {
+        self.deriver.exprs.import_in_time(exprs, expr)
+    }
+
+    /// One expression after the other.
+    pub fn concat(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        self.deriver.exprs.concat(head, tail)
+    }
+
+    /// At most so many blanks.
+    pub fn blanks(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
+        let blank = self.deriver.exprs.bytes(set);
+        self.deriver.exprs.repeat(blank, 0, max)
+    }
+
+    /// The runs of these bytes in the vocabulary.
+    pub fn blank_runs(&mut self, vocabulary: &Tokens, set: ByteSet) -> &mut BlankRuns {
+        self.blank_runs.entry(set).or_insert_with(|| BlankRuns::new(vocabulary, set))
+    }
+
+    /// The ways behind a byte; `None` where they are too many to keep.
+    pub fn ways_behind(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
+        let ways = self.ways.entry(byte).or_insert_with(|| {
+            let ways = Suffixes::behind_byte(vocabulary, byte, MAX_EXITS).map(Arc::new);
+            self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
+            ways
+        });
+        ways.clone()
+    }
+
+    /// An expression that ends in optional blanks as what comes before them, which is not empty, and the blanks.
+    pub fn split_blanks(&mut self, expr: ExprId) -> Option<(ExprId, Blanks)> {
+        let exprs = &mut self.deriver.exprs;
+        let mut spine = Vec::new();
+        let mut rest = expr;
+        while let Expr::Concat { head, tail } = *exprs.get(rest) {
+            spine.push(head);
+            rest = tail;
+        }
+        let blanks = optional_blanks(exprs, rest)?;
+        let head = exprs.concat_all(&spine);
+        (!exprs.is_nullable(head)).then_some((head, blanks))
+    }
+
+    /// An expression that begins with optional blanks as the blanks, and what comes behind them, which is not empty.
+    pub fn split_first_blanks(&self, expr: ExprId) -> Option<(Blanks, ExprId)> {
+        let exprs = &self.deriver.exprs;
+        let Expr::Concat { head, tail } = *exprs.get(expr) else { return None };
+        let blanks = optional_blanks(exprs, head)?;
+        (!exprs.is_nullable(tail)).then_some((blanks, tail))
+    }
+
+    /// The automaton of these expressions; the tag of an expression is its position.
+    pub fn dfa(&mut self, exprs: &[ExprId]) -> Result<DfaId, LimitExceeded> {
+        if let Some(&known) = self.dfa_index.get(exprs) {
+            return Ok(known);
+        }
+        let dfa = Dfa::new(&mut self.deriver, exprs, self.limits)?;
+        let id = DfaId(self.dfas.len() as u32);
+        self.dfas.push(dfa);
+        self.in_keys += memory::of_slice::<ExprId>(exprs.len());
+        self.dfa_index.insert(exprs.into(), id);
+        Ok(id)
+    }
+
+    /// An automaton that is known already and begins with a state of another one, with the same tags.
+    pub fn known_dfa_from(&self, dfa: DfaId, state: StateId) -> Option<DfaId> {
+        let residuals = self.residuals(dfa, state);
+        let are_positions = residuals.iter().zip(0..).all(|(&(tag, _), position)| tag == position);
+        let exprs: Vec<ExprId> = residuals.iter().map(|&(_, residual)| residual).collect();
+        self.dfa_index.get(&exprs[..]).copied().filter(|_| are_positions)
+    }
+
+    /// The state after one byte, and whether anything matches there.
+    #[inline]
+    pub fn step(&mut self, dfa: DfaId, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        self.dfas[dfa.0 as usize].step(&mut self.deriver, state, byte)
+    }
+
+    /// The expressions that match what was read.
+    #[inline]
+    pub fn accepts(&self, dfa: DfaId, state: StateId) -> &[Tag] {
+        self.dfas[dfa.0 as usize].accepts(state)
+    }
+
+    /// A state with the same mask, common to all states that differ only in counts far from their bounds.
+    pub fn saturated(&mut self, dfa: DfaId, state: StateId) -> Result<StateId, LimitExceeded> {
+        self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
+    }
+
+    /// Whether a state is the [saturated](LexemeCache::saturated) one of where the automaton begins, as far as that was asked for.
+    pub fn is_saturated_start(&self, dfa: DfaId, state: StateId) -> bool {
+        self.dfas[dfa.0 as usize].known_saturated(StateId::START) == Some(state)
+    }
+
+    /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
+    /// that one reads. `None` where these are none or not few, or not all that tells the states apart.
+    pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
+        // A bound that saturation leaves out is further away than any token is long.
+        if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
+            return Ok(None);
+        }
+        let &[(_, residual)] = self.residuals(dfa, state) else { return Ok(None) };
+        if self.deriver.exprs.greatest_count(residual) == 0 {
+            return Ok(None);
+        }
+        let Some(Run { character, max: Some(max), tail, .. }) = Run::of(&self.deriver.exprs, residual) else {
+            return Ok(None);
+        };
+        if max > self.saturation.horizon() {
+            return Ok(None);
+        }
+        let &Expr::Bytes(end) = self.deriver.exprs.get(tail) else { return Ok(None) };
+        let Some(Some(runs)) = self.classes.get(&character) else { return Ok(None) };
+        let Some(longer) = runs.few_longer(max, end) else { return Ok(None) };
+        let endless = self.dfas[dfa.0 as usize].endless(&mut self.deriver, &mut self.saturation, state)?;
+        Ok(endless.map(|endless| (endless, longer)))
+    }
+
+    /// The bytes that lead on.
+    pub fn live_bytes(&mut self, dfa: DfaId, state: StateId) -> Result<&ByteSet, LimitExceeded> {
+        self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)
+    }
+
+    /// Whether any byte leads on.
+    pub fn goes_on(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+        Ok(!self.live_bytes(dfa, state)?.is_empty())
+    }
+
+    /// Whether many bytes lead on.
+    pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+        Ok(self.live_bytes(dfa, state)?.len() >= WIDE_BYTES)
+    }
+
+    /// The residual expressions of a state with their tags.
+    pub fn residuals(&self, dfa: DfaId, state: StateId) -> &[(Tag, ExprId)] {
+        self.dfas[dfa.0 as usize].residuals(state)
+    }
+}
+
+/// At most so many blanks, if the expression is that.
+fn optional_blanks(exprs: &ExprSet, expr: ExprId) -> Option<Blanks> {
+    let Expr::Repeat { body, min: 0, max } = *exprs.get(expr) else { return None };
+    let Expr::Bytes(set) = *exprs.get(body) else { return None };
+    let are_blanks = set.iter().all(|byte| b" \t\r\n".contains(&byte)) && max.is_none_or(|max| max < IN_BLANKS);
+    are_blanks.then_some(Blanks { set, max })
+}

@@ -1,0 +1,189 @@
+//! Texts of at most so many characters that match something else, too: the row of that, without the tokens that are too long.
+//!
+//! A pattern beside a `maxLength` is an intersection, and every character leaves another one, with a new count. A walk of the
+//! vocabulary from one of them meets a new one at each of its places, and has to find out whether it matches anything. But
+//! what the pattern begins it can often end within a few bytes. Then only tokens that come near the bound are looked at.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{Expr, ExprId, LimitExceeded, StateId};
+
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::find::char_runs::{ClassRuns, Run};
+use crate::lexeme::find::unbounded_runs::RunsOf;
+use crate::lexeme::mask::{CHARACTERS_BEHIND, Row};
+use crate::vocabulary::token_set;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+
+/// Where more tokens come near the bound, a walk meets few states, because there is little room left.
+const MAX_NEAR: usize = 2_000;
+
+/// A run of characters with a greatest length that also matches something else.
+pub(crate) struct Bounded {
+    /// The run.
+    run: Run,
+    /// The greatest length.
+    max: u32,
+    /// What else must match, with that byte: a larger language.
+    pub(crate) other: ExprId,
+    /// With so many characters it can always still be completed.
+    sure: u32,
+    /// The most characters that a token begins.
+    longest: u32,
+}
+
+impl LexemeCache {
+    /// The larger language from whose row that of at most so many characters that also match something else is made;
+    /// `None` where it is nothing of the kind, or where many tokens come near the bound.
+    pub(crate) fn row_of_bounded(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+    ) -> Result<Option<Bounded>, LimitExceeded> {
+        let Some((run, other)) = self.run_and_other(residual) else { return Ok(None) };
+        let exprs = &self.deriver.exprs;
+        let (Some(max), &Expr::Bytes(end)) = (run.max, exprs.get(run.tail)) else { return Ok(None) };
+        // With a byte that ends it, what is not empty has a character.
+        let is_long_enough = run.min == 0 || (run.min == 1 && exprs.shortest_at_least(other) > 1);
+        let most = self.completions.most(exprs, other);
+        if !is_long_enough || most == u32::MAX {
+            return Ok(None);
+        }
+        let characters = self.dfa(&[run.character])?;
+        if RunsOf::new(self, characters, run.character).then_a_byte(other)? != Some(end) {
+            return Ok(None);
+        }
+        // No more characters come than bytes, and the last of these is none: tokens that begin no more can be completed.
+        let sure = max.saturating_add(1).saturating_sub(most);
+        let Some(runs) = self.runs(vocabulary, run.character, end, true)? else { return Ok(None) };
+        let Some(longest) = runs.longest() else { return Ok(None) };
+        let few = runs.beginning(sure, max).len() <= MAX_NEAR;
+        Ok(few.then_some(Bounded { run, max, other, sure, longest }))
+    }
+
+    /// The row of at most so many characters that also match something else, from the row of that; `None` where that does
+    /// not say enough.
+    pub(crate) fn finish_bounded(
+        &mut self,
+        vocabulary: &Tokens,
+        bounded: &Bounded,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        let &Bounded { ref run, max, other, sure, longest } = bounded;
+        if sure >= longest + CHARACTERS_BEHIND {
+            return Ok(Some(larger.clone()));
+        }
+        let Some(crossings) = larger.crossings.as_ref().filter(|_| larger.unkept.is_empty()) else { return Ok(None) };
+        let (characters, whole) = (self.dfa(&[run.character])?, self.dfa(&[other])?);
+        let trie = vocabulary.trie();
+        let runs = self.known_runs(run.character);
+        let (ends, not_here): (Vec<u32>, Vec<u32>) = larger
+            .ends
+            .iter()
+            .partition(|&&node| runs.stop_at(trie.byte(node as usize), node).is_some_and(|count| count <= max));
+        let mut allowed = runs.within(Some(max));
+        for token in ends.iter().filter_map(|&node| trie.entry_at(node as usize)) {
+            token_set::set(allowed.words_mut(), token);
+        }
+        let mut inside = larger.to_set(vocabulary.vocab_size());
+        inside.words_mut().iter_mut().zip(allowed.words()).for_each(|(word, allowed)| *word &= allowed);
+        self.drop_dead_ends(vocabulary, run, sure, (characters, whole), &mut inside)?;
+        let crossings = match not_here.is_empty() {
+            true => crossings.clone(),
+            false => Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, &not_here)).collect()),
+        };
+        Ok(Some(Arc::new(Row::of_set(inside, Some(crossings), Box::default()).with_ends(ends))))
+    }
+
+    /// Takes out the tokens that begin more than `sure` characters and leave too little room for what must follow.
+    fn drop_dead_ends(
+        &mut self,
+        vocabulary: &Tokens,
+        run: &Run,
+        sure: u32,
+        (characters, whole): (DfaId, DfaId),
+        inside: &mut TokenSet,
+    ) -> Result<(), LimitExceeded> {
+        let max = run.max.expect("a run has a greatest length");
+        let near: Vec<u32> = self.known_runs(run.character).beginning(sure, max).to_vec();
+        let mut known: FxHashMap<(u32, StateId, StateId), bool> = FxHashMap::default();
+        for token in near {
+            if !inside.contains(token) {
+                continue;
+            }
+            let bytes = vocabulary.token_bytes(token).expect("a run of characters spells bytes");
+            let (mut character, mut state, mut begun) = (StateId::START, StateId::START, 0);
+            for &byte in bytes {
+                begun += u32::from(character == StateId::START);
+                let (next, complete) = self.step(characters, character, byte)?;
+                character = if complete { StateId::START } else { next };
+                state = self.step(whole, state, byte)?.0;
+            }
+            let live = match known.get(&(begun, character, state)) {
+                Some(&live) => live,
+                None => {
+                    let begun_character = match character {
+                        StateId::START => ExprId::EMPTY,
+                        _ => self.only_residual(characters, character),
+                    };
+                    let rest = self.only_residual(whole, state);
+                    let exprs = &mut self.deriver.exprs;
+                    let left = exprs.repeat(run.character, 0, Some(max - begun));
+                    let scratch = exprs.concat_all(&[begun_character, left, run.tail]);
+                    let both = exprs.and(&[scratch, rest]);
+                    let live = self.deriver.is_live(both)?;
+                    known.insert((begun, character, state), live);
+                    live
+                }
+            };
+            if !live {
+                token_set::clear(inside.words_mut(), token);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an automaton of one expression has left in a state.
+    fn only_residual(&self, dfa: DfaId, state: StateId) -> ExprId {
+        self.residuals(dfa, state).first().map_or(ExprId::NOTHING, |&(_, residual)| residual)
+    }
+
+    /// Runs that were found before.
+    fn known_runs(&mut self, character: ExprId) -> &mut ClassRuns {
+        self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found")
+    }
+
+    /// A run of characters with a greatest length, and what else must match: the parts of `A & B`, each with a byte behind,
+    /// or of `(A & B)"`.
+    fn run_and_other(&mut self, residual: ExprId) -> Option<(Run, ExprId)> {
+        let exprs = &mut self.deriver.exprs;
+        let (parts, tail) = match *exprs.get(residual) {
+            Expr::And(ref parts) => (parts, None),
+            Expr::Concat { head, tail } => match exprs.get(head) {
+                Expr::And(parts) => (parts, Some(tail)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let &[one, another] = &**parts else { return None };
+        let run_of = |part: ExprId| {
+            let run = match tail {
+                None => Run::of(exprs, part),
+                Some(tail) => match *exprs.get(part) {
+                    Expr::Repeat { body: character, min, max } => Some(Run { character, min, max, tail }),
+                    _ => None,
+                },
+            };
+            let is_plain = |character| !exprs.is_nullable(character) && !exprs.has_boolean(character);
+            run.filter(|run| run.max.is_some() && is_plain(run.character))
+        };
+        let (run, other) = match run_of(one) {
+            Some(run) => (run, another),
+            None => (run_of(another)?, one),
+        };
+        let other = tail.map_or(other, |tail| exprs.concat(other, tail));
+        Some((run, other))
+    }
+}

@@ -1,0 +1,310 @@
+//! Rows by a walk: what an automaton reads of the vocabulary, and where it ends.
+
+use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+
+use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::find::order::{Ends, Inside, Start};
+use crate::lexeme::mask::Row;
+use crate::vocabulary::categories::Kinds;
+use crate::vocabulary::category_walk;
+use crate::vocabulary::category_walk::{Automaton, Reader};
+use crate::vocabulary::lead_bytes::loops;
+use crate::vocabulary::tokens::Tokens;
+
+/// A state with fewer bytes that lead on is not asked which of them lead back to it.
+const MANY_LOOPS: usize = 16;
+
+/// A state is asked for its loops when a walk meets it so often: many are met once or twice.
+const MANY_VISITS: u32 = 32;
+
+/// So often it is looked whether more of its ends would be listed.
+const SOME_VISITS: u32 = 512;
+
+/// Nodes of a trie from one to before another, and the depth above them.
+pub(crate) type Part = ((usize, usize), usize);
+
+impl LexemeCache {
+    /// The row of what is read from a state, of the whole vocabulary; `None` where more nodes than these would have to be
+    /// looked at.
+    pub(crate) fn row_by_walk(
+        &mut self,
+        vocabulary: &Tokens,
+        from: Start,
+        enough: usize,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        let automaton = &mut self.dfas[from.dfa.0 as usize];
+        let known = self.kinds.take().filter(|(dfa, _)| *dfa == from.dfa);
+        let mut walk = Walk::new(vocabulary, automaton, &mut self.deriver, enough);
+        let mut kinds = known.map_or_else(|| Kinds::new(&walk), |(_, kinds)| kinds);
+        let wide = walk.is_wide(from.state)?;
+        let found = category_walk::read(vocabulary, &mut kinds, &mut walk, from.state, wide);
+        let ends = walk.ends;
+        self.kinds = Some((from.dfa, kinds));
+        match found {
+            Ok(inside) => Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends))),
+            Err(Stopped::Enough) => Ok(None),
+            Err(Stopped::Limit(limit)) => Err(limit),
+        }
+    }
+
+    /// As [`LexemeCache::row_by_walk`], byte by byte over some parts of the trie, with these tokens beside what is found.
+    pub(crate) fn row_of_parts(
+        &mut self,
+        vocabulary: &Tokens,
+        from: Start,
+        mut parts: Vec<Part>,
+        mut tokens: Vec<u32>,
+    ) -> Result<Row, LimitExceeded> {
+        let trie = vocabulary.trie();
+        let mut states = vec![0; trie.max_depth() + 1];
+        let mut walk = Walk::new(vocabulary, &mut self.dfas[from.dfa.0 as usize], &mut self.deriver, usize::MAX);
+        // What is found in order need not be sorted.
+        parts.sort_unstable();
+        for (nodes, depth) in parts {
+            let step = |state, byte, node, _| Ok(walk.byte(StateId(state), byte, Some(node))?.map(|state| state.0));
+            let walked = trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token));
+            if let Err(Stopped::Limit(limit)) = walked {
+                return Err(limit);
+            }
+        }
+        let ends = walk.ends;
+        Ok(self.row_with(vocabulary, from, Inside::Listed(tokens), ends))
+    }
+}
+
+/// Why a walk ended early.
+enum Stopped {
+    Enough,
+    Limit(LimitExceeded),
+}
+
+impl From<LimitExceeded> for Stopped {
+    fn from(limit: LimitExceeded) -> Stopped {
+        Stopped::Limit(limit)
+    }
+}
+
+/// What a walk reads with, and the ends that it found.
+struct Walk<'a> {
+    vocabulary: &'a Tokens,
+    automaton: &'a mut Dfa,
+    deriver: &'a mut Deriver,
+    ends: Ends,
+    /// How many more nodes may be looked at.
+    left: usize,
+    loops: Vec<Loops>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(vocabulary: &'a Tokens, automaton: &'a mut Dfa, deriver: &'a mut Deriver, enough: usize) -> Walk<'a> {
+        Walk { vocabulary, automaton, deriver, ends: Ends::default(), left: enough, loops: Vec::new() }
+    }
+
+    /// Whether most tokens begin as what is read from a state may go on.
+    fn is_wide(&mut self, state: StateId) -> Result<bool, LimitExceeded> {
+        let trie = self.vocabulary.trie();
+        Ok(2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, state)?) > trie.len())
+    }
+}
+
+impl Automaton for Walk<'_> {
+    #[inline]
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        self.automaton.step(self.deriver, state, byte)
+    }
+
+    fn representative(&self, byte: u8) -> u8 {
+        self.automaton.representative(byte)
+    }
+}
+
+impl Reader for Walk<'_> {
+    type At = StateId;
+    type Stopped = Stopped;
+
+    fn state(at: StateId) -> StateId {
+        at
+    }
+
+    #[inline]
+    fn look(&mut self) -> Result<(), Stopped> {
+        self.left = self.left.checked_sub(1).ok_or(Stopped::Enough)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn reads(&mut self, at: StateId, next: StateId, ends: bool, nodes: &[u32]) -> (StateId, bool) {
+        let full = ends && self.ends.is_full(next.0);
+        if ends && !full {
+            nodes.iter().for_each(|&node| self.ends.push(self.vocabulary, node as usize, next));
+        }
+        // While nothing matches, or where no more ends are listed.
+        (next, next == at && (!ends || full))
+    }
+
+    #[inline]
+    fn byte(&mut self, at: StateId, byte: u8, node: Option<usize>) -> Result<Option<StateId>, Stopped> {
+        self.look()?;
+        let (next, matches) = self.automaton.step(self.deriver, at, byte)?;
+        if let Some(node) = node.filter(|_| matches) {
+            self.ends.push(self.vocabulary, node, next);
+        }
+        Ok((next != StateId::DEAD).then_some(next))
+    }
+
+    #[inline]
+    fn loops(&mut self, at: StateId) -> Result<u32, Stopped> {
+        let place = at.0 as usize;
+        if place >= self.loops.len() {
+            self.loops.resize(place + 1, Loops::default());
+        }
+        let known = &mut self.loops[place];
+        known.until_asked -= 1;
+        if known.until_asked == 0 {
+            let full = self.ends.is_full(at.0);
+            known.until_asked = if full { u32::MAX } else { SOME_VISITS };
+            if full || !known.asked {
+                known.asked = true;
+                known.groups = loops_of(self.automaton, self.deriver, at.0, full)?;
+            }
+        }
+        Ok(known.groups)
+    }
+}
+
+/// The groups of characters that lead from a state back to it, when they have been asked for.
+#[derive(Clone, Copy)]
+struct Loops {
+    groups: u32,
+    /// So many times the walk meets the state until they are asked for, or once more when so many of its ends have been
+    /// found that those are among them with which something matches.
+    until_asked: u32,
+    asked: bool,
+}
+
+impl Default for Loops {
+    fn default() -> Loops {
+        Loops { groups: 0, until_asked: MANY_VISITS, asked: false }
+    }
+}
+
+/// The groups of characters that lead from a state back to it while nothing has matched; where it is `full`, something may
+/// match there.
+fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32, full: bool) -> Result<u32, LimitExceeded> {
+    let live = *automaton.live_bytes(deriver, StateId(state))?;
+    if live.len() < MANY_LOOPS {
+        return Ok(0);
+    }
+    loops(state, |from, byte| {
+        let (next, accepts) = automaton.step(deriver, StateId(from), byte)?;
+        Ok((next != StateId::DEAD && (!accepts || (full && next.0 == state))).then_some(next.0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::vocabulary::token_set::TokenSet;
+    use stencilm_grammar::common_exprs;
+    use stencilm_regex::Limits;
+    use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+
+    /// Pieces of tokens: letters, what patterns ask for, blanks and characters of several bytes, whole and broken.
+    const PIECES: [&[u8]; 24] = [
+        b"a",
+        b"b",
+        b"f",
+        b"Z",
+        b"7",
+        b"0",
+        b" ",
+        b"-",
+        b".",
+        b"@",
+        b"\"",
+        b"\\",
+        b"\\n",
+        b"\n",
+        "\u{e9}".as_bytes(),
+        "\u{df}".as_bytes(),
+        "\u{a0}".as_bytes(),
+        "\u{85}".as_bytes(),
+        "\u{2028}".as_bytes(),
+        "\u{65e5}".as_bytes(),
+        "\u{1f600}".as_bytes(),
+        b"\xE4\xB8",
+        b"\xA5",
+        b"\xFF",
+    ];
+
+    const PATTERNS: [&str; 20] = [
+        "[a-z]+@[a-z.]+\"",
+        r"\S+( \S+){0,3}",
+        "[a-f0-9]{2,4}(-[a-z]+)*",
+        r"[^\s]*\.",
+        ".*",
+        "(a|b|é)*\"?",
+        "([^\\\\\"]|\\\\n)*\"",
+        "[\u{80}-\u{ff}]+a?",
+        r"(\w+ ?)+",
+        r"[\s\S]{1,3}",
+        "(日|ß.)*",
+        "[^a\u{2028}]*b",
+        r"(?:[^\u0085]|a)+",
+        "[a-zA-Z]+[0-7]?",
+        "é*",
+        "(.{2})*\"",
+        r"\s+é",
+        r"\s*[日\u{df}]",
+        r"[\s0]*(é|\S\S)",
+        r"\S*(\u{a0}|\s )",
+    ];
+
+    proptest::proptest! {
+        /// The shapes lead to what the trie leads to, bytes that are no characters and all, in the middle of one, too.
+        #[test]
+        fn shapes_are_walked_as_the_trie_is(
+            tokens in proptest::collection::btree_set(proptest::collection::vec(0usize..PIECES.len(), 1..5), 1..300),
+            pattern in 0usize..PATTERNS.len(),
+            standard in proptest::bool::ANY,
+            before in proptest::sample::select(vec![&b""[..], b"a", b"a@", b"\xE6", b"\"", b"a ", b"\xC3", b"0"]),
+        ) {
+            let tokens: Vec<Option<Vec<u8>>> = tokens
+                .iter()
+                .map(|pieces| pieces.iter().flat_map(|&piece| PIECES[piece]).copied().collect())
+                .collect::<BTreeSet<Vec<u8>>>()
+                .into_iter()
+                .map(Some)
+                .collect();
+            let vocabulary = Tokens::new(&tokens, tokens.len(), &[], &[]).unwrap();
+            let mut deriver = Deriver::over(common_exprs(), Limits::default());
+            let dialect = if standard { Dialect::Standard } else { Dialect::EcmaScript };
+            let options = PatternOptions { dialect, anchoring: Anchoring::Whole };
+            let expr = parse_pattern(&mut deriver.exprs, PATTERNS[pattern], &options, &mut Utf8).unwrap();
+            let mut automaton = Dfa::new(&mut deriver, &[expr], Limits::default()).unwrap();
+            let start = automaton.run(&mut deriver, StateId::START, before).unwrap();
+            if start == StateId::DEAD {
+                return Ok(());
+            }
+            let (mut inside, mut ends) = (TokenSet::empty(tokens.len()), BTreeSet::new());
+            let step = |state, byte, node| {
+                let (next, matches) = automaton.step(&mut deriver, state, byte)?;
+                if matches {
+                    ends.insert((node as u32, next));
+                }
+                Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next))
+            };
+            vocabulary.trie().walk(start, step, |token, _| inside.insert(token)).unwrap();
+            let mut walk = Walk::new(&vocabulary, &mut automaton, &mut deriver, usize::MAX);
+            let (mut kinds, wide) = (Kinds::new(&walk), walk.is_wide(start).unwrap());
+            let Ok(found) = category_walk::read(&vocabulary, &mut kinds, &mut walk, start, wide) else {
+                panic!("there is no limit");
+            };
+            proptest::prop_assert_eq!(found, inside, "{} behind {:?}", PATTERNS[pattern], before);
+            let found: BTreeSet<(u32, StateId)> = walk.ends.nodes().iter().copied().collect();
+            proptest::prop_assert_eq!(found, ends, "{} behind {:?}", PATTERNS[pattern], before);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use stencilm_grammar::{Grammar, JsonSchemaOptions, Node, from_json_schema};
+use stencilm_regex::Limits;
+use stencilm_regex::syntax::{Anchoring, PatternOptions, Utf8, parse_pattern};
+
+use super::*;
+
+/// The bytes and every run of up to three of some pieces that matter to the patterns below.
+fn vocabulary() -> Tokens {
+    let pieces = ["a", "b", "1", "-", " ", "\"", "\",", "\\\"", "\\u00", "61", "é", "\n", "xyz", "日本", "\\"];
+    vocabulary_of(&pieces, 3)
+}
+
+/// The bytes and every run of up to so many of some pieces.
+fn vocabulary_of(pieces: &[&str], length: usize) -> Tokens {
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    let mut runs: Vec<String> = vec![String::new()];
+    for _ in 0..length {
+        runs = runs.iter().flat_map(|run| pieces.iter().map(move |piece| format!("{run}{piece}"))).collect();
+        tokens.extend(runs.iter().map(|run| run.clone().into_bytes()));
+    }
+    tokens.sort_unstable();
+    tokens.dedup();
+    let tokens: Vec<Option<Vec<u8>>> = tokens.into_iter().map(Some).collect();
+    Tokens::new(&tokens, tokens.len(), &[], &[]).unwrap()
+}
+
+/// A row as what it says: the tokens inside, and those that leave, each with its suffix.
+fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
+    let mut leaving = BTreeSet::new();
+    for crossings in row.crossings.iter().flat_map(|crossings| crossings.iter()) {
+        let crossings = crossings.crossings(vocabulary);
+        let suffixes = crossings.suffixes().clone();
+        let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
+        let Ok(()) = suffixes.walk::<usize, Infallible>(
+            0,
+            |_, _, node| Ok(Some(node)),
+            |entry, node| {
+                let mut bytes = Vec::new();
+                let mut above = suffixes.depth(node);
+                for at in (0..=node).rev() {
+                    if suffixes.depth(at) == above {
+                        bytes.push(suffixes.byte(at));
+                        above -= 1;
+                    }
+                }
+                bytes.reverse();
+                found.push((entry, bytes));
+            },
+        );
+        for (suffix, bytes) in found {
+            leaving.extend(crossings.tokens(suffix).map(|token| (bytes.clone(), token)));
+        }
+    }
+    (row.to_set(vocabulary.vocab_size()), leaving)
+}
+
+fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
+    let schema = format!(r#"{{"type": "string", {keywords}}}"#);
+    let grammar = from_json_schema(&schema, &JsonSchemaOptions::default()).unwrap();
+    let Node::Lexeme(expr) = *grammar.node(grammar.root()) else { panic!("a string is one lexeme") };
+    (grammar, expr)
+}
+
+/// The row of an expression; `None` where it matches nothing.
+fn row_of(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, expr: ExprId) -> Option<Arc<Row>> {
+    let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+    let dead = lexeme_cache.dfas[dfa.0 as usize].is_dead_at_start();
+    (!dead).then(|| lexeme_cache.row(vocabulary, dfa, StateId::START).unwrap().row)
+}
+
+/// The row of a bounded text, made from that of the text without the bound.
+fn bounded_row(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, residual: ExprId) -> Option<Arc<Row>> {
+    let bounded = lexeme_cache.row_of_bounded(vocabulary, residual).unwrap()?;
+    assert!(lexeme_cache.is_simpler(bounded.other, residual));
+    let larger = row_of(lexeme_cache, vocabulary, bounded.other)?;
+    lexeme_cache.finish_bounded(vocabulary, &bounded, &larger).unwrap()
+}
+
+#[test]
+fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
+    let vocabulary = vocabulary();
+    let open = [
+        r#""pattern": "a1""#,
+        r#""pattern": "\\d{4}-a""#,
+        r#""pattern": "a.*b|1-1$""#,
+        r#""pattern": ".+a", "minLength": 6"#,
+        r#""pattern": "-1", "minLength": 3, "maxLength": 90"#,
+        r#""pattern": "^.*-[^1\n\r\u2028\u2029]+a$""#,
+        r#""pattern": "é|日""#,
+    ];
+    let others = [
+        r#""maxLength": 4"#,
+        r#""pattern": "^[a-z]{2,3}-[a-z1]{3}$""#,
+        r#""pattern": "^[a-z1]{2}-.*$""#,
+        r#""pattern": "^[^a\\\\]+$""#,
+        r#""pattern": "a1", "maxLength": 5"#,
+        r#""pattern": "^\\S+( \\S+){0,2}$""#,
+    ];
+    for (index, keywords) in open.iter().chain(&others).enumerate() {
+        let mut lexeme_cache = LexemeCache::new(12, Limits::default());
+        let (grammar, expr) = string_lexeme(keywords);
+        let expr = lexeme_cache.import(grammar.exprs(), expr).expect("nothing ends it");
+        let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+        for text in ["\"", "\"a", "\"a-", "\"1", "\"a1", "\"11111-a", "\" xyz", "\"ab-1xy", "\"\u{E9}\\u00e9", "\"aba "]
+        {
+            let mut state = StateId::START;
+            for &byte in text.as_bytes() {
+                state = lexeme_cache.step(dfa, state, byte).unwrap().0;
+            }
+            let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
+            let from = Start { dfa, state, one: true };
+            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let run = lexeme_cache.row_of_run(&vocabulary, residual).unwrap();
+            let open_run = lexeme_cache.row_of_open_run(&vocabulary, residual, from).unwrap();
+            if index < open.len() && text == "\"" {
+                assert!(run.is_some() || open_run.is_some(), "{keywords}: no walk is needed");
+            }
+            let near = lexeme_cache.base_of(residual).and_then(|base| {
+                let larger = row_of(&mut lexeme_cache, &vocabulary, base)?;
+                Some(lexeme_cache.row_near(&vocabulary, from, base, &larger).unwrap())
+            });
+            let bounded = bounded_row(&mut lexeme_cache, &vocabulary, residual);
+            let owned = [run, open_run, near].into_iter().flatten().map(Arc::new);
+            for row in owned.chain(bounded) {
+                assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
+                let ends =
+                    |row: &Row| !row.unkept.is_empty() || row.crossings.iter().any(|crossings| !crossings.is_empty());
+                assert_eq!(ends(&row), ends(&walked), "{keywords} behind {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_row_of_a_bounded_text_is_that_of_a_walk() {
+    let vocabulary = vocabulary();
+    let patterns = [
+        r"^(?:\\S+\\s+){0,3}\\S+$",
+        r"^$|^(?:\\S+\\s+){0,2}\\S+$",
+        r"^\\d+-\\d+.*$",
+        r"^(ab)+(xyz|\u00e9)?$",
+        r"^[a-z]+(1[a-z]{2})*$",
+        r"(a|1-).*b",
+        r"^[^a1]*(\u65e5\u672c)+$",
+    ];
+    let mut found = 0;
+    for pattern in patterns {
+        for bounds in
+            ["\"maxLength\": 3", "\"maxLength\": 6", "\"minLength\": 1, \"maxLength\": 9", "\"maxLength\": 40"]
+        {
+            let keywords = format!(r#""pattern": "{pattern}", {bounds}"#);
+            let mut lexeme_cache = LexemeCache::new(12, Limits::default());
+            let (grammar, expr) = string_lexeme(&keywords);
+            let expr = lexeme_cache.import(grammar.exprs(), expr).expect("nothing ends it");
+            let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+            for text in [
+                "",
+                "a",
+                "ab",
+                "1-1",
+                "1",
+                "a b",
+                "a b a",
+                "ab1",
+                "ab1x",
+                "\u{E9}\\u00",
+                "11-1xyzxy",
+                "\u{65E5}\u{672C}-",
+            ] {
+                let mut state = StateId::START;
+                for byte in [b"\"", text.as_bytes()].concat() {
+                    state = lexeme_cache.step(dfa, state, byte).unwrap().0;
+                }
+                let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
+                let Some(row) = bounded_row(&mut lexeme_cache, &vocabulary, residual) else { continue };
+                found += 1;
+                let from = Start { dfa, state, one: true };
+                let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+                assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
+            }
+        }
+    }
+    assert!(found > 60, "{found} rows were found so");
+}
+
+/// Languages of which a row may have been its own base, or have led to one that was.
+#[test]
+fn a_row_is_made_from_simpler_ones() {
+    // So large that a row is not just walked.
+    let vocabulary = vocabulary_of(&["a", "b", "1", "-", " ", "é", "xyz", "日本", "\n", "ba"], 4);
+    assert!(vocabulary.trie().len() > FEW_NODES);
+    let patterns = [
+        ".*a.{3}.*",
+        ".*a.{2}.*",
+        ".*a.{4}",
+        "a.{4}.*",
+        ".*-.{4}.*",
+        ".*1-a.{5}.*",
+        r".*\d.{4}.*",
+        ".*[ab].{4}.*",
+        ".*a.{9}.*",
+        ".*a.{4,9}.*",
+        "[a-z]*b[a-z]{4}[a-z]*",
+        r"[\s\S]*a[\s\S]{4}[\s\S]*",
+        "(?:.*a.{4}.*)|b",
+        "(.*a.{20}){3}",
+        "[a-b]{4}[a-z]{4}.*",
+        "(?:[a-b]{4}|1)[a-b]{5}[a-z]*",
+        "(?:a{4,5})?(?:a{4,6})?b",
+        "(?:[ab]{4}-){4}(?:[ab]{5}-)*",
+        "(?:.{4,9}.{5})*a{6}a*",
+    ];
+    for pattern in patterns {
+        let options = PatternOptions { anchoring: Anchoring::Whole, ..PatternOptions::default() };
+        let mut lexeme_cache = LexemeCache::new(12, Limits::default());
+        let expr = parse_pattern(&mut lexeme_cache.deriver.exprs, pattern, &options, &mut Utf8).unwrap();
+        let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+        for text in
+            ["", "a", "aaaaa", "a1-a1-a", "abababa", "aaaab", "aaaa-", "-----", "1-axyz", "\u{65E5}\u{672C}a\u{E9}"]
+        {
+            let mut state = StateId::START;
+            for &byte in text.as_bytes() {
+                state = lexeme_cache.step(dfa, state, byte).unwrap().0;
+            }
+            let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
+            if let Some(base) = lexeme_cache.base_of(residual) {
+                let exprs = &lexeme_cache.deriver.exprs;
+                assert!(exprs.complexity(base) < exprs.complexity(residual), "{pattern} behind {text}");
+            }
+            let from = Start { dfa, state, one: true };
+            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let RowHere { row, .. } = lexeme_cache.row(&vocabulary, dfa, state).unwrap();
+            assert!(said(&row, &vocabulary).0 == said(&walked, &vocabulary).0, "{pattern} behind {text}");
+            if row.unkept.is_empty() && walked.unkept.is_empty() {
+                assert!(said(&row, &vocabulary).1 == said(&walked, &vocabulary).1, "{pattern} behind {text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Lexemes that read runs of characters and can always still match: a text with a pattern somewhere in it.
+//!
+//! From a state of such a lexeme every run of characters may come, so its row is that of the characters alone, but for
+//! the ends. Two things must be known for that, and both are read off the expression: that whatever characters come
+//! can be completed ([`open_run`]), and that nothing else can come ([`RunsOf`]).
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
+
+use crate::lexeme::cache::{DfaId, LexemeCache};
+
+/// So deep below each other parts of an expression are looked at.
+const MAX_DEPTH: usize = 48;
+
+/// So much of what was found out is remembered.
+const MAX_KNOWN: usize = 100_000;
+
+/// So many alternatives are looked at for one that can always go on.
+const MAX_ALTERNATIVES: usize = 1_000;
+
+/// So many steps are taken to find out what a lexeme reads.
+const MAX_STEPS: usize = 100_000;
+
+/// A character of which any number may come, and whatever comes can be completed.
+pub struct Open {
+    /// The character.
+    pub character: ExprId,
+    /// Provided that each is a run of these too.
+    pub counted: Vec<ExprId>,
+}
+
+/// The character of which any number may come, at least within `horizon` bytes, and whatever comes can be completed.
+pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Open> {
+    // Parts of which any may come first; what follows each is not empty, for it has no intersections.
+    let mut first = vec![residual];
+    for _ in 0..MAX_ALTERNATIVES {
+        let expr = first.pop()?;
+        let found = match exprs.get(expr) {
+            Expr::Or(parts) => {
+                first.extend_from_slice(parts);
+                None
+            }
+            Expr::And(parts) => all_open(exprs, parts, true, horizon),
+            &Expr::Concat { head, tail } if !exprs.has_boolean(tail) => match exprs.get(head) {
+                &Expr::Repeat { body: character, max: None, .. } if plain(exprs, character) => {
+                    Some(Open { character, counted: Vec::new() })
+                }
+                Expr::And(parts) => all_open(exprs, parts, false, horizon),
+                Expr::Or(_) => {
+                    first.push(head);
+                    None
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+fn plain(exprs: &ExprSet, character: ExprId) -> bool {
+    !exprs.is_nullable(character) && !exprs.has_boolean(character)
+}
+
+/// The parts that stand one after the other, without the byte at the end where there is to be one.
+fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<Vec<ExprId>> {
+    let mut spine = Vec::new();
+    let mut rest = expr;
+    while let Expr::Concat { head, tail } = *exprs.get(rest) {
+        spine.push(head);
+        rest = tail;
+    }
+    match (ended, exprs.get(rest)) {
+        (true, Expr::Bytes(_)) => {}
+        (true, _) => return None,
+        (false, _) => spine.push(rest),
+    }
+    Some(spine)
+}
+
+/// The character whose runs can be completed in all these parts together, which end with one and the same byte where they
+/// are `ended`. In each of them more characters may come behind every match, so what completes a run in one part can
+/// be put behind what completes it in another.
+fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> Option<Open> {
+    let mut character = None;
+    let mut counted: Vec<ExprId> = Vec::new();
+    // The most bytes that are needed, each of which may be a character, and the most characters that may be.
+    let (mut needed, mut least, mut most) = (horizon as u64, 0, u64::MAX);
+    for &part in parts {
+        if let &[only] = &*spine(exprs, part, ended)?
+            && let Expr::Repeat { body, min, max } = *exprs.get(only)
+        {
+            least = least.max(u64::from(min));
+            most = most.min(max.map_or(u64::MAX, u64::from));
+            counted.push(body);
+            continue;
+        }
+        let alternatives = match exprs.get(part) {
+            Expr::Or(parts) => parts,
+            _ => std::slice::from_ref(&part),
+        };
+        let open = alternatives.iter().find_map(|&alternative| {
+            let spine = spine(exprs, alternative, ended)?;
+            let Expr::Repeat { body, max: None, .. } = *exprs.get(*spine.first()?) else { return None };
+            let Expr::Repeat { body: last, max: None, .. } = *exprs.get(*spine.last()?) else { return None };
+            let open = body == last && !exprs.has_boolean(alternative) && character.is_none_or(|known| known == body);
+            open.then(|| (body, u64::from(exprs.shortest_at_least(alternative))))
+        });
+        let (body, shortest) = open?;
+        character = Some(body);
+        needed = needed.saturating_add(shortest);
+    }
+    let character = character.or(counted.first().copied())?;
+    counted.retain(|&other| other != character);
+    // From one character to the next, a count may grow by the bytes of one.
+    needed = needed.max(least).saturating_add(u64::from(exprs.shortest_at_least(character)));
+    let plain = plain(exprs, character) && counted.iter().all(|&other| plain(exprs, other));
+    // A limit of length is near where some run could not be completed any more.
+    (plain && needed <= most).then_some(Open { character, counted })
+}
+
+/// From an expression and a state within a character of an automaton: the states behind all that it matches.
+pub type Behind = FxHashMap<(DfaId, ExprId, StateId), Option<Box<[StateId]>>>;
+
+/// What expressions read as runs of one character.
+pub struct RunsOf<'a> {
+    lexeme_cache: &'a mut LexemeCache,
+    characters: DfaId,
+    character: ExprId,
+    steps: usize,
+}
+
+impl RunsOf<'_> {
+    /// For a character and its automaton.
+    pub fn new(lexeme_cache: &mut LexemeCache, characters: DfaId, character: ExprId) -> RunsOf<'_> {
+        if lexeme_cache.behind_runs.len() > MAX_KNOWN {
+            lexeme_cache.behind_runs.clear();
+        }
+        RunsOf { lexeme_cache, characters, character, steps: 0 }
+    }
+
+    /// Whether every match of an expression is a run of the character.
+    pub fn hold(mut self, expr: ExprId) -> Result<bool, LimitExceeded> {
+        Ok(self.behind(expr, StateId::START, 0)?.is_some_and(|states| *states == [StateId::START]))
+    }
+
+    /// The bytes of which one ends every match of an expression behind whole characters, where nothing else is ever
+    /// matched, and these bytes begin no character. `None` also where it takes too long to find out.
+    pub fn then_a_byte(mut self, expr: ExprId) -> Result<Option<ByteSet>, LimitExceeded> {
+        let Some(ends) = self.last_bytes(expr, vec![StateId::START], 0)? else { return Ok(None) };
+        for byte in ends.iter() {
+            if self.lexeme_cache.step(self.characters, StateId::START, byte)?.0 != StateId::DEAD {
+                return Ok(None);
+            }
+        }
+        Ok((!ends.is_empty()).then_some(ends))
+    }
+
+    fn last_bytes(
+        &mut self,
+        expr: ExprId,
+        mut states: Vec<StateId>,
+        depth: usize,
+    ) -> Result<Option<ByteSet>, LimitExceeded> {
+        self.steps += 1;
+        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            return Ok(None);
+        }
+        let mut rest = expr;
+        while let Expr::Concat { head, tail } = *self.lexeme_cache.deriver.exprs.get(rest) {
+            let Some(next) = self.behind_all(head, &states, 0)? else { return Ok(None) };
+            states = next;
+            rest = tail;
+        }
+        match self.lexeme_cache.deriver.exprs.get(rest).clone() {
+            Expr::Bytes(set) => Ok((states == [StateId::START]).then_some(set)),
+            Expr::Or(parts) => {
+                let mut all = ByteSet::EMPTY;
+                for part in parts {
+                    let Some(ends) = self.last_bytes(part, states.clone(), depth + 1)? else { return Ok(None) };
+                    all = all.union(&ends);
+                }
+                Ok(Some(all))
+            }
+            Expr::And(parts) => {
+                // Nothing is matched that one part does not match.
+                for part in parts {
+                    let ends = self.last_bytes(part, states.clone(), depth + 1)?;
+                    if ends.is_some() {
+                        return Ok(ends);
+                    }
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn behind_all(
+        &mut self,
+        expr: ExprId,
+        states: &[StateId],
+        depth: usize,
+    ) -> Result<Option<Vec<StateId>>, LimitExceeded> {
+        let mut all = Vec::new();
+        for &state in states {
+            let Some(behind) = self.behind(expr, state, depth)? else { return Ok(None) };
+            all.extend_from_slice(&behind);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(Some(all))
+    }
+
+    /// The states behind everything that an expression matches from a state, perhaps some more; `None` where something
+    /// of it is no run of characters.
+    fn behind(&mut self, expr: ExprId, state: StateId, depth: usize) -> Result<Option<Box<[StateId]>>, LimitExceeded> {
+        self.steps += 1;
+        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            return Ok(None);
+        }
+        if expr == self.character && state == StateId::START {
+            return Ok(Some([state].into()));
+        }
+        if let Some(known) = self.lexeme_cache.behind_runs.get(&(self.characters, expr, state)) {
+            return Ok(known.clone());
+        }
+        let behind = match self.lexeme_cache.deriver.exprs.get(expr).clone() {
+            Expr::Nothing => Some(Vec::new()),
+            Expr::Empty => Some(vec![state]),
+            Expr::Bytes(set) => self.behind_bytes(&set, state)?,
+            Expr::Or(parts) => {
+                let mut all = Some(Vec::new());
+                for part in parts {
+                    match (self.behind(part, state, depth + 1)?, &mut all) {
+                        (Some(behind), Some(all)) => all.extend_from_slice(&behind),
+                        _ => {
+                            all = None;
+                            break;
+                        }
+                    }
+                }
+                all
+            }
+            Expr::And(parts) => {
+                // Nothing is matched that one part does not match.
+                let mut found = None;
+                for part in parts {
+                    found = self.behind(part, state, depth + 1)?.map(Vec::from);
+                    if found.is_some() {
+                        break;
+                    }
+                }
+                found
+            }
+            Expr::Not(_) | Expr::Number(_) => None,
+            Expr::Concat { head, mut tail } => {
+                let mut states = self.behind(head, state, depth + 1)?.map(Vec::from);
+                while let (Some(before), &Expr::Concat { head, tail: rest }) =
+                    (&states, self.lexeme_cache.deriver.exprs.get(tail))
+                {
+                    states = self.behind_all(head, before, depth + 1)?;
+                    tail = rest;
+                }
+                match states {
+                    Some(before) => self.behind_all(tail, &before, depth + 1)?,
+                    None => None,
+                }
+            }
+            Expr::Repeat { body, .. } => {
+                let mut all = vec![state];
+                let mut at = 0;
+                while let Some(&before) = all.get(at) {
+                    at += 1;
+                    let Some(behind) = self.behind(body, before, depth + 1)? else {
+                        all.clear();
+                        break;
+                    };
+                    for &next in &*behind {
+                        if !all.contains(&next) {
+                            all.push(next);
+                        }
+                    }
+                }
+                (!all.is_empty()).then_some(all)
+            }
+        };
+        let behind = behind.map(|mut states| {
+            states.sort_unstable();
+            states.dedup();
+            Box::from(states)
+        });
+        self.lexeme_cache.behind_runs.insert((self.characters, expr, state), behind.clone());
+        Ok(behind)
+    }
+
+    /// The states behind one byte of a set. Behind a whole character is the start.
+    fn behind_bytes(&mut self, set: &ByteSet, state: StateId) -> Result<Option<Vec<StateId>>, LimitExceeded> {
+        let mut all = Vec::new();
+        for byte in set.iter() {
+            let (next, complete) = self.lexeme_cache.step(self.characters, state, byte)?;
+            if next == StateId::DEAD {
+                return Ok(None);
+            }
+            let next = if complete { StateId::START } else { next };
+            if !all.contains(&next) {
+                all.push(next);
+            }
+        }
+        Ok(Some(all))
+    }
+}

@@ -1,0 +1,241 @@
+//! A row: what the tokens of a vocabulary do from one state of a lexeme, whatever follows it.
+//!
+//! A **row** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and for the
+//! tokens that leave, the distinct **suffixes** with which they go on behind the lexeme.
+
+use std::sync::{Arc, OnceLock};
+
+use stencilm_regex::{ExprId, Tag, memory};
+
+use crate::lexeme::crossing::{EscapedEnd, Leaving};
+use crate::vocabulary::token_set;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+
+/// The tokens of a row are listed where they are no more than these.
+pub const MAX_LISTED: usize = 512;
+
+/// A row of no more tokens than these is written from its list.
+const FEW_TOKENS: usize = 100;
+
+/// So many characters are looked at behind a token, to see how its tokenizer goes on.
+pub const CHARACTERS_BEHIND: u32 = 4;
+
+/// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
+#[derive(Clone)]
+pub struct RunsInside {
+    /// The character, at an address of its own for each lexeme cache: expressions are numbered there. A row that a new lexeme cache
+    /// takes over keeps its address, and has one of the expressions that are numbered alike in all.
+    pub character: Arc<ExprId>,
+    /// How many may come.
+    pub max: Option<u32>,
+}
+
+/// Tokens from one wide lexeme state.
+pub struct Row {
+    /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
+    /// one in the trie. Rows of the same characters share it.
+    inside: Option<Arc<TokenSet>>,
+    /// Tokens of this set that are not in the row, ascending.
+    without: Box<[u32]>,
+    /// How many they are.
+    pub count: usize,
+    /// They one by one, where they are few. Where they are very few there is no set of them.
+    pub listed: Option<Box<[u32]>>,
+    /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
+    /// keep, whatever has matched.
+    pub crossings: Option<Arc<Vec<Leaving>>>,
+    /// The sets of residuals that match together somewhere and whose crossing tokens are too many to keep.
+    pub unkept: Box<[Box<[u32]>]>,
+    /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
+    /// crossing tokens are not kept.
+    pub ends: Arc<[u32]>,
+    /// See [`Row::escaped_ends`].
+    escaped: OnceLock<Box<[EscapedEnd]>>,
+    /// See [`Row::escaped_tokens`].
+    escaped_tokens: OnceLock<Box<[u32]>>,
+    /// Where the row was found by its runs of characters.
+    pub runs: Option<RunsInside>,
+    /// See [`crate::mask::delta::NamedRows`].
+    pub number: OnceLock<u32>,
+}
+
+/// A row as one state of one automaton uses it.
+pub struct RowHere {
+    /// The row.
+    pub row: Arc<Row>,
+    /// For every residual of the row, by its position, the tags that it stands for in this automaton.
+    pub tags: Vec<(u32, Tag)>,
+}
+
+impl RowHere {
+    /// The tags that a residual of the row stands for.
+    pub fn tags_of(&self, residual: u32) -> impl Iterator<Item = Tag> + '_ {
+        let first = self.tags.partition_point(|&(position, _)| position < residual);
+        self.tags[first..].iter().take_while(move |&&(position, _)| position == residual).map(|&(_, tag)| tag)
+    }
+}
+
+impl Row {
+    pub fn memory_bytes(&self) -> usize {
+        let crossings: usize =
+            self.crossings.iter().flat_map(|crossings| crossings.iter()).map(Leaving::memory_bytes).sum();
+        let crossings = crossings + self.crossings.as_ref().map_or(0, |crossings| 48 + memory::of_list(crossings));
+        let unkept = self.unkept.iter().map(|unkept| 16 + memory::of_slice::<u32>(unkept.len())).sum::<usize>();
+        // Who shares the set with rows counts it.
+        let own = self.inside.as_ref().filter(|inside| Arc::strong_count(inside) == 1);
+        let inside = own.map_or(0, |inside| 48 + memory::of_slice::<u32>(inside.words().len()));
+        let tokens = self.without.len() + self.listed.as_ref().map_or(0, |listed| listed.len());
+        let lists = memory::of_slice::<u32>(tokens) + memory::of_shared::<u32>(self.ends.len());
+        memory::of_shared::<Row>(1) + inside + lists + crossings + unkept
+    }
+
+    /// A row of a set of tokens, without its ends.
+    pub fn of_set(inside: TokenSet, crossings: Option<Arc<Vec<Leaving>>>, unkept: Box<[Box<[u32]>]>) -> Row {
+        let count = inside.len();
+        Row::of_counted(inside, count, crossings, unkept)
+    }
+
+    /// A row of a set of so many tokens, without its ends.
+    pub fn of_counted(
+        inside: TokenSet,
+        count: usize,
+        crossings: Option<Arc<Vec<Leaving>>>,
+        unkept: Box<[Box<[u32]>]>,
+    ) -> Row {
+        Row::of_shared(Arc::new(inside), Vec::new(), count, crossings, unkept)
+    }
+
+    /// A row of the tokens of a set but for some, so many in all, without its ends.
+    pub fn of_shared(
+        inside: Arc<TokenSet>,
+        mut without: Vec<u32>,
+        count: usize,
+        crossings: Option<Arc<Vec<Leaving>>>,
+        unkept: Box<[Box<[u32]>]>,
+    ) -> Row {
+        debug_assert!(without.iter().all(|&token| inside.contains(token)), "only what is there is taken out");
+        without.sort_unstable();
+        debug_assert_eq!(count, inside.len() - without.len(), "the tokens of a row are counted");
+        let listed = (count <= MAX_LISTED)
+            .then(|| inside.iter().filter(|token| without.binary_search(token).is_err()).collect());
+        let inside = Some(inside);
+        Row {
+            inside,
+            without: without.into(),
+            count,
+            listed,
+            crossings,
+            unkept,
+            ends: Arc::default(),
+            escaped: OnceLock::new(),
+            escaped_tokens: OnceLock::new(),
+            runs: None,
+            number: OnceLock::new(),
+        }
+    }
+
+    /// A row of distinct tokens, without its ends.
+    pub fn of_tokens(
+        vocab_size: usize,
+        tokens: Vec<u32>,
+        crossings: Option<Arc<Vec<Leaving>>>,
+        unkept: Box<[Box<[u32]>]>,
+    ) -> Row {
+        let count = tokens.len();
+        let inside = (count > FEW_TOKENS).then(|| {
+            let mut inside = TokenSet::empty(vocab_size);
+            tokens.iter().for_each(|&token| token_set::set(inside.words_mut(), token));
+            Arc::new(inside)
+        });
+        let listed = (count <= MAX_LISTED).then(|| tokens.into());
+        Row {
+            inside,
+            without: Box::default(),
+            count,
+            listed,
+            crossings,
+            unkept,
+            ends: Arc::default(),
+            escaped: OnceLock::new(),
+            escaped_tokens: OnceLock::new(),
+            runs: None,
+            number: OnceLock::new(),
+        }
+    }
+
+    /// A row of distinct tokens that never leave.
+    pub fn without_exits(vocab_size: usize, tokens: Vec<u32>) -> Row {
+        Row::of_tokens(vocab_size, tokens, Some(Arc::default()), Box::default())
+    }
+
+    /// The row with these ends, which are sorted.
+    pub fn with_ends(self, ends: impl Into<Arc<[u32]>>) -> Row {
+        Row { ends: ends.into(), ..self }
+    }
+
+    /// The ends before which a backslash is.
+    pub fn escaped_ends(&self, vocabulary: &Tokens) -> &[EscapedEnd] {
+        self.escaped.get_or_init(|| {
+            let crossings = self.crossings.iter().flat_map(|crossings| crossings.iter());
+            let mut escaped: Vec<EscapedEnd> =
+                crossings.flat_map(|crossings| crossings.escaped(vocabulary, &self.ends)).collect();
+            escaped.sort_unstable_by_key(|&(node, _)| node);
+            escaped.dedup_by_key(|&mut (node, _)| node);
+            escaped.into()
+        })
+    }
+
+    /// The tokens at and below the ends in which a backslash is.
+    pub fn escaped_tokens(&self, vocabulary: &Tokens) -> &[u32] {
+        self.escaped_tokens.get_or_init(|| {
+            let below = self.ends.iter().flat_map(|&node| vocabulary.trie().entries_below(node as usize));
+            let escapes = |token: &u32| vocabulary.token_bytes(*token).is_some_and(|bytes| bytes.contains(&b'\\'));
+            below.filter(escapes).collect()
+        })
+    }
+
+    /// The row of a lexeme that reads these runs.
+    pub fn with_runs(self, character: Arc<ExprId>, max: Option<u32>) -> Row {
+        Row { runs: Some(RunsInside { character, max }), ..self }
+    }
+
+    pub fn to_set(&self, vocab_size: usize) -> TokenSet {
+        let mut set = TokenSet::empty(vocab_size);
+        self.write(set.words_mut());
+        set
+    }
+
+    /// The crossing tokens, where all tokens leave after the same residuals.
+    pub fn only_leaving(&self) -> Option<&Leaving> {
+        let mut crossings =
+            self.crossings.iter().flat_map(|crossings| crossings.iter()).filter(|crossings| !crossings.is_empty());
+        crossings.next().filter(|_| crossings.next().is_none())
+    }
+
+    /// Makes a mask of the tokens inside the lexeme.
+    pub fn write(&self, mask: &mut [u32]) {
+        match (&self.inside, &self.listed) {
+            (Some(inside), _) => {
+                token_set::copy(mask, inside.words());
+                self.without.iter().for_each(|&token| token_set::clear(mask, token));
+            }
+            (None, listed) => {
+                mask.fill(0);
+                listed.iter().flatten().for_each(|&token| token_set::set(mask, token));
+            }
+        }
+    }
+
+    /// Adds the tokens inside the lexeme to a mask.
+    pub fn add_inside(&self, mask: &mut [u32]) {
+        if let Some(inside) = &self.inside {
+            let missing: Vec<u32> =
+                self.without.iter().copied().filter(|&token| !token_set::get(mask, token)).collect();
+            mask.iter_mut().zip(inside.words()).for_each(|(word, row)| *word |= row);
+            missing.into_iter().for_each(|token| token_set::clear(mask, token));
+        } else {
+            self.listed.iter().flatten().for_each(|&token| token_set::set(mask, token));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Who owns the lexemes of a vocabulary, and for how long: all grammars of equal limits share them, within a budget of bytes.
+//!
+//! Lexemes come in *generations*. Grammars lay out theirs in the latest one; when that is full, a new one begins, and the
+//! older ones are let go, the oldest first, as soon as all together hold more than the budget. Nobody keeps a generation
+//! alive but a call that is running in it: a compiled grammar lays itself out anew where it is asked again, and a matcher
+//! reads what it has accepted once more. So what is kept in a cache, or waits for its next token, holds nothing that the
+//! budget does not count, and an operation may work with what it began with to its end.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use crate::compiled::{Layout, Layouts};
+use crate::lexeme::cache::LexemeCache;
+use crate::limits::LexiconLimits;
+use crate::locks::{Guard, Mutex, lock, try_lock};
+
+/// More generations than these are not kept, however small they are.
+const MAX_GENERATIONS: usize = 8;
+
+/// Grammars that are gone are looked for when so many have come, and then when they are twice as many.
+const FEW_USERS: usize = 64;
+
+/// To take more than this apart takes too long to be done by the way.
+const LARGE: usize = 1 << 20;
+
+/// The lexemes of one generation.
+pub(crate) struct Lexemes {
+    lexeme_cache: Mutex<LexemeCache>,
+    /// The bytes that they held when the last operation ended.
+    held: AtomicUsize,
+    /// Those that they cannot do without: what they began with, and what matchers that came from an earlier generation have
+    /// read.
+    floor: AtomicUsize,
+}
+
+impl Lexemes {
+    fn new(mut lexeme_cache: LexemeCache) -> Arc<Lexemes> {
+        let held = lexeme_cache.memory_bytes();
+        Arc::new(Lexemes {
+            lexeme_cache: Mutex::new(lexeme_cache),
+            held: AtomicUsize::new(held),
+            floor: AtomicUsize::new(held),
+        })
+    }
+
+    /// The lexemes, for one operation.
+    #[inline]
+    pub fn lock(&self) -> Guard<'_, LexemeCache> {
+        lock(&self.lexeme_cache)
+    }
+
+    /// Takes note of what they hold at the end of an operation.
+    #[inline]
+    pub fn note(&self, lexeme_cache: &mut LexemeCache) {
+        if let Some(held) = lexeme_cache.memory_bytes_if_grown() {
+            self.held.store(held, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes of memory that they held when the last operation ended.
+    #[inline]
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of bytes that a matcher needs which came from an earlier generation.
+    pub fn raise_floor(&self, bytes: usize) {
+        self.floor.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// What they hold beside what they cannot do without, which no other generation would spare: else matchers with long
+    /// texts would do nothing but come from one generation to the next.
+    #[inline]
+    fn excess(&self) -> usize {
+        self.held().saturating_sub(self.floor.load(Ordering::Relaxed))
+    }
+
+    /// Whether they have grown by half of the budget, or by an eighth where that is more.
+    #[inline]
+    fn is_full(&self, budget: usize) -> bool {
+        self.excess() > (budget / 2).max(self.floor.load(Ordering::Relaxed) / 8)
+    }
+}
+
+struct Generation {
+    lexemes: Arc<Lexemes>,
+    /// The layouts of the grammars that are laid out in it.
+    users: Vec<Weak<Layouts>>,
+    /// So many users are looked through for those that are gone.
+    look_at: usize,
+}
+
+impl Generation {
+    fn of(lexeme_cache: LexemeCache) -> Generation {
+        Generation { lexemes: Lexemes::new(lexeme_cache), users: Vec::new(), look_at: FEW_USERS }
+    }
+}
+
+/// The lexemes that all grammars of one vocabulary and of equal limits share.
+pub(crate) struct SharedLexemes {
+    limits: LexiconLimits,
+    /// The length of the longest token.
+    horizon: usize,
+    /// The latest comes first.
+    generations: Mutex<Vec<Generation>>,
+}
+
+impl SharedLexemes {
+    /// No lexemes yet, of a vocabulary whose longest token has `horizon` bytes.
+    pub fn new(limits: LexiconLimits, horizon: usize) -> SharedLexemes {
+        let first = Generation::of(LexemeCache::new(horizon, limits.work));
+        SharedLexemes { limits, horizon, generations: Mutex::new(vec![first]) }
+    }
+
+    /// What they are bound by.
+    pub fn limits(&self) -> LexiconLimits {
+        self.limits
+    }
+
+    /// The lexemes in which grammars are laid out at present.
+    pub fn current(&self) -> Arc<Lexemes> {
+        lock(&self.generations)[0].lexemes.clone()
+    }
+
+    /// Bytes of memory held by all that may still be used.
+    pub fn memory_bytes(&self) -> usize {
+        lock(&self.generations).iter().map(|generation| generation.lexemes.held()).sum()
+    }
+
+    /// Enters who is laid out in some lexemes, so that he is told when they go; `false` where they have gone already.
+    pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<Layouts>) -> bool {
+        let mut generations = lock(&self.generations);
+        let Some(generation) = generations.iter_mut().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)) else {
+            return false;
+        };
+        if generation.users.len() >= generation.look_at {
+            generation.users.retain(|user| user.strong_count() > 0);
+            generation.look_at = FEW_USERS.max(2 * generation.users.len());
+        }
+        generation.users.push(user);
+        true
+    }
+
+    /// To be called when an operation has ended: where its lexemes are full, others are begun for grammars to come, and
+    /// the oldest go where all hold too much. Waits for nobody who works.
+    #[inline]
+    pub fn make_room(&self, after: &Lexemes) {
+        if after.is_full(self.limits.bytes) {
+            self.begin_anew(|latest| latest.is_full(self.limits.bytes));
+        }
+    }
+
+    /// Begins others for grammars to come where these are the latest, because they have reached a limit: one text that asks
+    /// for too much must not spoil the next.
+    pub fn retire(&self, full: &Arc<Lexemes>) {
+        self.begin_anew(|latest| std::ptr::eq(latest, &**full));
+    }
+
+    /// Begins new lexemes where `is_over` says so of the latest, and lets go what is too much.
+    #[cold]
+    fn begin_anew(&self, is_over: impl Fn(&Lexemes) -> bool) {
+        let mut gone = Vec::new();
+        {
+            let mut generations = lock(&self.generations);
+            if is_over(&generations[0].lexemes) {
+                // What costs the first grammars most is taken over, where nobody is working with it just now.
+                let renewed = try_lock(&generations[0].lexemes.lexeme_cache).map(|latest| latest.renewed());
+                let lexeme_cache = renewed.unwrap_or_else(|| LexemeCache::new(self.horizon, self.limits.work));
+                generations.insert(0, Generation::of(lexeme_cache));
+            }
+            while generations.len() > 1 && self.is_too_much(&generations) {
+                gone.extend(generations.pop());
+            }
+        }
+        // Without the lock: to lay a grammar out is to ask for the latest lexemes.
+        for Generation { lexemes, users, .. } in gone {
+            let layouts: Vec<Arc<Layout>> =
+                users.iter().filter_map(Weak::upgrade).flat_map(|user| user.take(&lexemes)).collect();
+            let held = lexemes.held();
+            let_go((lexemes, layouts, users), held);
+        }
+    }
+
+    /// Whether all generations together hold more than they may: beside what matchers need that have come from earlier ones
+    /// the budget, and with it no more than one operation may work with.
+    fn is_too_much(&self, generations: &[Generation]) -> bool {
+        let lexemes = || generations.iter().map(|generation| &generation.lexemes);
+        let (excess, held): (usize, usize) =
+            (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
+        excess > self.limits.bytes
+            || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
+            || generations.len() > MAX_GENERATIONS
+    }
+}
+
+/// Drops what holds so many bytes. To take a full lexeme cache apart takes up to half a second, which nobody should wait for.
+fn let_go<T: Send + 'static>(what: T, bytes: usize) {
+    if bytes > LARGE {
+        // Where no thread can be had, it is dropped with the closure.
+        let _ = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(move || drop(what));
+    }
+}
+
+/// A layout as a running call holds it. Where the lexemes were let go meanwhile, they end with the call.
+pub(crate) struct HeldLayout(Option<Arc<Layout>>);
+
+impl HeldLayout {
+    pub fn new(layout: Arc<Layout>) -> HeldLayout {
+        HeldLayout(Some(layout))
+    }
+
+    /// The layout itself.
+    pub fn layout(&self) -> &Arc<Layout> {
+        self.0.as_ref().expect("a layout is held until it is dropped")
+    }
+}
+
+impl Deref for HeldLayout {
+    type Target = Layout;
+
+    #[inline]
+    fn deref(&self) -> &Layout {
+        self.layout()
+    }
+}
+
+impl Drop for HeldLayout {
+    fn drop(&mut self) {
+        if let Some(layout) = self.0.take()
+            && Arc::strong_count(&layout) == 1
+        {
+            let bytes = layout.lexemes().held();
+            let_go(layout, bytes);
+        }
+    }
+}

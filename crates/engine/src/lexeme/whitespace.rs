@@ -1,0 +1,98 @@
+//! The tokens of a vocabulary by the blanks that they begin with.
+//!
+//! Blanks may come at every second place of a JSON text, and of all places that a walk through the vocabulary visits there
+//! nearly all are runs of blanks. Which tokens are nothing else is the same everywhere: a row. What comes behind them
+//! depends on its first byte only, so a walk starts from the nodes behind the runs that have such a byte.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::lexeme::mask::Row;
+use crate::vocabulary::tokens::Tokens;
+
+/// Blanks in front of a lexeme that does not begin with one: they are counted in the state itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Blanks {
+    /// The bytes.
+    pub set: ByteSet,
+    /// How many at most.
+    pub max: Option<u32>,
+}
+
+/// Set in the state of a thread that is before or in the blanks of its expansion; the rest is their number.
+pub const IN_BLANKS: u32 = 1 << 30;
+
+/// The runs of bytes of one set in a vocabulary.
+pub struct BlankRuns {
+    /// Tokens that are nothing but a run, with its length, shortest first.
+    tokens: Vec<(u32, u32)>,
+    /// For every other byte the nodes of the trie that it leads into behind a run, with the run's length, shortest first;
+    /// also those behind no blank at all.
+    behind: Vec<Vec<(u32, u32)>>,
+    longest: u32,
+    rows: FxHashMap<u32, Arc<Row>>,
+}
+
+impl BlankRuns {
+    /// The runs of these bytes.
+    pub fn new(vocabulary: &Tokens, set: ByteSet) -> BlankRuns {
+        let trie = vocabulary.trie();
+        let mut tokens = Vec::new();
+        let mut behind = vec![Vec::new(); 256];
+        let mut node = 0;
+        while node < trie.len() {
+            let (byte, run) = (trie.byte(node), trie.depth(node) as u32 - 1);
+            if set.contains(byte) {
+                tokens.extend(trie.entry_at(node).map(|token| (run + 1, token)));
+                node += 1;
+            } else {
+                behind[usize::from(byte)].push((run, node as u32));
+                node += trie.size(node);
+            }
+        }
+        tokens.sort_unstable();
+        behind.iter_mut().for_each(|nodes| nodes.sort_unstable());
+        let longest = tokens.iter().chain(behind.iter().flatten()).map(|&(run, _)| run).max().unwrap_or(0);
+        BlankRuns { tokens, behind, longest, rows: FxHashMap::default() }
+    }
+
+    /// A number of blanks, or the longest run where it is no more.
+    pub fn clamped(&self, most: Option<u32>) -> u32 {
+        most.unwrap_or(self.longest).min(self.longest)
+    }
+
+    /// The tokens that are at most so many blanks.
+    pub fn row(&mut self, vocabulary: &Tokens, most: Option<u32>) -> Arc<Row> {
+        let most = self.clamped(most);
+        let tokens = &self.tokens;
+        let row = self.rows.entry(most).or_insert_with(|| {
+            let count = tokens.partition_point(|&(run, _)| run <= most);
+            let tokens = tokens[..count].iter().map(|&(_, token)| token).collect();
+            Arc::new(Row::without_exits(vocabulary.vocab_size(), tokens))
+        });
+        row.clone()
+    }
+
+    /// The tokens that are at most so many blanks.
+    pub fn tokens(&self, most: Option<u32>) -> impl Iterator<Item = u32> + '_ {
+        let most = self.clamped(most);
+        self.tokens.iter().take_while(move |&&(run, _)| run <= most).map(|&(_, token)| token)
+    }
+
+    /// The nodes that a byte leads into behind at most so many blanks.
+    pub fn behind(&self, byte: u8, most: Option<u32>) -> &[(u32, u32)] {
+        let nodes = &self.behind[usize::from(byte)];
+        match most {
+            None => nodes,
+            Some(most) => &nodes[..nodes.partition_point(|&(run, _)| run <= most)],
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let nodes: usize = self.behind.iter().map(|nodes| nodes.len() * 8 + 24).sum();
+        self.tokens.len() * 8 + nodes + self.rows.values().map(|row| row.memory_bytes()).sum::<usize>()
+    }
+}

@@ -1,0 +1,583 @@
+//! Which lexemes may come first at a frame, and what is left behind each: the layout of one expansion.
+//!
+//! The search goes from the frame down to first lexemes. Left-recursive nodes are entered from the left corner up (see
+//! `left.rs`), because the way down does not end. So are all others where the ways down are very many for the places
+//! that they lead through, since every way has a continuation of its own: then the ways become frames, and are as many as
+//! the nodes.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{Items, KeySpace, MembersId, Node, NodeId};
+use stencilm_regex::{ExprId, Map, Set, StateId};
+
+use crate::error::EngineError;
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};
+use crate::machine::layout::{Continuation, Frame, FrameId, Machine, Phase, Register};
+use crate::machine::left_corner::{Region, Rest};
+use crate::machine::property_trie::{Filter, Names};
+
+/// So many frames may be written into the continuations of one expansion.
+const MAX_PUSHES: usize = 4_000_000;
+
+/// So many ways are looked at for each place on them before they are read from the left corner.
+const MAX_WAYS_PER_PLACE: usize = 3;
+
+/// As many ways are fine however few the places are.
+const FEW_WAYS: usize = 300;
+
+/// A lexeme with no more texts than these, in so many bytes together, is read by a trie of them.
+const MAX_TEXTS: usize = 256;
+const MAX_TEXT_BYTES: usize = 8_192;
+
+/// A part of a sequence that takes so many bytes is a piece of a long text.
+const LONG_PIECE: usize = 512;
+
+/// So many lexemes are compared one by one.
+const FEW_LEXEMES: usize = 16;
+
+/// A continuation longer than this is read from the left corner, one step at a time.
+const MAX_CONTINUATION: usize = 100;
+
+/// Places still to look at, each with the frames that follow it, and the lexemes, tokens and marked parts found.
+#[derive(Default)]
+struct Search {
+    work: Vec<(Frame, Steps)>,
+    seen: Set<(Frame, Steps)>,
+    places: Set<Frame>,
+    cases: Vec<(ExprId, Steps)>,
+    tokens: Vec<(NodeId, Steps)>,
+    opens: Vec<(FrameId, Steps)>,
+    links: Links,
+    /// Whether every node is read from the left corner, not only the left-recursive ones.
+    whole: bool,
+    /// The frames written so far.
+    pushes: usize,
+}
+
+/// Frames to push, as a number of [`Links`]; 0 for none.
+type Steps = u32;
+
+/// A frame to push and how it gets its register.
+type Step = (FrameId, Register);
+
+/// Lists of frames to push. Those on different ways mostly begin alike, so a list is its last frame and the list before
+/// it, and equal lists are one number: a way is compared and handed on in no time however long it is.
+#[derive(Default)]
+struct Links {
+    /// The list before, the last frame, and how many there are.
+    links: Vec<(Steps, Step, u32)>,
+    index: Map<(Steps, Step), Steps>,
+}
+
+impl Links {
+    /// A list and one frame on top of it.
+    fn push(&mut self, below: Steps, step: Step) -> Steps {
+        let count = self.len(below) as u32 + 1;
+        let Links { links, index } = self;
+        *index.get_or_insert_with((below, step), || {
+            links.push((below, step, count));
+            links.len() as Steps
+        })
+    }
+
+    fn len(&self, steps: Steps) -> usize {
+        if steps == 0 { 0 } else { self.links[steps as usize - 1].2 as usize }
+    }
+
+    /// The frames of a list, the bottom one first.
+    fn list(&self, mut steps: Steps) -> Vec<Step> {
+        let mut list = Vec::with_capacity(self.len(steps));
+        while steps != 0 {
+            let (below, step, _) = self.links[steps as usize - 1];
+            list.push(step);
+            steps = below;
+        }
+        list.reverse();
+        list
+    }
+}
+
+impl Search {
+    fn add(&mut self, frame: Frame, steps: Steps) {
+        if self.seen.insert((frame, steps)) {
+            self.pushes += self.links.len(steps) + 1;
+            self.places.insert(frame);
+            self.work.push((frame, steps));
+        }
+    }
+
+    /// Whether the ways are too many, or too long, to be told one by one.
+    fn is_lost(&self, steps: Steps) -> bool {
+        self.links.len(steps) > MAX_CONTINUATION || self.seen.len() > FEW_WAYS + MAX_WAYS_PER_PLACE * self.places.len()
+    }
+
+    /// What was found, each once and with its frames written out.
+    fn written<T: Ord + Copy>(&self, found: &[(T, Steps)]) -> Vec<(T, Continuation)> {
+        let mut written: Vec<(T, Continuation)> =
+            found.iter().map(|&(what, steps)| (what, self.links.list(steps).into())).collect();
+        written.sort_unstable();
+        written.dedup();
+        written
+    }
+}
+
+impl Machine {
+    /// The expansions of a frame: one, or for the keys of an object one for each way to read them.
+    pub(crate) fn lay_out(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        whole: FrameId,
+        phase: Phase,
+    ) -> Result<Vec<Expansion>, EngineError> {
+        let (blanks, frame) = match self.frames[whole.0 as usize] {
+            Frame::Spaced { blanks, then } => (Some(blanks), then),
+            _ => (None, whole),
+        };
+        if let Frame::End(_) = self.frames[frame.0 as usize] {
+            return Ok(vec![Expansion { nullable: true, ..Expansion::nothing(frame) }]);
+        }
+        if let Some(cases) = self.plain_cases(frame, phase) {
+            return Ok(vec![self.fork_of_cases(lexeme_cache, whole, blanks, cases)?]);
+        }
+        if let Some(expansion) = self.fork_of_texts(whole, blanks, frame) {
+            return Ok(vec![expansion]);
+        }
+        let mut search = Search::default();
+        let nullable;
+        match (self.frames[frame.0 as usize], phase) {
+            (Frame::Node(node), Phase::Repeat { may_end, may_go_on }) => {
+                nullable = may_end;
+                let Node::Repeat { body, min, max } = *self.grammar.node(node) else {
+                    unreachable!("only a repetition has this phase");
+                };
+                if may_go_on {
+                    let register = Register::CountUp { limit: max.unwrap_or(min) };
+                    let again = if max == Some(1) { 0 } else { search.links.push(0, (frame, register)) };
+                    search.add(Frame::Node(body), again);
+                }
+            }
+            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach }) => {
+                let keys = self.keys(id, (next, known, tight, reach));
+                return self.key_forks(lexeme_cache, whole, blanks, id, keys, (owed, tight));
+            }
+            (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
+                let grammar = self.grammar.clone();
+                nullable = may_end;
+                let after = if grammar.items(id).is_bare() { frame } else { self.frame_id(Frame::AfterItem(id)) };
+                let alternatives = grammar.items(id).at(place as usize).iter().enumerate();
+                for (_, element) in alternatives.filter(|(index, _)| allowed & (1 << index) != 0) {
+                    let register = Register::Element { counts: element.counts };
+                    let behind = search.links.push(0, (after, register));
+                    search.add(Frame::Node(element.value), behind);
+                }
+            }
+            (place, _) => {
+                nullable = self.is_nullable(place);
+                search.add(place, 0);
+            }
+        }
+        self.search(&mut search)?;
+        let (tokens, opens) = (search.written(&search.tokens), search.written(&search.opens));
+        let cases = search.cases.iter().map(|&(lexeme, steps)| (lexeme, search.links.list(steps))).collect();
+        let expansion = self.fork_of_cases(lexeme_cache, whole, blanks, cases)?;
+        Ok(vec![Expansion { nullable, tokens, opens, ..expansion }])
+    }
+
+    /// The lexemes of a frame that stands for punctuation and no more, each with what follows it.
+    fn plain_cases(&mut self, frame: FrameId, phase: Phase) -> Option<Vec<(ExprId, Vec<Step>)>> {
+        let (item, next, close, (more, may_close)) = match (self.frames[frame.0 as usize], phase) {
+            (Frame::Member { members, value }, _) => {
+                let value = self.frame_id(Frame::Node(value));
+                let colon = self.grammar.members(members).surface.colon;
+                return Some(vec![(colon, vec![(value, Register::Value(0))])]);
+            }
+            (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
+                let &Items { surface, unique, .. } = self.grammar.items(id);
+                let register = if unique { Register::NextElement } else { Register::Same };
+                (surface.item, (Frame::Item(id), register), surface.close, (more, may_close))
+            }
+            (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
+                let surface = self.grammar.members(id).surface;
+                (surface.item, (Frame::Key(id), Register::Same), surface.close, (more, may_close))
+            }
+            _ => return None,
+        };
+        let mut cases = Vec::with_capacity(2);
+        if more {
+            cases.push((item, vec![(self.frame_id(next.0), next.1)]));
+        }
+        if may_close {
+            cases.push((close, Vec::new()));
+        }
+        Some(cases)
+    }
+
+    /// The expansions of a key: the plainly spelled known ones, those spelled in several ways, and the free ones. They are
+    /// apart because the first are the schema's own, and the last are the same for every object.
+    fn key_forks(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        frame: FrameId,
+        blanks: Option<Blanks>,
+        id: MembersId,
+        (filter, free_may_come): (Filter, bool),
+        (owed, tight): (u32, bool),
+    ) -> Result<Vec<Expansion>, EngineError> {
+        let facts = self.object(id);
+        let grammar = self.grammar.clone();
+        let members = grammar.members(id);
+        let after = self.frame_id(Frame::AfterValue(id));
+        let mut expansions = Vec::new();
+        for (class, free) in members.free.iter().enumerate().filter(|_| free_may_come) {
+            let met = facts.owed[class] & owed;
+            let mut ways = Vec::with_capacity(2);
+            // Where every member meets what is owed, one that does not is none.
+            if !tight && (met == 0 || !free.meets_always(grammar.nodes())) {
+                ways.push((free.value, 0));
+            }
+            ways.extend(free.some.filter(|_| met != 0).map(|some| (some, met)));
+            let mut cases = Vec::with_capacity(2);
+            for (value, met) in ways {
+                let member = self.frame_id(Frame::Member { members: id, value });
+                cases.push((free.key, vec![(after, Register::Free { met }), (member, Register::Value(0))]));
+            }
+            if cases.is_empty() {
+                continue;
+            }
+            let expansion = self.fork_of_cases(lexeme_cache, frame, blanks, cases)?;
+            let (class, has_taken) = (class as u32, !free.taken.is_empty());
+            let uneven = free.space != KeySpace::Endless;
+            expansions.push(Expansion { free: true, uneven, has_taken, members: Some(id), class, ..expansion });
+        }
+        let mut others = Vec::new();
+        for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {
+            let known = &members.known[index as usize];
+            let Some(key) = known.key else { unreachable!("a plain key has one spelling") };
+            let member = self.frame_id(Frame::Member { members: id, value: known.value });
+            others.push((key, vec![(after, Register::Known(index)), (member, Register::Value(0))]));
+        }
+        if !others.is_empty() {
+            let expansion = self.fork_of_cases(lexeme_cache, frame, blanks, others)?;
+            expansions.push(Expansion { members: Some(id), ..expansion });
+        }
+        // Blanks before a key that cannot come would lead nowhere.
+        if expansions.is_empty() || facts.names.goes_on(&filter, StateId::START) {
+            let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
+            expansions.push(Expansion { blanks, members: Some(id), ..Expansion::new(frame, automaton, ways) });
+        }
+        Ok(expansions)
+    }
+
+    /// The expansion of a lexeme that is one of a few texts, as a constant is.
+    fn fork_of_texts(&mut self, whole: FrameId, blanks: Option<Blanks>, frame: FrameId) -> Option<Expansion> {
+        let (expr, behind) = match self.frames[frame.0 as usize] {
+            Frame::Lexeme(expr) => (expr, None),
+            Frame::Rest { node, from } => self.piece(node, from)?,
+            Frame::Node(node) => self.piece(node, 0)?,
+            _ => return None,
+        };
+        // What is known of unique elements is told by their expressions.
+        let exprs = self.grammar.exprs();
+        if self.keeps_text() || exprs.is_nullable(expr) {
+            return None;
+        }
+        let names = Names::of_texts(&exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES)?);
+        let first = names.next_bytes(StateId::START);
+        if blanks.is_some_and(|blanks| !first.intersect(&blanks.set).is_empty()) {
+            return None;
+        }
+        let automaton = Automaton::Names(Arc::new(names), Filter::Range { from: 0, to: 0 });
+        let behind = behind.map(|rest| (self.frame_id(rest), Register::Value(0)));
+        let ways = Ways::Listed(vec![vec![behind.into_iter().collect()]]);
+        Some(Expansion { blanks, ..Expansion::new(whole, automaton, ways) })
+    }
+
+    /// The part of a sequence at a place, where it is a piece of a long text, and what follows it. No other grammar has it, and
+    /// a text comes by it once, so an automaton that all share would only be in the way.
+    fn piece(&self, sequence: NodeId, from: u32) -> Option<(ExprId, Option<Frame>)> {
+        let Node::Sequence(parts) = self.grammar.node(sequence) else { return None };
+        let Node::Lexeme(expr) = *self.grammar.node(*parts.get(from as usize)?) else { return None };
+        let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= LONG_PIECE;
+        let has_more = from as usize + 1 < parts.len();
+        is_long.then_some((expr, has_more.then_some(Frame::Rest { node: sequence, from: from + 1 })))
+    }
+
+    /// The expansion of these lexemes, each with the frames that follow it.
+    fn fork_of_cases(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        frame: FrameId,
+        blanks: Option<Blanks>,
+        cases: Vec<(ExprId, Vec<Step>)>,
+    ) -> Result<Expansion, EngineError> {
+        let mut exprs: Vec<ExprId> = Vec::with_capacity(cases.len());
+        let mut ways: Vec<Vec<Continuation>> = Vec::with_capacity(cases.len());
+        let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
+        for (lexeme, mut continuation) in cases {
+            let mut expr = self.lexeme(lexeme_cache, lexeme)?;
+            if let Some((top, _)) = continuation.last_mut()
+                && self.takes_blanks(*top)
+                && let Some((head, blanks)) = lexeme_cache.split_blanks(expr)
+            {
+                expr = head;
+                *top = self.frame_id(Frame::Spaced { blanks, then: *top });
+            }
+            // Nearly always there are a few, and no map is to be made.
+            let few = exprs.len().min(FEW_LEXEMES);
+            let tag = match exprs[..few].iter().position(|&known| known == expr) {
+                Some(tag) => tag,
+                None if exprs.len() < FEW_LEXEMES => exprs.len(),
+                None => *tags.entry(expr).or_insert(exprs.len()),
+            };
+            if tag == exprs.len() {
+                exprs.push(expr);
+                ways.push(Vec::with_capacity(1));
+            }
+            ways[tag].push(continuation.into());
+        }
+        for ways in &mut ways {
+            ways.sort_unstable();
+            ways.dedup();
+        }
+        let (dfa, blanks) = automaton(lexeme_cache, exprs, blanks)?;
+        Ok(Expansion { blanks, ..Expansion::new(frame, Automaton::Dfa(dfa), Ways::Listed(ways)) })
+    }
+
+    /// Follows every way to a first lexeme that reads at least one byte.
+    fn search(&mut self, search: &mut Search) -> Result<(), EngineError> {
+        if search.work.is_empty() {
+            return Ok(());
+        }
+        let begin = (search.work.clone(), search.cases.clone());
+        while let Some((place, continuation)) = search.work.pop() {
+            if !search.whole && search.is_lost(continuation) {
+                let links = std::mem::take(&mut search.links);
+                *search = Search { whole: true, cases: begin.1.clone(), links, ..Search::default() };
+                begin.0.iter().for_each(|&(place, steps)| search.add(place, steps));
+                continue;
+            }
+            if search.pushes > MAX_PUSHES {
+                return Err(EngineError::TooManyWays(MAX_PUSHES));
+            }
+            self.visit(search, place, continuation);
+        }
+        Ok(())
+    }
+
+    /// Adds what one place begins with.
+    fn visit(&mut self, search: &mut Search, place: Frame, continuation: Steps) {
+        let grammar = self.grammar.clone();
+        match place {
+            Frame::Lexeme(expr) => search.cases.push((expr, continuation)),
+            Frame::Rest { node, from } => {
+                let Node::Sequence(parts) = grammar.node(node) else {
+                    unreachable!("only a sequence has a rest");
+                };
+                let first = parts[from as usize];
+                let mut inner = continuation;
+                if (from as usize) + 1 < parts.len() {
+                    let rest = Frame::Rest { node, from: from + 1 };
+                    if self.left.is_nullable(first) {
+                        search.add(rest, continuation);
+                    }
+                    inner = search.links.push(inner, (self.frame_id(rest), Register::Value(0)));
+                }
+                search.add(Frame::Node(first), inner);
+            }
+            Frame::Left { goal, corner, whole, .. } => self.visit_ups(search, goal, corner, whole, continuation),
+            Frame::Node(node) => {
+                let node = self.left.resolve(node);
+                match grammar.node(node) {
+                    Node::Lexeme(expr) => search.cases.push((*expr, continuation)),
+                    Node::Token(_) => search.tokens.push((node, continuation)),
+                    &Node::Marked { body, .. } => {
+                        let end = (self.frame_id(Frame::End(node)), Register::Tokens);
+                        let inner = search.links.push(continuation, end);
+                        search.opens.push((self.frame_id(Frame::Node(body)), inner));
+                    }
+                    Node::Members(id) => {
+                        let members = grammar.members(*id);
+                        let surface = members.surface;
+                        let some = members.free.iter().any(|free| free.some.is_some());
+                        if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
+                            search.cases.push((surface.empty, continuation));
+                        }
+                        let any = !members.known.is_empty() || !members.free.is_empty();
+                        if any && members.max != Some(0) {
+                            let key = (self.frame_id(Frame::Key(*id)), Register::Value(0));
+                            let inner = search.links.push(continuation, key);
+                            search.cases.push((surface.open, inner));
+                        }
+                    }
+                    Node::Items(id) => {
+                        let items = grammar.items(*id);
+                        let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
+                        if items.is_bare() {
+                            let allowed = self.allowed(*id, items, 0, &counts);
+                            let after = self.frame_id(Frame::Item(*id));
+                            for (index, element) in items.at(0).iter().enumerate() {
+                                if allowed & (1 << index) != 0 {
+                                    let register = Register::OnlyElement { items: *id, counts: element.counts };
+                                    let behind = search.links.push(continuation, (after, register));
+                                    search.add(Frame::Node(element.value), behind);
+                                }
+                            }
+                            return;
+                        }
+                        if items.min == 0 && items.is_satisfied(&counts) {
+                            search.cases.push((surface.empty, continuation));
+                        }
+                        if self.allowed(*id, items, 0, &counts) != 0 {
+                            let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
+                            let inner = search.links.push(continuation, (self.frame_id(Frame::Item(*id)), register));
+                            search.cases.push((surface.open, inner));
+                        }
+                    }
+                    _ if search.whole || self.left.is_left_recursive(node) => {
+                        self.visit_corners(search, node, continuation);
+                    }
+                    _ => {
+                        let children: Vec<(NodeId, Rest)> = self.left.children(node).collect();
+                        for (child, rest) in children.into_iter().rev() {
+                            let inner = self.with_rest(search, continuation, node, rest);
+                            search.add(Frame::Node(child), inner);
+                        }
+                    }
+                }
+            }
+            Frame::Key(_)
+            | Frame::Member { .. }
+            | Frame::AfterValue(_)
+            | Frame::Item(_)
+            | Frame::AfterItem(_)
+            | Frame::End(_)
+            | Frame::Text
+            | Frame::Spaced { .. } => {
+                unreachable!("the inside of an object or an array and a pushed frame are never first places")
+            }
+        }
+    }
+
+    /// Adds what may come first of all in a node that is read from the left corner: what its region begins with.
+    fn visit_corners(&mut self, search: &mut Search, goal: NodeId, continuation: Steps) {
+        let whole = search.whole;
+        let region = self.left.region(goal, whole);
+        let complete = region.completing(goal, &self.left);
+        for &corner in region.nodes() {
+            let children: Vec<(NodeId, Rest)> =
+                self.left.children(corner).filter(|(child, _)| !region.contains(*child)).collect();
+            if children.is_empty() {
+                continue;
+            }
+            let mut up = continuation;
+            if let Some(left) = self.left_frame(&region, &complete, goal, corner, whole) {
+                up = search.links.push(up, (left, Register::Value(0)));
+            }
+            for (child, rest) in children {
+                let inner = self.with_rest(search, up, corner, rest);
+                search.add(Frame::Node(child), inner);
+            }
+        }
+    }
+
+    /// Adds what may come first behind a complete corner: the rest of a node that it begins, and then that node is a
+    /// complete corner.
+    fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: Steps) {
+        let region = self.left.region(goal, whole);
+        let complete = region.completing(goal, &self.left);
+        for node in region.complete_with(corner, &self.left) {
+            for up in region.ups(node) {
+                let (parent, mut inner) = (up.parent, continuation);
+                if let Some(left) = self.left_frame(&region, &complete, goal, parent, whole) {
+                    inner = search.links.push(inner, (left, Register::Value(0)));
+                }
+                match up.rest {
+                    Rest::Nothing => {}
+                    Rest::Parts(from) => search.add(Frame::Rest { node: parent, from }, inner),
+                    Rest::Rounds => {
+                        let Node::Repeat { body, min, max } = *self.grammar.node(parent) else {
+                            unreachable!("only repetitions have rounds");
+                        };
+                        let count = Register::Value(2.min(max.unwrap_or(min)));
+                        let inner = search.links.push(inner, (self.frame_id(Frame::Node(parent)), count));
+                        search.add(Frame::Node(body), inner);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The continuation with the rest of a node behind its first child.
+    fn with_rest(&mut self, search: &mut Search, continuation: Steps, node: NodeId, rest: Rest) -> Steps {
+        let step = match rest {
+            Rest::Nothing => return continuation,
+            Rest::Parts(from) => (self.frame_id(Frame::Rest { node, from }), Register::Value(0)),
+            Rest::Rounds => {
+                let Node::Repeat { min, max, .. } = *self.grammar.node(node) else {
+                    unreachable!("only repetitions have rounds");
+                };
+                (self.frame_id(Frame::Node(node)), Register::Value(1.min(max.unwrap_or(min))))
+            }
+        };
+        search.links.push(continuation, step)
+    }
+
+    /// The frame of the ways up from a complete corner; `None` where there are none but to be complete.
+    fn left_frame(
+        &mut self,
+        region: &Region,
+        complete: &FxHashSet<NodeId>,
+        goal: NodeId,
+        corner: NodeId,
+        whole: bool,
+    ) -> Option<FrameId> {
+        let corner = region.highest(goal, corner);
+        if !region.goes_on(corner) {
+            return None;
+        }
+        let whole = whole || !self.left.is_left_recursive(goal);
+        let mut frame =
+            |corner: NodeId| self.frame_id(Frame::Left { goal, corner, whole, nullable: complete.contains(&corner) });
+        let own = frame(corner);
+        // What leads from a corner to the goal and then from the goal to itself leads from the corner to the goal.
+        let absorbed = region.goes_on(goal).then(|| frame(goal));
+        self.absorb(own, absorbed);
+        Some(own)
+    }
+}
+
+/// The automaton of some lexemes with blanks before them, and the blanks that it does not read itself: they are counted in
+/// the state of the thread, need no states of the automaton, and have rows of their own.
+fn automaton(
+    lexeme_cache: &mut LexemeCache,
+    mut exprs: Vec<ExprId>,
+    blanks: Option<Blanks>,
+) -> Result<(DfaId, Option<Blanks>), EngineError> {
+    let Some(before) = blanks else {
+        if let Some((own, rests)) = own_blanks(lexeme_cache, &exprs) {
+            let dfa = lexeme_cache.dfa(&rests)?;
+            if lexeme_cache.live_bytes(dfa, StateId::START)?.intersect(&own.set).is_empty() {
+                return Ok((dfa, Some(own)));
+            }
+        }
+        return Ok((lexeme_cache.dfa(&exprs)?, None));
+    };
+    let dfa = lexeme_cache.dfa(&exprs)?;
+    if lexeme_cache.live_bytes(dfa, StateId::START)?.intersect(&before.set).is_empty() {
+        return Ok((dfa, blanks));
+    }
+    // Blanks of its own begin a lexeme: only one automaton for both can tell how many there may be.
+    let before = lexeme_cache.blanks(before.set, before.max);
+    exprs.iter_mut().for_each(|expr| *expr = lexeme_cache.concat(before, *expr));
+    Ok((lexeme_cache.dfa(&exprs)?, None))
+}
+
+/// The blanks with which all of some lexemes begin, and what comes behind them.
+fn own_blanks(lexeme_cache: &LexemeCache, exprs: &[ExprId]) -> Option<(Blanks, Vec<ExprId>)> {
+    let (blanks, _) = lexeme_cache.split_first_blanks(*exprs.first()?)?;
+    let rests = exprs.iter().map(|&expr| lexeme_cache.split_first_blanks(expr).filter(|&(own, _)| own == blanks));
+    let rests: Option<Vec<ExprId>> = rests.map(|split| split.map(|(_, rest)| rest)).collect();
+    rests.map(|rests| (blanks, rests))
+}

@@ -1,0 +1,144 @@
+//! The words of the machine: frames, what their registers say, and what is pushed.
+
+use stencilm_grammar::{ItemsId, MembersId, NodeId};
+use stencilm_regex::ExprId;
+
+use crate::machine::expansion::Blanks;
+
+/// A place in the grammar that can wait on a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Frame {
+    Node(NodeId),
+    /// The parts of a sequence from this one on.
+    Rest {
+        node: NodeId,
+        from: u32,
+    },
+    /// A key of an object comes next.
+    Key(MembersId),
+    /// A colon and the value of a member come next.
+    Member {
+        members: MembersId,
+        value: NodeId,
+    },
+    /// A comma or the closing brace of an object comes next.
+    AfterValue(MembersId),
+    /// An element of an array comes next; of a bare one, or its end.
+    Item(ItemsId),
+    /// A comma or the closing bracket of an array comes next.
+    AfterItem(ItemsId),
+    Lexeme(ExprId),
+    /// A part with a budget or a temperature ends here.
+    End(NodeId),
+    /// Of the entry of a configuration that is the text so far: nothing leads on.
+    Text,
+    /// The ways up from a complete node to the one that is wanted, which may begin with it: see `left.rs`.
+    Left {
+        /// The node that is wanted.
+        goal: NodeId,
+        /// The node that is complete.
+        corner: NodeId,
+        /// Whether all that the goal may begin with is read from the corner up, not only its cycle.
+        whole: bool,
+        /// Whether the goal is complete when the corner is.
+        nullable: bool,
+    },
+    /// Blanks, then another frame: one thread reads both, and counts the blanks.
+    Spaced {
+        blanks: Blanks,
+        then: FrameId,
+    },
+}
+
+/// What of a register decides which lexemes may come.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Phase {
+    /// The frame has no register.
+    Plain,
+    /// A repetition: whether it may end here, and whether another round may start.
+    Repeat {
+        /// Enough rounds are done.
+        may_end: bool,
+        /// Not all rounds are done.
+        may_go_on: bool,
+    },
+    /// Before a key of an object: see [`crate::state::stacks::MembersState`].
+    Key {
+        /// The first member in declared order that may still come.
+        next: u32,
+        /// The known members in any order that were seen.
+        known: u32,
+        /// Bits of the values of other members of which one must still come.
+        owed: u32,
+        /// Whether only what must still come may.
+        tight: bool,
+        /// The last member in declared order that may come, if the required ones let it; their number where others may.
+        reach: u32,
+    },
+    /// Before an element of an array; of a bare one, also behind one.
+    Item {
+        /// Its place; the number of leading places for all that come later.
+        place: u32,
+        /// Bits of the alternatives that may come.
+        allowed: u64,
+        /// Whether none need come, which only a bare array may say.
+        may_end: bool,
+    },
+    /// Behind a member of an object or an element of an array.
+    AfterValue {
+        /// Whether another one may come.
+        more: bool,
+        /// Whether all that is required was seen.
+        may_close: bool,
+    },
+}
+
+/// How a pushed frame gets its register.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Register {
+    /// This value.
+    Value(u32),
+    /// The register of the expansion's own frame, as it is.
+    Same,
+    /// One more than that of the expansion's own frame; not above the limit, from which on counts make no difference.
+    CountUp {
+        /// The greatest count worth telling apart.
+        limit: u32,
+    },
+    /// How many tokens were accepted when the part above began.
+    Tokens,
+    /// The object has now seen this known member.
+    Known(u32),
+    /// The object has now seen the key just written.
+    Free {
+        /// The bit of the value that is to come, where one of the class must have it; else 0.
+        met: u32,
+    },
+    /// The first element of an array with unique elements begins.
+    FirstElement,
+    /// Another one begins.
+    NextElement,
+    /// The bare array has now its first element.
+    OnlyElement {
+        /// The array.
+        items: ItemsId,
+        /// The counters that the element counts for.
+        counts: u32,
+    },
+    /// The array has now one more element.
+    Element {
+        /// The counters that it counts for.
+        counts: u32,
+    },
+}
+
+/// A frame as other parts of the engine see it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FrameId(pub u32);
+
+/// An expansion of one [`Machine`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ExpansionId(pub u32);
+
+/// Frames to push, the bottom one first.
+pub type Continuation = Box<[(FrameId, Register)]>;

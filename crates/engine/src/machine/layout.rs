@@ -1,0 +1,530 @@
+//! A grammar as a pushdown machine, laid out lazily: which lexemes may start at a frame, and what is left behind each.
+//!
+//! A **frame** is a place in the grammar that waits on a stack. Starting a frame gives a **expansion**: one automaton over
+//! all lexemes that may come first, and for each lexeme the **continuations**, frames to push when it has matched. Every
+//! lexeme of an expansion reads at least one byte; what may be empty is decided beforehand. Counts and the members of an
+//! object seen so far are not part of the machine but *registers* beside the frame, so that a list of a billion items
+//! has three expansions.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node, NodeId};
+use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
+
+use crate::distinct::cardinality::Richness;
+use crate::error::EngineError;
+use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::single_tokens::TokenEdges;
+use crate::machine::expansion::{Automaton, Expansion, Ways};
+pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
+use crate::machine::left_corner::{LeftGraph, Rest};
+use crate::machine::objects::{Had, ObjectFacts};
+use crate::machine::objects::{has_few, most_free};
+use crate::machine::property_trie::Names;
+use crate::mask::value_keys::ShapeId;
+use crate::parse::annotations::Marks;
+use crate::state::stacks::{NIL, Stacks};
+use crate::vocabulary::keys_within_tokens::WholeKeys;
+
+/// The lazily laid out machine of one grammar.
+pub struct Machine {
+    pub(crate) grammar: Arc<Grammar>,
+    pub(crate) left: LeftGraph,
+    /// The single tokens that the grammar asks for.
+    pub(crate) tokens: Arc<TokenEdges>,
+    /// The marks that the grammar has.
+    pub(crate) marks: Marks,
+    pub(crate) frames: Vec<Frame>,
+    /// For every frame the one right below it that it makes superfluous.
+    absorbed: Vec<Option<FrameId>>,
+    /// The frames by hash.
+    frame_index: Table,
+    expansions: Vec<Arc<Expansion>>,
+    fork_index: Map<(FrameId, Phase), ExpansionId>,
+    /// See [`Machine::fork_of_tokens`]: those that are not the expansions themselves.
+    forks_of_tokens: Map<ExpansionId, (Arc<Expansion>, StateId)>,
+    known_sets: Vec<Box<[u64]>>,
+    /// The known sets by hash; the first is empty and not in it.
+    known_index: Table,
+    objects: Map<MembersId, Arc<ObjectFacts>>,
+    /// The objects of which it is not known which of their names lie whole within tokens, and by whole key whether it is a name
+    /// of one of the others.
+    unlooked: Vec<MembersId>,
+    named_keys: Vec<bool>,
+    /// The alternatives that may come in arrays that count, by place and counters.
+    pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
+    lexemes: Map<ExprId, ExprId>,
+    /// See [`Machine::shape_of`].
+    pub(crate) shapes: Map<NodeId, Option<ShapeId>>,
+    /// See [`Machine::do_blanks_decide`].
+    blanks_decide: Option<bool>,
+    /// Of the entry of a configuration that is the text so far, where elements must differ.
+    pub(crate) text_fork: Option<ExpansionId>,
+    /// What is known of lexemes and nodes that unique elements are made of.
+    pub(crate) richness: Richness,
+}
+
+impl Machine {
+    /// The machine of a grammar, with nothing laid out yet but its root, which is frame 0.
+    ///
+    /// # Errors
+    /// As [`Marks::new`].
+    pub fn new(grammar: Arc<Grammar>, tokens: Arc<TokenEdges>) -> Result<Machine, EngineError> {
+        let left = LeftGraph::new(grammar.clone());
+        let mut machine = Machine {
+            marks: Marks::new(&left)?,
+            left,
+            tokens,
+            frames: Vec::new(),
+            absorbed: Vec::new(),
+            frame_index: Table::default(),
+            expansions: Vec::new(),
+            fork_index: Map::default(),
+            forks_of_tokens: Map::default(),
+            known_sets: vec![Box::default()],
+            known_index: Table::default(),
+            objects: Map::default(),
+            unlooked: Vec::new(),
+            named_keys: Vec::new(),
+            allowed_elements: Map::default(),
+            lexemes: Map::default(),
+            shapes: Map::default(),
+            blanks_decide: None,
+            text_fork: None,
+            richness: Richness::default(),
+            grammar,
+        };
+        let root = Frame::Node(machine.grammar.root());
+        machine.frame_id(root);
+        if machine.grammar.all_items().iter().any(|items| items.unique) {
+            let frame = machine.frame_id(Frame::Text);
+            machine.text_fork = Some(ExpansionId(machine.expansions.len() as u32));
+            machine.expansions.push(Arc::new(Expansion::nothing(frame)));
+        }
+        Ok(machine)
+    }
+
+    /// The frame that every text starts from.
+    pub const ROOT: FrameId = FrameId(0);
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let of_tokens = self.forks_of_tokens.values().map(|(expansion, _)| expansion);
+        let expansions: usize = self.expansions.iter().chain(of_tokens).map(|expansion| expansion.memory_bytes()).sum();
+        let objects: usize = self.objects.values().map(|facts| facts.memory_bytes()).sum();
+        let counts = self.allowed_elements.keys().map(|(.., counts)| memory::of_slice::<u32>(counts.len()));
+        let known = self.known_sets.iter().map(|set| memory::of_slice::<u64>(set.len()));
+        let lists = memory::of_list(&self.frames)
+            + memory::of_list(&self.absorbed)
+            + memory::of_list(&self.expansions)
+            + memory::of_list(&self.known_sets)
+            + memory::of_list(&self.unlooked)
+            + memory::of_list(&self.named_keys);
+        let tables = self.frame_index.memory_bytes()
+            + self.fork_index.memory_bytes()
+            + self.forks_of_tokens.memory_bytes()
+            + self.known_index.memory_bytes()
+            + self.objects.memory_bytes()
+            + self.allowed_elements.memory_bytes()
+            + self.lexemes.memory_bytes()
+            + self.shapes.memory_bytes()
+            + self.richness.memory_bytes();
+        let owned = counts.sum::<usize>() + known.sum::<usize>();
+        self.left.memory_bytes() + lists + tables + owned + expansions + objects
+    }
+
+    /// An expansion.
+    #[inline]
+    pub fn fork(&self, id: ExpansionId) -> &Arc<Expansion> {
+        &self.expansions[id.0 as usize]
+    }
+
+    /// An expansion for all questions about the next token, where that begins in it, and the state in which its lexemes begin
+    /// there: with counts too large to matter left out. Where lexemes without these are known, as the endless string nearly
+    /// always is, it reads those: what their automaton has met is laid out already.
+    ///
+    /// # Errors
+    /// Limits: lexemes that are too large.
+    pub fn fork_of_tokens(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        id: ExpansionId,
+    ) -> Result<(Arc<Expansion>, StateId), EngineError> {
+        let expansion = self.fork(id);
+        let Some(dfa) = expansion.dfa() else { return Ok((expansion.clone(), StateId::START)) };
+        let start = lexeme_cache.saturated(dfa, StateId::START)?;
+        if start == StateId::START {
+            return Ok((expansion.clone(), start));
+        }
+        if let Some(known) = self.forks_of_tokens.get(&id) {
+            return Ok(known.clone());
+        }
+        // A free key is remembered by the states of its own automaton.
+        let found = match lexeme_cache.known_dfa_from(dfa, start).filter(|_| !expansion.free) {
+            Some(dfa) => {
+                (Arc::new(Expansion { automaton: Automaton::Dfa(dfa), ..(**expansion).clone() }), StateId::START)
+            }
+            None => (expansion.clone(), start),
+        };
+        self.forks_of_tokens.insert(id, found.clone());
+        Ok(found)
+    }
+
+    /// The grammar.
+    pub(crate) fn grammar(&self) -> &Arc<Grammar> {
+        &self.grammar
+    }
+
+    /// Whether there is a frame of this number.
+    pub(crate) fn has_frame(&self, frame: FrameId) -> bool {
+        (frame.0 as usize) < self.frames.len()
+    }
+
+    /// What a frame stands for, behind the blanks that it may begin with.
+    pub(crate) fn frame(&self, frame: FrameId) -> Frame {
+        self.frames[self.unspaced(frame).0 as usize]
+    }
+
+    /// Whether a frame begins with blanks of what came before it.
+    pub(crate) fn is_spaced(&self, frame: FrameId) -> bool {
+        self.unspaced(frame) != frame
+    }
+
+    /// The frame behind the blanks, where it begins with some.
+    fn unspaced(&self, frame: FrameId) -> FrameId {
+        match self.frames[frame.0 as usize] {
+            Frame::Spaced { then, .. } => then,
+            _ => frame,
+        }
+    }
+
+    /// What a register says at this frame.
+    pub fn phase(&mut self, frame: FrameId, register: u32, stacks: &Stacks) -> Phase {
+        match self.frames[self.unspaced(frame).0 as usize] {
+            Frame::Node(node) => match *self.grammar.node(node) {
+                Node::Repeat { body, min, max } => Phase::Repeat {
+                    may_end: register >= min || self.left.is_nullable(body),
+                    may_go_on: max.is_none_or(|max| register < max),
+                },
+                _ => Phase::Plain,
+            },
+            Frame::Key(id) => self.key_phase(id, had(self.grammar.members(id), stacks, register)),
+            Frame::AfterValue(id) => self.after_value_phase(id, had(self.grammar.members(id), stacks, register)),
+            Frame::Item(id) => self.item_phase(id, stacks.items(register), stacks),
+            Frame::AfterItem(id) => self.after_item_phase(id, stacks.items(register), stacks),
+            Frame::Rest { .. }
+            | Frame::Lexeme(_)
+            | Frame::End(_)
+            | Frame::Text
+            | Frame::Left { .. }
+            | Frame::Member { .. }
+            | Frame::Spaced { .. } => Phase::Plain,
+        }
+    }
+
+    /// What is known of an object, the first time found out.
+    pub(crate) fn object(&mut self, id: MembersId) -> Arc<ObjectFacts> {
+        if let Some(known) = self.objects.get(&id) {
+            return known.clone();
+        }
+        let members = self.grammar.members(id);
+        let names = Arc::new(Names::new(&self.grammar, members));
+        let facts = ObjectFacts::new(names, members);
+        let facts = Arc::new(facts);
+        self.unlooked.push(id);
+        self.objects.insert(id, facts.clone());
+        facts
+    }
+
+    /// Whether a free key of a class must not have this value.
+    pub fn is_taken(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
+        let free = &self.grammar.members(members).free[class as usize];
+        free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
+    }
+
+    /// Whether a blank may tell what comes behind a value or an opening bracket, the comma or the closing bracket, as in a text
+    /// with indentation.
+    pub(crate) fn do_blanks_decide(&mut self, lexeme_cache: &mut LexemeCache) -> Result<bool, EngineError> {
+        if let Some(known) = self.blanks_decide {
+            return Ok(known);
+        }
+        let grammar = self.grammar.clone();
+        let objects = grammar.all_members().iter().map(|members| members.surface);
+        let arrays = grammar.all_items().iter().map(|items| items.surface);
+        let pairs = objects.map(|object| [(object.empty, object.open), (object.item, object.close)]);
+        let pairs = pairs.chain(arrays.map(|array| [(array.empty, array.open), (array.item, array.close)]));
+        let mut decide = false;
+        for (one, other) in pairs.flatten() {
+            let dfa = [self.lexeme(lexeme_cache, one)?, self.lexeme(lexeme_cache, other)?];
+            let dfa = lexeme_cache.dfa(&dfa)?;
+            let mut states = vec![StateId::START];
+            for byte in lexeme_cache.live_bytes(dfa, StateId::START)?.iter().collect::<Vec<_>>() {
+                states.push(lexeme_cache.step(dfa, StateId::START, byte)?.0);
+            }
+            for state in states {
+                for &blank in b" \t\r\n" {
+                    let next = lexeme_cache.step(dfa, state, blank)?.0;
+                    let lexemes = |state| lexeme_cache.residuals(dfa, state).iter().map(|&(tag, _)| tag);
+                    decide |= next != StateId::DEAD && !lexemes(state).eq(lexemes(next));
+                }
+            }
+        }
+        self.blanks_decide = Some(decide);
+        Ok(decide)
+    }
+
+    /// The values with this beginning that a free key of a class must not have, ascending.
+    pub(crate) fn taken_behind(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
+        let taken = &self.grammar.members(members).free[class as usize].taken;
+        let from = &taken[taken.partition_point(|name| name.as_bytes() < begun)..];
+        &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]
+    }
+
+    /// Whether some object that was met has this name, plainly spelled.
+    pub fn is_name(&self, name: &[u8]) -> bool {
+        self.objects.values().any(|facts| facts.names.has(name))
+    }
+
+    /// By key that lies whole within a token, whether some object that was met has it as a name.
+    pub(crate) fn named_keys(&mut self, keys: &WholeKeys) -> &[bool] {
+        self.named_keys.resize(keys.keys().len(), false);
+        while let Some(id) = self.unlooked.pop() {
+            let names = &self.objects.get(&id).expect("what was met is known").names;
+            let free = &self.grammar.members(id).free;
+            let is_taken = |taken: &[Arc<str>], key| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
+            // Hardly any key within a token begins as a name does.
+            let taken = free.iter().flat_map(|free| free.taken.iter()).filter_map(|name| name.bytes().next());
+            let first = taken.collect::<ByteSet>().union(&names.next_bytes(names.next(StateId::START, b'"')));
+            for (named, key) in self.named_keys.iter_mut().zip(keys.keys()) {
+                if key.first().is_none_or(|&byte| first.contains(byte)) {
+                    *named |= names.has(key) || free.iter().any(|free| is_taken(&free.taken, key));
+                }
+            }
+        }
+        &self.named_keys
+    }
+
+    /// Writes what of a register can make a difference to tokens of at most `horizon` bytes.
+    pub fn describe_register(
+        &self,
+        stacks: &Stacks,
+        frame: FrameId,
+        register: u32,
+        horizon: u32,
+        description: &mut Vec<u64>,
+    ) {
+        match self.frames[self.unspaced(frame).0 as usize] {
+            Frame::Key(id) | Frame::AfterValue(id) => {
+                let state = stacks.members(register);
+                description.push(u64::from(state.next) << 32 | u64::from(state.known));
+                let begun = u64::from(state.text != NIL) << 1 | u64::from(state.seen != NIL);
+                description.push(u64::from(state.name) << 32 | begun);
+                let members = self.grammar.members(id);
+                let had = had(members, stacks, register);
+                if members.is_counted() {
+                    self.describe_count(id, had, horizon, description);
+                }
+                if let Some(most) = most_free(members).filter(|_| has_few(members)) {
+                    let far = u64::from(horizon) + 1 + u64::from(members.min) + members.known.len() as u64;
+                    description.push((most.saturating_sub(had.free as usize) as u64).min(far));
+                }
+            }
+            Frame::Item(id) | Frame::AfterItem(id) => {
+                self.describe_items(id, stacks.items(register), stacks, horizon, description);
+            }
+            // How many tokens of a budget are left is no matter to a mask: see `marks.rs`.
+            Frame::Text | Frame::End(_) => description.push(0),
+            _ => description.push(u64::from(self.saturated_count(frame, register, horizon))),
+        }
+    }
+
+    /// A count that no token of at most `horizon` bytes can tell from this one: each round reads at least one byte.
+    fn saturated_count(&self, frame: FrameId, count: u32, horizon: u32) -> u32 {
+        let Frame::Node(node) = self.frames[self.unspaced(frame).0 as usize] else { return count };
+        let Node::Repeat { min, max, .. } = *self.grammar.node(node) else { return count };
+        let far = horizon.saturating_add(1);
+        if min.saturating_sub(count) > far {
+            // Neither bound is near: the minimum is not, and the maximum is no smaller.
+            min - far
+        } else if count > min && max.is_none_or(|max| max - count > far) {
+            min
+        } else {
+            count
+        }
+    }
+
+    /// The known members of `set` and one more.
+    pub fn known_with(&mut self, set: u32, member: u32) -> u32 {
+        let mut words = self.known_sets[set as usize].to_vec();
+        let word = member as usize / 64;
+        words.resize(words.len().max(word + 1), 0);
+        words[word] |= 1 << (member % 64);
+        let hash = hash_of(&words[..]);
+        if let Some(known) = self.known_index.find(hash, |id| *self.known_sets[id as usize] == words[..]) {
+            return known;
+        }
+        let id = self.known_sets.len() as u32;
+        self.known_sets.push(words.into());
+        self.known_index.insert(hash, id);
+        id
+    }
+
+    /// A set of known members as bits.
+    pub(crate) fn known_set(&self, set: u32) -> &[u64] {
+        &self.known_sets[set as usize]
+    }
+
+    /// The number of a frame. Places that are only another name for a node have the node's.
+    pub(crate) fn frame_id(&mut self, frame: Frame) -> FrameId {
+        let node = match frame {
+            Frame::Node(node) => Some(node),
+            Frame::Rest { node, from } => match self.grammar.node(node) {
+                Node::Sequence(parts) if from as usize + 1 == parts.len() => Some(parts[from as usize]),
+                _ => None,
+            },
+            _ => None,
+        };
+        let frame = match node.map(|node| self.left.resolve(node)) {
+            Some(node) => match self.grammar.node(node) {
+                Node::Lexeme(expr) => Frame::Lexeme(*expr),
+                _ => Frame::Node(node),
+            },
+            None => frame,
+        };
+        let hash = hash_of(&frame);
+        if let Some(known) = self.frame_index.find(hash, |id| self.frames[id as usize] == frame) {
+            return FrameId(known);
+        }
+        let id = self.frames.len() as u32;
+        self.frames.push(frame);
+        self.absorbed.push(None);
+        self.frame_index.insert(hash, id);
+        FrameId(id)
+    }
+
+    /// Says that a frame makes another one superfluous that lies right below it.
+    pub(crate) fn absorb(&mut self, frame: FrameId, absorbed: Option<FrameId>) {
+        self.absorbed[frame.0 as usize] = absorbed;
+    }
+
+    /// The frame that is superfluous right below this one.
+    #[inline]
+    pub fn absorbed(&self, frame: FrameId) -> Option<FrameId> {
+        self.absorbed[self.unspaced(frame).0 as usize]
+    }
+
+    /// The first expansion of a frame in a phase; the others are linked to it. `None` where nothing can come.
+    ///
+    /// # Errors
+    /// Limits: too many ways to begin, or lexemes that are too large.
+    pub fn fork_of(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        frame: FrameId,
+        phase: Phase,
+    ) -> Result<ExpansionId, EngineError> {
+        if let Some(&known) = self.fork_index.get(&(frame, phase)) {
+            return Ok(known);
+        }
+        let mut also = None;
+        for mut expansion in self.lay_out(lexeme_cache, frame, phase)? {
+            expansion.also = also;
+            also = Some(ExpansionId(self.expansions.len() as u32));
+            self.expansions.push(Arc::new(expansion));
+        }
+        let id = also.expect("a frame has at least one expansion");
+        self.fork_index.insert((frame, phase), id);
+        Ok(id)
+    }
+
+    /// What follows a lexeme of an expansion: alternatives.
+    pub fn continuations<'a>(&mut self, expansion: &'a Expansion, tag: Tag) -> Cow<'a, [Continuation]> {
+        match &expansion.ways {
+            Ways::Listed(ways) => Cow::Borrowed(&ways[tag as usize]),
+            Ways::Known(id) => {
+                let Some(known) = self.grammar.members(*id).known.get(tag as usize) else { return Cow::default() };
+                let value = known.value;
+                let after = self.frame_id(Frame::AfterValue(*id));
+                let member = self.frame_id(Frame::Member { members: *id, value });
+                let frames: Continuation = [(after, Register::Known(tag)), (member, Register::Value(0))].into();
+                Cow::Owned(vec![frames])
+            }
+        }
+    }
+
+    /// The names of an object.
+    pub fn names(&mut self, id: MembersId) -> Arc<Names> {
+        self.object(id).names.clone()
+    }
+
+    /// A lexeme of the grammar as the lexeme cache knows it.
+    ///
+    /// # Errors
+    /// Where it takes too long to take it over.
+    pub(crate) fn lexeme(&mut self, lexeme_cache: &mut LexemeCache, lexeme: ExprId) -> Result<ExprId, EngineError> {
+        if let Some(&known) = self.lexemes.get(&lexeme) {
+            return Ok(known);
+        }
+        let imported = lexeme_cache.import(self.grammar.exprs(), lexeme)?;
+        self.lexemes.insert(lexeme, imported);
+        Ok(imported)
+    }
+
+    /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a
+    /// lexeme, not with a single token, before which the blanks must have ended.
+    pub(crate) fn takes_blanks(&self, frame: FrameId) -> bool {
+        match self.frames[frame.0 as usize] {
+            Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }) => false,
+            Frame::Spaced { .. } => false,
+            place => {
+                let plain = !self.tokens.any() && !self.marks.any();
+                !self.is_nullable(place) && (plain || !self.begins_with_token(place))
+            }
+        }
+    }
+
+    /// Whether a single token or a marked part may come first at a frame; said also of some where it may not.
+    fn begins_with_token(&self, frame: Frame) -> bool {
+        match frame {
+            Frame::Node(node) => self.left.begins_with_token(node),
+            Frame::Rest { node, from } => match self.grammar.node(node) {
+                Node::Sequence(parts) => parts[from as usize..].iter().any(|&part| self.left.begins_with_token(part)),
+                _ => unreachable!("only a sequence has a rest"),
+            },
+            Frame::Left { .. } => true,
+            Frame::Item(id) => {
+                self.grammar.items(id).elements().any(|element| self.left.begins_with_token(element.value))
+            }
+            Frame::Lexeme(_)
+            | Frame::Key(_)
+            | Frame::Member { .. }
+            | Frame::AfterValue(_)
+            | Frame::AfterItem(_)
+            | Frame::End(_)
+            | Frame::Text => false,
+            Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
+        }
+    }
+
+    pub(crate) fn is_nullable(&self, frame: Frame) -> bool {
+        match frame {
+            Frame::Node(node) => self.left.is_nullable(node),
+            Frame::Rest { node, from } => self.left.is_rest_nullable(node, Rest::Parts(from)),
+            Frame::Left { nullable, .. } => nullable,
+            Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
+            Frame::End(_) => true,
+            Frame::Item(id) => self.grammar.items(id).is_bare(),
+            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::AfterItem(_) | Frame::Text => false,
+            Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
+        }
+    }
+}
+
+/// The members that an object has, as its register says.
+fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
+    let state = stacks.members(register);
+    let (count, met) = stacks.unpair(state.tally);
+    let free = if has_few(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
+    Had { next: state.next, known: state.known, count, met, free }
+}

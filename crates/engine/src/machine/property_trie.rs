@@ -1,0 +1,383 @@
+//! The names of one object as a trie, so that an object with hundreds of known keys needs no automaton of its own.
+//!
+//! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
+//! one trie serves an object from its first member to its last.
+//!
+//! The values of a constant or an `enum` are such texts, too: a grammar's own, of which an automaton that all grammars share
+//! would take ten times as long to make, and would hardly be met again.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use stencilm_grammar::{Grammar, KnownMember, Members};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts, memory};
+
+use crate::vocabulary::trie::Nodes;
+
+/// The tag of a name that a free key must not have and that is no member either, or is one whose key has other
+/// spellings too and is read by an automaton.
+const ONLY_TAKEN: Tag = Tag::MAX;
+
+/// Which known members may come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Filter {
+    /// Those from one to another, both included.
+    Range {
+        /// The first.
+        from: Tag,
+        /// The last.
+        to: Tag,
+    },
+    /// Those that are not in this set of bits.
+    Unseen(Box<[u64]>),
+    /// Those that are in this set of bits.
+    Among(Box<[u64]>),
+}
+
+impl Filter {
+    /// Whether this member may come.
+    pub fn allows(&self, tag: Tag) -> bool {
+        match self {
+            Filter::Range { from, to } => (*from..=*to).contains(&tag),
+            Filter::Unseen(seen) => {
+                tag != ONLY_TAKEN && seen.get(tag as usize / 64).is_none_or(|word| word & (1 << (tag % 64)) == 0)
+            }
+            Filter::Among(set) => set.get(tag as usize / 64).is_some_and(|word| word & (1 << (tag % 64)) != 0),
+        }
+    }
+}
+
+/// A name as it is spelled, as a part of a text of all of them.
+struct Spelled {
+    text: Range<usize>,
+    tag: Tag,
+}
+
+impl Spelled {
+    fn of<'t>(&self, texts: &'t [u8]) -> &'t [u8] {
+        &texts[self.text.clone()]
+    }
+}
+
+/// The plainly spelled names of one object, quotes included.
+pub struct Names {
+    trie: Nodes,
+    /// The members by entry of the trie.
+    tags: Vec<Tag>,
+    /// The least and the greatest member below every node; the least is above the greatest where there is none.
+    bounds: Vec<(Tag, Tag)>,
+    /// Names, by entry, that keys of a class of other members may have all the same: usually none.
+    not_taken: FxHashSet<(u32, u32)>,
+    /// Whether a name goes on behind another one, which only keys without quotes do.
+    any_goes_on: bool,
+    /// Known members whose keys have more than the plain spelling.
+    pub others: Vec<u32>,
+}
+
+impl Names {
+    /// The names of an object of this grammar.
+    pub fn new(grammar: &Grammar, members: &Members) -> Names {
+        let named = || members.known.iter().filter(|known| known.key.is_none());
+        let mut texts: Vec<u8> = Vec::with_capacity(named().map(KnownMember::plain_len).sum());
+        let mut spelled: Vec<Spelled> = Vec::with_capacity(members.known.len());
+        let mut others = Vec::new();
+        for (index, known) in members.known.iter().enumerate() {
+            let start = texts.len();
+            let is_text = match known.key {
+                None => {
+                    quote(&known.name, &mut texts);
+                    true
+                }
+                Some(key) => spell(grammar.exprs(), key, &mut texts),
+            };
+            match is_text {
+                true => spelled.push(Spelled { text: start..texts.len(), tag: index as Tag }),
+                false => others.push(index as u32),
+            }
+        }
+        // Of a member and a taken name that are spelled alike the member stays: nearly all taken names are members.
+        let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
+        spelled.sort_unstable_by(|a, b| order(&texts, a, b));
+        let num_known = spelled.len();
+        for name in members.free.iter().flat_map(|free| free.taken.iter()).filter(|name| is_plain(name)) {
+            if spelled[..num_known].binary_search_by(|known| against_quoted(known.of(&texts), name)).is_err() {
+                let start = texts.len();
+                quote(name, &mut texts);
+                spelled.push(Spelled { text: start..texts.len(), tag: ONLY_TAKEN });
+            }
+        }
+        if spelled.len() > num_known {
+            spelled.sort_unstable_by(|a, b| order(&texts, a, b));
+        }
+        spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
+        let mut not_taken = FxHashSet::default();
+        for (class, free) in members.free.iter().enumerate() {
+            if free.taken.iter().filter(|name| is_plain(name)).count() == spelled.len() {
+                continue;
+            }
+            for (entry, known) in spelled.iter().enumerate() {
+                let within = known.of(&texts).strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+                let find = |name| free.taken.binary_search_by(|taken| taken.as_bytes().cmp(name)).ok();
+                if within.and_then(find).is_none() {
+                    not_taken.insert((entry as u32, class as u32));
+                }
+            }
+        }
+        Names { not_taken, others, ..Names::spelled(&texts, &spelled) }
+    }
+
+    /// Texts that all have the tag 0.
+    pub fn of_texts(all: &Texts) -> Names {
+        let mut texts = Vec::with_capacity(all.total_len());
+        let mut spelled: Vec<Spelled> = Vec::with_capacity(all.len());
+        for text in all.iter() {
+            let start = texts.len();
+            texts.extend_from_slice(text);
+            spelled.push(Spelled { text: start..texts.len(), tag: 0 });
+        }
+        spelled.sort_unstable_by(|a, b| a.of(&texts).cmp(b.of(&texts)));
+        spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
+        Names::spelled(&texts, &spelled)
+    }
+
+    /// Distinct parts of a text, sorted by what they spell.
+    fn spelled(texts: &[u8], spelled: &[Spelled]) -> Names {
+        let entries = spelled.iter().enumerate().map(|(entry, known)| (known.of(texts), entry as u32));
+        let trie = Nodes::within(texts.len(), entries);
+        let tags: Vec<Tag> = spelled.iter().map(|known| known.tag).collect();
+        let mut bounds = vec![(Tag::MAX, 0); trie.len()];
+        let mut path: Vec<usize> = Vec::new();
+        let mut any_goes_on = false;
+        for node in 0..trie.len() {
+            path.truncate(trie.depth(node) - 1);
+            path.push(node);
+            let Some(entry) = trie.entry_at(node) else { continue };
+            any_goes_on |= trie.size(node) > 1;
+            let tag = tags[entry as usize];
+            if tag != ONLY_TAKEN {
+                for &above in &path {
+                    let (least, greatest) = &mut bounds[above];
+                    (*least, *greatest) = ((*least).min(tag), (*greatest).max(tag));
+                }
+            }
+        }
+        let (not_taken, others) = (FxHashSet::default(), Vec::new());
+        Names { trie, tags, bounds, not_taken, any_goes_on, others }
+    }
+
+    /// No names.
+    pub fn none() -> Names {
+        Names::spelled(&[], &[])
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_shared::<Names>(1)
+            + self.trie.memory_bytes()
+            + memory::of_list(&self.tags)
+            + memory::of_list(&self.bounds)
+            + memory::of_list(&self.others)
+            + memory::of_table::<(u32, u32)>(self.not_taken.capacity())
+    }
+
+    /// The nodes below a state, from one to before another.
+    #[inline]
+    fn children(&self, state: StateId) -> (usize, usize) {
+        match state.0 {
+            0 => (0, 0),
+            1 => (0, self.trie.len()),
+            _ => self.trie.children(state.0 as usize - 2),
+        }
+    }
+
+    /// The bytes that lead on from a state, whichever names may come.
+    pub fn next_bytes(&self, state: StateId) -> ByteSet {
+        let (mut child, end) = self.children(state);
+        let mut bytes = ByteSet::EMPTY;
+        while child < end {
+            bytes.insert(self.trie.byte(child));
+            child += self.trie.size(child);
+        }
+        bytes
+    }
+
+    /// Those of some bytes that lead on where only some names may come.
+    pub fn bytes_of(&self, filter: &Filter, state: StateId, bytes: &ByteSet) -> ByteSet {
+        let (mut child, end) = self.children(state);
+        let mut leading = ByteSet::EMPTY;
+        while child < end {
+            let byte = self.trie.byte(child);
+            if bytes.contains(byte) && self.is_alive(filter, StateId(child as u32 + 2)) {
+                leading.insert(byte);
+            }
+            child += self.trie.size(child);
+        }
+        leading
+    }
+
+    /// The state after one byte, whichever names may come.
+    #[inline]
+    pub fn next(&self, state: StateId, byte: u8) -> StateId {
+        self.trie.sibling(self.children(state), byte).map_or(StateId::DEAD, |child| StateId(child as u32 + 2))
+    }
+
+    /// The state after one byte where only some names may come, and whether one of them is complete there.
+    #[inline]
+    pub fn step(&self, filter: &Filter, state: StateId, byte: u8) -> (StateId, bool) {
+        let next = self.next(state, byte);
+        if next == StateId::DEAD || !self.is_alive(filter, next) {
+            return (StateId::DEAD, false);
+        }
+        (next, self.is_complete(filter, next))
+    }
+
+    /// Whether a name that may come was read to its end.
+    #[inline]
+    pub fn is_complete(&self, filter: &Filter, state: StateId) -> bool {
+        self.accepts(state).iter().any(|&tag| filter.allows(tag))
+    }
+
+    /// The member whose name was read.
+    #[inline]
+    pub fn accepts(&self, state: StateId) -> &[Tag] {
+        if state.0 < 2 {
+            return &[];
+        }
+        match self.trie.entry_at(state.0 as usize - 2) {
+            Some(entry) => &self.tags[entry as usize..][..1],
+            None => &[],
+        }
+    }
+
+    /// Whether a name was read to its end that keys of this class must not have.
+    #[inline]
+    pub fn is_taken(&self, state: StateId, class: u32) -> bool {
+        state.0 >= 2
+            && self
+                .trie
+                .entry_at(state.0 as usize - 2)
+                .is_some_and(|entry| self.not_taken.is_empty() || !self.not_taken.contains(&(entry, class)))
+    }
+
+    /// Whether this is a plainly spelled name.
+    pub fn has(&self, name: &[u8]) -> bool {
+        let mut spelled = b"\"".iter().chain(name).chain(b"\"");
+        let state = spelled.try_fold(StateId::START, |state, &byte| {
+            Some(self.next(state, byte)).filter(|&state| state != StateId::DEAD)
+        });
+        state.is_some_and(|state| !self.accepts(state).is_empty())
+    }
+
+    /// Whether some name goes on behind another one.
+    pub fn any_goes_on(&self) -> bool {
+        self.any_goes_on
+    }
+
+    /// Whether a name that may come goes on from a state, as behind a name.
+    pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
+        let (mut child, end) = self.children(state);
+        while child < end {
+            if self.is_alive(filter, StateId(child as u32 + 2)) {
+                return true;
+            }
+            child += self.trie.size(child);
+        }
+        false
+    }
+
+    /// The names that may come, as far as they are not read yet.
+    pub fn rests(&self, filter: &Filter, state: StateId) -> Vec<(Tag, Vec<u8>)> {
+        let (nodes, depth) = match state.0 {
+            0 => return Vec::new(),
+            1 => ((0, self.trie.len()), 0),
+            _ => (self.trie.children(state.0 as usize - 2), self.trie.depth(state.0 as usize - 2)),
+        };
+        let (mut rests, mut text) = (Vec::new(), Vec::new());
+        for node in nodes.0..nodes.1 {
+            text.truncate(self.trie.depth(node) - depth - 1);
+            text.push(self.trie.byte(node));
+            let tag = self.trie.entry_at(node).map(|entry| self.tags[entry as usize]);
+            rests.extend(tag.filter(|&tag| filter.allows(tag)).map(|tag| (tag, text.clone())));
+        }
+        rests
+    }
+
+    /// Whether a name that may come leads through this state.
+    pub fn is_alive(&self, filter: &Filter, state: StateId) -> bool {
+        let node = state.0 as usize - 2;
+        let (least, greatest) = self.bounds[node];
+        if least > greatest {
+            return false;
+        }
+        if let Filter::Range { from, to } = *filter
+            && (greatest < from || least > to)
+        {
+            return false;
+        }
+        // Both are names below, and nearly always one of them may still come.
+        if filter.allows(least) || filter.allows(greatest) {
+            return true;
+        }
+        self.trie.entries_below(node).any(|entry| filter.allows(self.tags[entry as usize]))
+    }
+}
+
+/// Whether a name is spelled in a JSON string as it is.
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
+}
+
+/// Adds a name between quotes.
+fn quote(name: &str, texts: &mut Vec<u8>) {
+    texts.push(b'"');
+    texts.extend_from_slice(name.as_bytes());
+    texts.push(b'"');
+}
+
+/// How a text compares with a name between quotes.
+fn against_quoted(text: &[u8], name: &str) -> Ordering {
+    let Some((first, text)) = text.split_first() else { return Ordering::Less };
+    let (within, behind) = text.split_at(text.len().min(name.len()));
+    first.cmp(&b'"').then_with(|| within.cmp(&name.as_bytes()[..within.len()])).then_with(|| match within.len() {
+        len if len < name.len() => Ordering::Less,
+        _ => behind.cmp(b"\""),
+    })
+}
+
+/// Adds the only string that an expression matches, if it is a chain of single bytes; says whether it is.
+fn spell(exprs: &ExprSet, expr: ExprId, texts: &mut Vec<u8>) -> bool {
+    let start = texts.len();
+    let mut rest = Some(expr);
+    while let Some(expr) = rest {
+        let (head, tail) = match *exprs.get(expr) {
+            Expr::Concat { head, tail } => (head, Some(tail)),
+            _ => (expr, None),
+        };
+        let byte = if let Expr::Bytes(set) = exprs.get(head) { set.single() } else { None };
+        let Some(byte) = byte else {
+            texts.truncate(start);
+            return false;
+        };
+        texts.push(byte);
+        rest = tail;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn texts_are_compared_with_names_as_these_are_written(text in "[ !\"ab]{0,5}", name in "[ !ab]{0,4}") {
+            let mut written = Vec::new();
+            quote(&name, &mut written);
+            prop_assert_eq!(against_quoted(text.as_bytes(), &name), text.as_bytes().cmp(&written[..]));
+            prop_assert_eq!(against_quoted(&written, &name), Ordering::Equal);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Masks as a row and the few tokens in which they differ from it, for callers that keep rows on another device.
+
+use std::sync::{Arc, Weak};
+
+use crate::lexeme::mask::Row;
+use crate::locks::{Mutex, lock};
+use crate::mask::reference::Base;
+use crate::vocabulary::token_set;
+
+/// A mask as it differs from a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MaskPatch {
+    /// The number of the row, 0 for one without tokens.
+    pub row: u32,
+    /// The tokens whose bits are turned over, ascending.
+    pub flipped: Vec<u32>,
+}
+
+/// What a number stands for.
+enum Named {
+    /// What there was is gone, and so is the memory that it had.
+    Gone,
+    Row(Weak<Row>),
+    Base(Weak<Base>),
+}
+
+impl Named {
+    fn is_gone(&self) -> bool {
+        match self {
+            Named::Gone => true,
+            Named::Row(row) => row.strong_count() == 0,
+            Named::Base(base) => base.strong_count() == 0,
+        }
+    }
+}
+
+/// The rows that were given out by number. A number means the same words forever; only who holds neither them nor the
+/// grammar any more cannot have them again.
+#[derive(Default)]
+pub(crate) struct NamedRows(Mutex<Vec<Named>>);
+
+impl NamedRows {
+    /// The number of a row.
+    pub fn number_of_row(&self, row: &Arc<Row>) -> u32 {
+        *row.number.get_or_init(|| self.add(Named::Row(Arc::downgrade(row))))
+    }
+
+    /// The number of a mask that others share.
+    pub fn number_of_base(&self, base: &Arc<Base>) -> u32 {
+        *base.number.get_or_init(|| self.add(Named::Base(Arc::downgrade(base))))
+    }
+
+    fn add(&self, named: Named) -> u32 {
+        let mut all = lock(&self.0);
+        if all.len() == all.capacity() {
+            // A weak reference keeps the room of what it refers to.
+            for named in all.iter_mut().filter(|named| named.is_gone()) {
+                *named = Named::Gone;
+            }
+        }
+        all.push(named);
+        all.len() as u32
+    }
+
+    /// Writes the row with a number; `false`, and nothing written, where there is none any more.
+    pub fn write(&self, number: u32, mask: &mut [u32]) -> bool {
+        if number == 0 {
+            mask.fill(0);
+            return true;
+        }
+        let all = lock(&self.0);
+        match all.get(number as usize - 1) {
+            Some(Named::Row(row)) => row.upgrade().map(|row| row.write(mask)).is_some(),
+            Some(Named::Base(base)) => base.upgrade().map(|base| base.write(mask)).is_some(),
+            Some(Named::Gone) | None => false,
+        }
+    }
+}
+
+/// The tokens that are in one of two masks only, ascending.
+pub(crate) fn difference(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut tokens = Vec::new();
+    for (index, (a, b)) in a.iter().zip(b).enumerate() {
+        let mut differ = a ^ b;
+        while differ != 0 {
+            tokens.push(index as u32 * token_set::BITS + differ.trailing_zeros());
+            differ &= differ - 1;
+        }
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_told_by_bit() {
+        assert_eq!(difference(&[0b101, 1 << 31], &[0b110, 0]), [0, 1, 63]);
+        assert!(difference(&[7], &[7]).is_empty());
+    }
+}

@@ -1,0 +1,249 @@
+//! What goes on behind a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
+//!
+//! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same: only the names that
+//! the key must not have differ. So what goes on behind the quote is kept with what it depends on, as masks are.
+//!
+//! What goes on up to the end of the value depends on nothing but the colon and the value, and values are mostly alike: any at
+//! all, or strings. So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes
+//! that hold a whole value are read in each object.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ExprId;
+
+use crate::error::EngineError;
+use crate::lexeme::crossing::{Crossings, Suffixes};
+use crate::machine::expansion::Blanks;
+use crate::machine::layout::{ExpansionId, Frame};
+use crate::mask::cache::DependencyCache;
+use crate::mask::value_keys::ShapeId;
+use crate::parse::stepper::{Doubt, Run};
+use crate::parse::walk::Walk;
+use crate::state::stacks::{Entry, SetId};
+
+/// So many lists of suffixes are told apart.
+const MAX_LISTS: usize = 64;
+
+/// Bytes that may be kept by one list of suffixes.
+const BUDGET: usize = 1 << 18;
+
+/// So many kinds of values are kept for all grammars.
+const MAX_VALUES: usize = 256;
+
+/// The suffixes that are read.
+struct Found {
+    /// Kept, so that no other suffixes get their place in memory.
+    _all: Arc<Suffixes>,
+    /// Each with whether it may have been wrong to take the keys on the way for new ones.
+    suffixes: Box<[(u32, Doubt)]>,
+}
+
+/// What stands between a key and the end of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ValueBehindKey {
+    /// The blanks behind the key, which the colon's thread reads.
+    blanks: Option<Blanks>,
+    /// The colon as the lexeme cache knows it.
+    colon: ExprId,
+    value: ShapeId,
+}
+
+/// What goes on behind a key up to the end of a value.
+struct WithinValue {
+    read: Found,
+    /// The places at which the value is complete and some suffix goes on, as nodes of the trie of the suffixes.
+    ends: Box<[(u32, Doubt)]>,
+}
+
+/// The suffixes that are read behind keys up to the ends of values, for all grammars of a vocabulary. The slow twin is the walk
+/// of all of them in one grammar.
+#[derive(Default)]
+pub(crate) struct WithinValues {
+    /// By the place of the suffixes in memory and the value; `None` where the ways are too many.
+    known: FxHashMap<(usize, ValueBehindKey), Option<Arc<WithinValue>>>,
+}
+
+impl WithinValues {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let values = self.known.values().flatten();
+        values.map(|value| 96 + size_of_val(&*value.read.suffixes) + size_of_val(&*value.ends)).sum()
+    }
+}
+
+/// The suffixes that are read behind lexemes. The slow twin is the walk of all of them.
+pub(crate) struct KnownSuffixes {
+    /// By the place of the suffixes in memory, and whether an element of an array was in doubt before.
+    known: FxHashMap<(usize, bool), DependencyCache<Found>>,
+    horizon: usize,
+}
+
+impl KnownSuffixes {
+    /// Nothing yet. No token has more bytes than `horizon`.
+    pub fn new(horizon: usize) -> KnownSuffixes {
+        KnownSuffixes { known: FxHashMap::default(), horizon }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.values().map(DependencyCache::memory_bytes).sum()
+    }
+
+    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads, once or more, with what is in doubt then.
+    /// `element` says that the lexeme may be an element of an array which is there already.
+    pub fn read(
+        &mut self,
+        run: &mut Run<'_>,
+        crossings: &Crossings,
+        threads: &mut Vec<Entry>,
+        element: bool,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        if !element && read_within_values(run, crossings.shared_suffixes(), threads, &mut reached)? {
+            debug_assert!(are_read_alike(run, crossings, threads)?, "a value is read alike in all grammars");
+            return Ok(());
+        }
+        let start = run.stacks.configuration(threads)?;
+        // What one mask has found out of a very ambiguous grammar it does not look at again.
+        if run.known.is_some() {
+            return walk(run, crossings, start, element, reached);
+        }
+        let name = (Arc::as_ptr(crossings.shared_suffixes()).addr(), element);
+        if self.known.len() >= MAX_LISTS && !self.known.contains_key(&name) {
+            self.known.clear();
+        }
+        let known = self.known.entry(name).or_insert_with(|| DependencyCache::new(BUDGET, self.horizon));
+        if let Some(found) = known.find_and_look(run.machine, run.stacks, start) {
+            debug_assert!(found.suffixes == read(run, crossings, start, element)?, "they were read alike before");
+            found.suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
+            return Ok(());
+        }
+        let whole = run.stacks.watch_part();
+        let suffixes = read(run, crossings, start, element);
+        let reads = run.stacks.unwatch_part(whole);
+        let suffixes = suffixes?;
+        suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
+        if let Some(reads) = reads {
+            let size = size_of_val(&*suffixes);
+            let found = Arc::new(Found { _all: crossings.shared_suffixes().clone(), suffixes });
+            known.keep(run.machine, run.stacks, start, &reads, &found, size);
+        }
+        Ok(())
+    }
+}
+
+/// Calls `reached` for every suffix that is read by some threads, once or more, with what is in doubt then, where every thread
+/// reads a colon and a value that are kept for all grammars. Says whether it was done; if not, some may have been told.
+fn read_within_values(
+    run: &mut Run<'_>,
+    suffixes: &Arc<Suffixes>,
+    threads: &[Entry],
+    reached: &mut impl FnMut(u32, Doubt),
+) -> Result<bool, EngineError> {
+    // A text that is compared, or tokens that are counted, make more of a place than what comes next.
+    if run.known.is_some() || run.machine.keeps_text() || run.machine.tokens.any() || run.machine.marks.any() {
+        return Ok(false);
+    }
+    let mut values = Vec::with_capacity(threads.len());
+    for &thread in threads {
+        let Some(value) = run.within_value(suffixes, thread)? else { return Ok(false) };
+        values.push((thread, value));
+    }
+    for (thread, WithinValue { read, ends }) in values.iter().map(|(thread, value)| (*thread, &**value)) {
+        read.suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
+        if ends.is_empty() {
+            continue;
+        }
+        let mut behind = Vec::new();
+        run.start(thread.below, &mut behind)?;
+        run.stacks.join(&mut behind)?;
+        if !Walk::new(run).behind_nodes(suffixes.trie(), ends, &behind, &mut *reached)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the same suffixes are found where nothing is kept for other grammars.
+fn are_read_alike(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
+    let watch = run.stacks.look_away();
+    let mut within = Vec::new();
+    let suffixes = crossings.shared_suffixes();
+    read_within_values(run, suffixes, threads, &mut |suffix, doubt| within.push((suffix, doubt)))?;
+    let start = run.stacks.configuration(threads)?;
+    let mut all = read(run, crossings, start, false)?.into_vec();
+    for suffixes in [&mut within, &mut all] {
+        suffixes.sort_unstable();
+        suffixes.dedup();
+    }
+    run.stacks.watch_on(watch);
+    Ok(within == all)
+}
+
+impl Run<'_> {
+    /// What goes on up to the end of the value, if this thread is before the colon of a member; `None` where it is not, or where
+    /// that is not kept.
+    fn within_value(
+        &mut self,
+        suffixes: &Arc<Suffixes>,
+        thread: Entry,
+    ) -> Result<Option<Arc<WithinValue>>, EngineError> {
+        if thread == Entry::BOTTOM || thread.register != 0 {
+            return Ok(None);
+        }
+        let expansion = self.machine.fork(ExpansionId(thread.head));
+        let Frame::Member { members, value } = self.machine.frame(expansion.frame) else { return Ok(None) };
+        if thread.state != expansion.start() {
+            return Ok(None);
+        }
+        let blanks = expansion.blanks;
+        let Some(value) = self.machine.shape_of(&mut self.lexeme_cache.shapes, value) else { return Ok(None) };
+        let colon = self.machine.grammar().members(members).surface.colon;
+        let colon = self.machine.lexeme(self.lexeme_cache, colon)?;
+        let name = (Arc::as_ptr(suffixes).addr(), ValueBehindKey { blanks, colon, value });
+        if let Some(known) = self.lexeme_cache.within_values.known.get(&name) {
+            return Ok(known.clone());
+        }
+        // As if the text ended with the value: what is below is not to be looked at.
+        let alone = Entry { below: SetId::BOTTOM, ..thread };
+        let (mut read, doubt) = (Vec::new(), Doubt { later: true, ..Doubt::default() });
+        let watch = self.stacks.look_away();
+        let ends =
+            Walk::new(self).up_to_the_end(suffixes.trie(), &[alone], doubt, |suffix, doubt| read.push((suffix, doubt)));
+        self.stacks.watch_on(watch);
+        let read = Found { _all: suffixes.clone(), suffixes: read.into() };
+        let found = ends?.map(|ends| Arc::new(WithinValue { read, ends: ends.into() }));
+        let known = &mut self.lexeme_cache.within_values.known;
+        if known.len() >= MAX_VALUES {
+            known.clear();
+        }
+        known.insert(name, found.clone());
+        Ok(found)
+    }
+}
+
+/// The suffixes that are read from a configuration, each once or more.
+fn read(
+    run: &mut Run<'_>,
+    crossings: &Crossings,
+    start: SetId,
+    element: bool,
+) -> Result<Box<[(u32, Doubt)]>, EngineError> {
+    let mut suffixes = Vec::new();
+    walk(run, crossings, start, element, |suffix, doubt| suffixes.push((suffix, doubt)))?;
+    Ok(suffixes.into())
+}
+
+fn walk(
+    run: &mut Run<'_>,
+    crossings: &Crossings,
+    start: SetId,
+    element: bool,
+    reached: impl FnMut(u32, Doubt),
+) -> Result<(), EngineError> {
+    // Of the key that ends here more is known elsewhere.
+    let doubt = Doubt { later: true, element, ..Doubt::default() };
+    let threads = run.stacks.entries(start).to_vec();
+    Walk::new(run).over(crossings.suffixes(), &threads, doubt, reached)
+}

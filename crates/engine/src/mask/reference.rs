@@ -1,0 +1,116 @@
+//! Whole masks that others share: those that differ from one in few tokens keep these tokens alone.
+//!
+//! The masks along the key of an object have the same tokens inside of it and nearly the same that leave it, and so do the keys
+//! of other grammars. Each of them took sixteen kilobytes of fresh memory, and to write these took longer than to compare.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::lexeme::mask::{MAX_LISTED, Row};
+use crate::mask::delta::difference;
+use crate::vocabulary::token_set;
+
+/// So many masks are kept to be compared with.
+const MAX_BASES: usize = 16;
+
+/// So many of those that began with the same row are.
+const FEW_BASES: usize = 2;
+
+/// So many words are compared at once.
+const CHUNK: usize = 32;
+
+/// A whole mask.
+pub(crate) struct Base {
+    words: Box<[u32]>,
+    /// The address of the row that it began with: another one may have it later, and then a comparison is in vain.
+    row: usize,
+    /// See [`crate::mask::delta::NamedRows`].
+    pub number: OnceLock<u32>,
+}
+
+impl Base {
+    /// Writes it.
+    pub fn write(&self, mask: &mut [u32]) {
+        token_set::copy(mask, &self.words);
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
+        self.words.len() * 4
+    }
+}
+
+/// The masks that were met last, the latest first.
+#[derive(Default)]
+pub(crate) struct Bases(Vec<Arc<Base>>);
+
+impl Bases {
+    /// A mask that is kept, and the tokens in which this one, which began with a row, differs from it: no more than
+    /// [`MAX_LISTED`].
+    pub fn near(&mut self, words: &[u32], row: Option<&Arc<Row>>) -> (Arc<Base>, Vec<u32>) {
+        let row = row.map_or(0, |row| Arc::as_ptr(row).addr());
+        let alike = (0..self.0.len()).filter(|&place| row != 0 && self.0[place].row == row).take(FEW_BASES);
+        let mut near = alike.filter_map(|place| Some((place, few_differences(words, &self.0[place].words)?)));
+        if let Some((place, flipped)) = near.next() {
+            self.0[..=place].rotate_right(1);
+            return (self.0[0].clone(), flipped);
+        }
+        let base = Arc::new(Base { words: words.into(), row, number: OnceLock::new() });
+        if row != 0 {
+            self.0.truncate(MAX_BASES - 1);
+            self.0.insert(0, base.clone());
+        }
+        (base, Vec::new())
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.0.iter().map(|base| base.bytes()).sum()
+    }
+}
+
+/// The tokens that are in one of two masks only, if they are few.
+fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
+    let mut tokens = Vec::new();
+    for (index, (a, b)) in a.chunks(CHUNK).zip(b.chunks(CHUNK)).enumerate() {
+        if a != b {
+            let before = (index * CHUNK) as u32 * token_set::BITS;
+            tokens.extend(difference(a, b).into_iter().map(|token| before + token));
+            if tokens.len() > MAX_LISTED {
+                return None;
+            }
+        }
+    }
+    Some(tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocabulary::token_set::TokenSet;
+
+    #[test]
+    fn near_masks_of_a_row_share_their_words() {
+        let row = || Some(Arc::new(Row::of_set(TokenSet::empty(12_800), None, Box::default())));
+        let (mut bases, one, other) = (Bases::default(), row(), row());
+        let first = vec![0x0f0f_0f0f; 400];
+        let (base, flipped) = bases.near(&first, one.as_ref());
+        assert!(flipped.is_empty());
+        let mut second = first.clone();
+        (second[3], second[399]) = (0, u32::MAX);
+        let (same, flipped) = bases.near(&second, one.as_ref());
+        assert!(Arc::ptr_eq(&base, &same));
+        assert_eq!(flipped.len(), 32);
+        let mut written = vec![0; 400];
+        base.write(&mut written);
+        flipped.iter().for_each(|&token| token_set::flip(&mut written, token));
+        assert_eq!(written, second);
+        for (words, row) in [(vec![0; 400], &one), (first.clone(), &other), (first.clone(), &None)] {
+            let (far, flipped) = bases.near(&words, row.as_ref());
+            assert!(!Arc::ptr_eq(&base, &far) && flipped.is_empty());
+        }
+        for number in 0..2 * MAX_BASES as u32 {
+            bases.near(&vec![number << 8 | 0xff00_00ff; 400], one.as_ref());
+        }
+        assert_eq!(bases.memory_bytes(), MAX_BASES * 1600);
+    }
+}

@@ -1,0 +1,82 @@
+//! Which of several tokens can be read at all.
+//!
+//! The tokens are read in the order of their bytes, so a common beginning is read once. Threads are alternatives: few are tried
+//! first, for the first one that survives decides a token, and only tokens that are still undecided are read by the others.
+
+use crate::error::EngineError;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, SetId};
+use crate::vocabulary::tokens::Tokens;
+
+/// So many threads are tried first, then twice as many, and so on.
+const FIRST_THREADS: usize = 2;
+
+impl Run<'_> {
+    /// Those of these tokens behind which nothing can follow, without repetition.
+    pub(crate) fn dead_tokens(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        mut tokens: Vec<u32>,
+    ) -> Result<Vec<u32>, EngineError> {
+        let spelled = |token: u32| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+        tokens.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
+        tokens.dedup();
+        // What the elements of an array are compared with, and where spent parts end, is decided by all threads together.
+        if self.machine.keeps_text() || self.spent_at.is_some() {
+            let mut dead = Vec::new();
+            for token in tokens {
+                if !self.survives(configuration, spelled(token))? {
+                    dead.push(token);
+                }
+            }
+            return Ok(dead);
+        }
+        let seen_keys = self.stacks.seen_keys;
+        let threads = self.stacks.entries(configuration).to_vec();
+        let (mut from, mut count) = (0, FIRST_THREADS);
+        while from < threads.len() && !tokens.is_empty() {
+            let to = threads.len().min(from + count);
+            tokens = self.dead_in(vocabulary, &threads[from..to], tokens)?;
+            (from, count) = (to, count * 2);
+        }
+        // Nothing of it stays.
+        self.stacks.seen_keys = seen_keys;
+        Ok(tokens)
+    }
+
+    /// Those of these tokens, in the order of their bytes, behind which none of these threads is left.
+    fn dead_in(
+        &mut self,
+        vocabulary: &Tokens,
+        threads: &[Entry],
+        mut tokens: Vec<u32>,
+    ) -> Result<Vec<u32>, EngineError> {
+        // What is left behind each byte of the token before, up to the first byte behind which nothing is.
+        let mut behind: Vec<Vec<Entry>> = Vec::new();
+        let mut before: &[u8] = &[];
+        let mut kept = 0;
+        for index in 0..tokens.len() {
+            let token = tokens[index];
+            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+            let common = before.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            behind.truncate(common);
+            while behind.len() < bytes.len() && behind.last().is_none_or(|threads| !threads.is_empty()) {
+                self.stacks.allow(1);
+                let mut next = Vec::new();
+                for &thread in behind.last().map_or(threads, |threads| threads) {
+                    self.step_thread(thread, bytes[behind.len()], &mut next)?;
+                }
+                self.stacks.join(&mut next)?;
+                behind.push(next);
+            }
+            if behind.last().is_none_or(|threads| threads.is_empty()) {
+                tokens[kept] = token;
+                kept += 1;
+            }
+            before = bytes;
+        }
+        tokens.truncate(kept);
+        Ok(tokens)
+    }
+}

@@ -1,0 +1,230 @@
+//! Values that are alike in many grammars: each shape has a number, the same in all grammars of a vocabulary.
+//!
+//! Nearly every object of a schema may have members that the schema does not speak of, with any value, and nearly every schema
+//! has strings and numbers. What tokens do within such a value is the same wherever it stands, so it is worth finding once for
+//! all grammars. A shape is a description of all that can be reached from a node; equal descriptions are one number.
+
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{ArraySurface, ItemsId, KeySpace, MembersId, Node, NodeId, Surface};
+use stencilm_regex::ExprId;
+
+use crate::machine::layout::Machine;
+
+/// A value of more nodes than this has no shape: it takes long to describe, and is hardly met again.
+const MAX_NODES: usize = 48;
+
+/// A value with more alternatives and parts than this neither.
+const MAX_WORDS: usize = 400;
+
+/// So many shapes are told apart.
+const MAX_SHAPES: usize = 10_000;
+
+/// The shape of a value, a number of one vocabulary's lexemes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ShapeId(u32);
+
+/// The numbers of the shapes that were met.
+#[derive(Default)]
+pub(crate) struct ValueShapes {
+    numbers: FxHashMap<Box<[u32]>, ShapeId>,
+}
+
+impl ValueShapes {
+    fn number(&mut self, description: Vec<u32>) -> Option<ShapeId> {
+        let next = ShapeId(self.numbers.len() as u32);
+        match self.numbers.get(&description[..]) {
+            Some(&known) => Some(known),
+            None if self.numbers.len() >= MAX_SHAPES => None,
+            None => {
+                self.numbers.insert(description.into(), next);
+                Some(next)
+            }
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.numbers.keys().map(|description| 32 + description.len() * 4).sum()
+    }
+}
+
+impl Machine {
+    /// The shape of a value; `None` where it is large, or made of what belongs to this grammar alone.
+    pub(crate) fn shape_of(&mut self, shapes: &mut ValueShapes, value: NodeId) -> Option<ShapeId> {
+        if let Some(&known) = self.shapes.get(&value) {
+            return known;
+        }
+        let shape = Description::of(self, value).and_then(|words| shapes.number(words));
+        self.shapes.insert(value, shape);
+        shape
+    }
+}
+
+/// A description in the making: nodes are numbered as they are met, and refer to each other by these numbers.
+struct Description<'a> {
+    machine: &'a Machine,
+    nodes: Vec<NodeId>,
+    words: Vec<u32>,
+    /// Whether everything so far may stand in a description.
+    fits: bool,
+}
+
+impl Description<'_> {
+    fn of(machine: &Machine, value: NodeId) -> Option<Vec<u32>> {
+        let mut description = Description { machine, nodes: vec![value], words: Vec::with_capacity(64), fits: true };
+        let mut described = 0;
+        while described < description.nodes.len() {
+            description.describe(description.nodes[described]);
+            described += 1;
+            if !description.fits || description.nodes.len() > MAX_NODES || description.words.len() > MAX_WORDS {
+                return None;
+            }
+        }
+        Some(description.words)
+    }
+
+    fn describe(&mut self, id: NodeId) {
+        let grammar = self.machine.grammar().clone();
+        match grammar.node(id) {
+            Node::Lexeme(expr) => {
+                self.words.push(0);
+                self.expr(*expr);
+            }
+            Node::Sequence(parts) => self.list(1, parts.iter().copied()),
+            Node::Choice(parts) => self.list(2, parts.iter().copied()),
+            &Node::Repeat { body, min, max } => {
+                self.words.extend([3, min]);
+                self.bound(max);
+                self.node(body);
+            }
+            Node::Rule(rule) => {
+                self.words.push(4);
+                self.node(grammar.rule(*rule).body);
+            }
+            Node::Members(members) => self.members(*members),
+            Node::Items(items) => self.items(*items),
+            Node::Token(_) | Node::Marked { .. } => self.fits = false,
+        }
+    }
+
+    fn node(&mut self, id: NodeId) {
+        let number = self.nodes.iter().position(|&known| known == id).unwrap_or_else(|| {
+            self.nodes.push(id);
+            self.nodes.len() - 1
+        });
+        self.words.push(number as u32);
+    }
+
+    fn list(&mut self, kind: u32, parts: impl ExactSizeIterator<Item = NodeId>) {
+        self.words.extend([kind, parts.len() as u32]);
+        for part in parts.take(MAX_WORDS) {
+            self.node(part);
+        }
+    }
+
+    /// An expression by its number, which means the same in all grammars if it is one of those that they share.
+    fn expr(&mut self, expr: ExprId) {
+        self.fits &= self.machine.grammar().exprs().is_shared(expr);
+        self.words.push(expr.index() as u32);
+    }
+
+    fn bound(&mut self, bound: Option<u32>) {
+        self.words.extend([u32::from(bound.is_some()), bound.unwrap_or(0)]);
+    }
+
+    fn members(&mut self, id: MembersId) {
+        let grammar = self.machine.grammar().clone();
+        let members = grammar.members(id);
+        // Names are texts, and objects that have some are hardly alike.
+        self.fits &= members.known.is_empty() && members.free.iter().all(|free| free.taken.is_empty());
+        self.words.extend([5, members.free.len() as u32, members.min]);
+        self.bound(members.max);
+        let Surface { empty, open, colon, item, close } = members.surface;
+        [empty, open, colon, item, close].into_iter().for_each(|expr| self.expr(expr));
+        for free in &members.free {
+            self.expr(free.key);
+            self.words.extend(match free.space {
+                KeySpace::Endless => [0, 0],
+                KeySpace::Uneven => [1, 0],
+                KeySpace::Few(count) => [2, count],
+            });
+            self.node(free.value);
+            self.words.push(u32::from(free.some.is_some()));
+            free.some.into_iter().for_each(|some| self.node(some));
+        }
+    }
+
+    fn items(&mut self, id: ItemsId) {
+        let grammar = self.machine.grammar().clone();
+        let items = grammar.items(id);
+        // What such elements are compared with is told by the text.
+        self.fits &= !items.unique && items.prefix.len() < MAX_NODES;
+        self.words.extend([6, items.prefix.len() as u32, items.contains.len() as u32, items.min]);
+        self.bound(items.max);
+        let ArraySurface { empty, open, item, close } = items.surface;
+        [empty, open, item, close].into_iter().for_each(|expr| self.expr(expr));
+        for &(least, most) in &items.contains {
+            self.words.push(least);
+            self.bound(most);
+        }
+        for place in items.prefix.iter().chain([&items.rest]).take(MAX_NODES) {
+            self.words.push(place.len() as u32);
+            for element in place.iter().take(MAX_WORDS) {
+                self.words.push(element.counts);
+                self.node(element.value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stencilm_grammar::{JsonSchemaOptions, Members, from_json_schema};
+
+    use super::*;
+    use crate::lexeme::single_tokens::TokenEdges;
+    use crate::shared::Vocabulary;
+
+    /// The shape of the values of free members.
+    fn shape(shapes: &mut ValueShapes, known: &str, value: &str, options: &JsonSchemaOptions) -> Option<ShapeId> {
+        let schema = format!(r#"{{"type": "object", "properties": {{{known}}}, "additionalProperties": {value}}}"#);
+        let grammar = Arc::new(from_json_schema(&schema, options).expect("the schema is fine"));
+        let vocabulary = Vocabulary::new(&[Some("a")], 1, &[], &[]).expect("one token");
+        let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary).expect("no tokens are named"));
+        let mut machine = Machine::new(grammar.clone(), tokens).expect("no marks are nested");
+        let named = |members: &Members| members.known.iter().any(|known| ["a", "b"].contains(&&*known.name));
+        let object = grammar.all_members().iter().position(named);
+        let value = grammar.all_members()[object.expect("the object is there")].free[0].value;
+        machine.shape_of(shapes, value)
+    }
+
+    #[test]
+    fn shapes_are_alike_in_all_grammars_where_the_values_are() {
+        let mut shapes = ValueShapes::default();
+        let free = JsonSchemaOptions::default();
+        let any_order = JsonSchemaOptions { any_order: true, ..free.clone() };
+        let narrow = JsonSchemaOptions { max_whitespace: Some(3), ..free.clone() };
+        let any = shape(&mut shapes, r#""a": true"#, "{}", &any_order);
+        let text = shape(&mut shapes, r#""a": true"#, r#"{"type": "string"}"#, &free);
+        assert!(any.is_some() && text.is_some() && any != text);
+        for known in [r#""b": true"#, r#""a": true, "b": {"type": "integer"}"#] {
+            assert_eq!(shape(&mut shapes, known, "{}", &any_order), any, "{known}");
+            assert_eq!(shape(&mut shapes, known, r#"{"type": "string"}"#, &free), text, "{known}");
+        }
+        for (value, options) in [
+            (r#"{"type": "array"}"#, &free),
+            (r#"{"type": "array", "minItems": 2}"#, &free),
+            (r#"{"type": "array", "items": {"type": "string"}}"#, &free),
+            ("{}", &narrow),
+        ] {
+            let other = shape(&mut shapes, r#""a": true"#, value, options);
+            assert!(other != any && other != text, "{value}");
+            assert_eq!(shape(&mut shapes, r#""b": true"#, value, options), other, "{value}");
+        }
+        for own in [r#"{"const": "red"}"#, r#"{"type": "object", "properties": {"x": {}}}"#, r#"{"pattern": "^x+y"}"#] {
+            assert_eq!(shape(&mut shapes, r#""a": true"#, own, &free), None, "{own}");
+        }
+    }
+}

@@ -1,0 +1,649 @@
+//! One operation of a matcher: the shared machine and lexeme cache and the matcher's own memory, all in hand.
+//!
+//! A configuration is the set of all threads that are still alive. It is *closed*: where a lexeme has matched, the
+//! lexemes that may follow are in the configuration too, and the end of the text is a thread of its own
+//! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{ItemsId, MembersId};
+use stencilm_regex::{ExprId, StateId, Tag, check_time};
+
+use crate::distinct::reserved_names::ReservedScratch;
+use crate::error::EngineError;
+use crate::lexeme::cache::LexemeCache;
+use crate::machine::arrays::counts_of;
+use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
+use crate::machine::layout::{Continuation, ExpansionId, Frame, FrameId, Machine, Register};
+use crate::mask::reference::Bases;
+use crate::state::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks, UNKNOWN_TEXT};
+use crate::vocabulary::json_text;
+use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
+use crate::vocabulary::token_set;
+use crate::vocabulary::trie::Way;
+
+/// So many stacks are compared one by one.
+const FEW_STACKS: usize = 16;
+
+/// What starts at a stack is kept where it took a look at more stacks than this.
+const MANY_STACKS: usize = 64;
+
+/// No leader.
+const NONE: u32 = u32::MAX;
+
+/// A nullable frame whose thread has started, on the way down to what lies below it: the threads of the same frame further
+/// down add nothing to that one, which may leave out whatever comes before them.
+#[derive(Clone, Copy)]
+struct Leader {
+    expansion: ExpansionId,
+    register: u32,
+    /// The next leader on the way up.
+    above: u32,
+}
+
+/// Why it may have been wrong to take a key for a new one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(crate) struct Doubt {
+    /// Its object has seen free keys.
+    pub seen: bool,
+    /// Its object has names that are not free. Those that are spelled plainly are known beforehand, except where the
+    /// whole key lies within one token.
+    pub taken: bool,
+    /// The whole key lies within the token.
+    pub whole: bool,
+    /// Not a key but an element of an array whose elements must differ, behind others.
+    pub element: bool,
+    /// The token ends within a key of which only few may go on, behind or beside others.
+    pub uneven: bool,
+    /// Not of the key, but of the thread that this is said of: it began within the token.
+    pub later: bool,
+}
+
+impl Doubt {
+    /// Whether anything was taken for new.
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        self.seen | self.taken | self.whole | self.element | self.uneven
+    }
+}
+
+/// Everything that one operation works on.
+pub(crate) struct Run<'a> {
+    pub machine: &'a mut Machine,
+    pub lexeme_cache: &'a mut LexemeCache,
+    pub stacks: &'a mut Stacks,
+    /// Whether free keys are recorded byte by byte and compared with those seen. A mask does without: it takes every
+    /// key for a new one, and notes in `doubt` where that may be wrong.
+    pub recording: bool,
+    /// What was read so far, where elements of an array must differ.
+    pub text: Option<u32>,
+    /// Set when a key or an element was taken for a new one.
+    pub doubt: Doubt,
+    /// How many tokens were accepted when a part begins that begins in this operation.
+    pub tokens: u32,
+    /// While a part with a spent budget cannot end yet: how many tokens were accepted before this operation.
+    pub spent_at: Option<u32>,
+    /// What a mask has found out, once it follows all threads of a very ambiguous grammar together.
+    pub known: Option<Box<Known>>,
+}
+
+/// Lists that operations make on their way, handed on from one to the next: a mask would make some fifty of them, each short.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// The stacks on a way down, each with its leader.
+    work: Vec<(SetId, u32)>,
+    leaders: Vec<Leader>,
+    /// The threads before a byte, and those behind it.
+    threads: Vec<Entry>,
+    next: Vec<Entry>,
+    /// Those whose mask is asked for.
+    pub saturated: Vec<Entry>,
+    /// The tokens in which a mask differs from its row.
+    pub flipped: Vec<u32>,
+    pub taken: ReservedScratch,
+    pub way: Way,
+    /// Masks that others may share.
+    pub bases: Bases,
+}
+
+/// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
+/// places of a vocabulary.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// With all threads, and with [thin](Stacks::thin) stacks.
+    steps: [Steps; 2],
+    starts: FxHashMap<SetId, Rc<[Entry]>>,
+}
+
+/// Where bytes lead the automaton of each thread, and whether lexemes are complete there.
+type States = Box<[(u32, bool)]>;
+
+/// Steps of configurations.
+#[derive(Default)]
+struct Steps {
+    /// The configuration behind a byte, and what was unverified on the way.
+    by_byte: FxHashMap<(SetId, u8), (SetId, Doubt)>,
+    /// The same by the states behind the byte: bytes that lead all threads to the same states are alike.
+    by_states: FxHashMap<(SetId, States), (SetId, Doubt)>,
+}
+
+/// Whether a thread stands for the single tokens that may come at its expansion.
+pub(crate) fn offers_tokens(thread: Entry) -> bool {
+    thread.state == StateId::DEAD.0 && thread != Entry::BOTTOM
+}
+
+/// Whether a leader on the way down reads the same with the same register.
+fn is_led(leaders: &[Leader], mut leader: u32, expansion: ExpansionId, register: u32) -> bool {
+    while leader != NONE {
+        let here = leaders[leader as usize];
+        if (here.expansion, here.register) == (expansion, register) {
+            return true;
+        }
+        leader = here.above;
+    }
+    false
+}
+
+impl Run<'_> {
+    /// The configuration before the first byte.
+    pub fn initial(&mut self) -> Result<SetId, EngineError> {
+        self.initial_at(Machine::ROOT)
+    }
+
+    /// The configuration before the first byte of a part that stands alone.
+    pub fn initial_at(&mut self, frame: FrameId) -> Result<SetId, EngineError> {
+        let stack = self.stacks.push(frame.0, 0, SetId::BOTTOM);
+        let mut threads = Vec::new();
+        self.text = self.machine.keeps_text().then_some(NIL);
+        self.start(stack, &mut threads)?;
+        self.put_text(&mut threads);
+        self.stacks.configuration(&mut threads)
+    }
+
+    /// Adds the threads that start at a stack: its frames, and what lies below those that may match nothing.
+    pub(crate) fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        if let Some(started) = self.known.as_ref().and_then(|known| known.starts.get(&stack)) {
+            threads.extend_from_slice(started);
+            return Ok(());
+        }
+        let before = threads.len();
+        let below = self.walk_down(stack, threads)?;
+        if let Some(known) = self.known.as_mut().filter(|_| !self.machine.keeps_text()) {
+            known.starts.insert(stack, threads[before..].into());
+        }
+        // The next stacks will be others on top of the same, which then need not be walked again.
+        if let Some(below) = below
+            && self.stacks.starts(below).is_none()
+        {
+            self.walk_down(below, &mut Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Adds the threads that start at a stack. Where that is a long way down, they are kept, and the stack below the
+    /// first frame is returned.
+    fn walk_down(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<Option<SetId>, EngineError> {
+        let before = threads.len();
+        let mut leaders = std::mem::take(&mut self.lexeme_cache.scratch.leaders);
+        leaders.clear();
+        let mut work = std::mem::take(&mut self.lexeme_cache.scratch.work);
+        work.clear();
+        work.push((stack, NONE));
+        let mut known = FxHashMap::default();
+        let mut done = 0;
+        let (mut many, mut by_text, mut has_marks) = (false, false, false);
+        while done < work.len() {
+            let (set, leader) = work[done];
+            done += 1;
+            self.stacks.spend(self.stacks.entries(set).len() + 1)?;
+            if let Some(starts) = self.stacks.starts(set) {
+                let (machine, count) = (&*self.machine, starts.len());
+                threads.extend(starts.iter().copied().filter(|thread| {
+                    *thread == Entry::BOTTOM
+                        || !machine.fork(ExpansionId(thread.head)).nullable
+                        || !is_led(&leaders, leader, ExpansionId(thread.head), thread.register)
+                }));
+                self.stacks.spend(count)?;
+                many = true;
+                continue;
+            }
+            self.stacks.look_at(set);
+            for index in 0..self.stacks.entries(set).len() {
+                let mut frame = self.stacks.entries(set)[index];
+                if frame == Entry::BOTTOM {
+                    threads.push(frame);
+                    continue;
+                }
+                if self.machine.keeps_text() && self.ends_unique_element(frame) {
+                    // What comes of it depends on the text, too.
+                    by_text = true;
+                    match self.end_element(frame)? {
+                        Some(ended) => frame = ended,
+                        None => continue,
+                    }
+                }
+                let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
+                let first = self.machine.fork_of(self.lexeme_cache, FrameId(frame.head), phase)?;
+                let nullable = self.machine.fork(first).nullable;
+                let led = nullable && is_led(&leaders, leader, first, frame.register);
+                let mut next = Some(first).filter(|_| !led);
+                while let Some(id) = next {
+                    next = self.begin(id, frame, threads);
+                    if !self.machine.fork(id).opens.is_empty() {
+                        has_marks = true;
+                        self.open(id, frame, threads)?;
+                    }
+                }
+                if !nullable {
+                    continue;
+                }
+                let (mut leader, mut has_ended) = (leader, false);
+                if self.machine.marks.any()
+                    && let Some(remark) = self.remark(frame)?
+                {
+                    // The threads above may be dropped where those below stay, so they do not stand for them.
+                    leader = NONE;
+                    has_ended = true;
+                    has_marks = true;
+                    threads.push(remark);
+                }
+                // Nearly always there is nothing below that is reached twice, and no map to be made.
+                let few = work.len().min(FEW_STACKS);
+                let again = work[..few].iter().position(|&(set, _)| set == frame.below);
+                let at = match again {
+                    Some(at) => at,
+                    None if work.len() < FEW_STACKS => work.len(),
+                    None => *known.entry(frame.below).or_insert(work.len()),
+                };
+                if at == work.len() {
+                    work.push((frame.below, leader));
+                }
+                // What was looked at already keeps the leaders it had.
+                if at >= done && !has_ended && !is_led(&leaders, work[at].1, first, frame.register) {
+                    leaders.push(Leader { expansion: first, register: frame.register, above: work[at].1 });
+                    work[at].1 = leaders.len() as u32 - 1;
+                }
+            }
+        }
+        if many {
+            // Sets on the way may have kept the same threads; kept with every set above, those would double at each.
+            let mut found = threads.split_off(before);
+            found.sort();
+            found.dedup();
+            threads.append(&mut found);
+        }
+        let below = work.get(1).map(|&(below, _)| below);
+        (self.lexeme_cache.scratch.work, self.lexeme_cache.scratch.leaders) = (work, leaders);
+        if by_text || has_marks || (!many && done <= MANY_STACKS) {
+            return Ok(None);
+        }
+        self.stacks.keep_starts(stack, &threads[before..]);
+        Ok(below)
+    }
+
+    /// Puts the threads after several bytes in the place of `threads`; none where nothing can go on.
+    fn read(&mut self, configuration: SetId, bytes: &[u8], threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        threads.clear();
+        threads.extend_from_slice(self.stacks.entries(configuration));
+        self.take_text(threads);
+        let mut next = std::mem::take(&mut self.lexeme_cache.scratch.next);
+        self.stacks.allow(bytes.len());
+        for &byte in bytes {
+            next.clear();
+            if let Some(text) = self.text {
+                self.text = Some(self.stacks.append(text, u32::from(byte)));
+            }
+            for &thread in &*threads {
+                self.step_thread(thread, byte, &mut next)?;
+            }
+            std::mem::swap(threads, &mut next);
+            if threads.is_empty() {
+                break;
+            }
+            self.stacks.join(threads)?;
+            if let Some(tokens) = self.spent_at {
+                self.drop_spent(threads, tokens)?;
+            }
+        }
+        self.lexeme_cache.scratch.next = next;
+        if self.text.is_some() {
+            self.drop_repeats(threads)?;
+            self.put_text(threads);
+        }
+        Ok(())
+    }
+
+    /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can go on.
+    pub fn run(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
+        let mut threads = std::mem::take(&mut self.lexeme_cache.scratch.threads);
+        self.read(configuration, bytes, &mut threads)?;
+        let found = self.stacks.configuration(&mut threads);
+        self.lexeme_cache.scratch.threads = threads;
+        found
+    }
+
+    /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
+    pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
+        if self.compares_elements() || self.spent_at.is_some() {
+            return self.run(configuration, &[byte]);
+        }
+        // One byte is asked for very often, so it makes no room for threads.
+        self.stacks.allow(1);
+        let mut next = std::mem::take(&mut self.lexeme_cache.scratch.next);
+        next.clear();
+        for index in 0..self.stacks.entries(configuration).len() {
+            let thread = self.stacks.entries(configuration)[index];
+            self.step_thread(thread, byte, &mut next)?;
+        }
+        let found = self.stacks.configuration(&mut next);
+        self.lexeme_cache.scratch.next = next;
+        found
+    }
+
+    /// As [`Run::step`] within a mask, with what is unverified of it. What was found is remembered to the end of the mask.
+    pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Doubt), EngineError> {
+        debug_assert!(!self.recording, "only a mask takes every key for a new one");
+        let thin = usize::from(self.stacks.thin);
+        let known = &mut self.known.get_or_insert_default().steps[thin];
+        if let Some(&found) = known.by_byte.get(&(configuration, byte)) {
+            return Ok(found);
+        }
+        // What is compared with other texts hangs on the byte itself.
+        let key = match self.machine.keeps_text() {
+            true => None,
+            false => Some((configuration, self.states_behind(configuration, byte)?)),
+        };
+        let known = &mut self.known.get_or_insert_default().steps[thin];
+        let alike = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
+        let found = match alike {
+            Some(found) => found,
+            None => {
+                self.doubt = Doubt::default();
+                (self.step(configuration, byte)?, self.doubt)
+            }
+        };
+        let known = &mut self.known.get_or_insert_default().steps[thin];
+        known.by_byte.insert((configuration, byte), found);
+        if let (Some(key), None) = (key, alike) {
+            known.by_states.insert(key, found);
+        }
+        Ok(found)
+    }
+
+    /// Where a byte leads the threads of a configuration.
+    fn states_behind(&mut self, configuration: SetId, byte: u8) -> Result<States, EngineError> {
+        let mut states = Vec::with_capacity(self.stacks.entries(configuration).len());
+        for index in 0..self.stacks.entries(configuration).len() {
+            let thread = self.stacks.entries(configuration)[index];
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            states.push(expansion.step(self.lexeme_cache, thread.state, byte)?);
+        }
+        Ok(states.into())
+    }
+
+    /// Whether anything can follow these bytes.
+    pub fn survives(&mut self, configuration: SetId, bytes: &[u8]) -> Result<bool, EngineError> {
+        let mut threads = std::mem::take(&mut self.lexeme_cache.scratch.threads);
+        let seen_keys = self.stacks.seen_keys;
+        self.read(configuration, bytes, &mut threads)?;
+        // Nothing of it stays.
+        self.stacks.seen_keys = seen_keys;
+        let survives = !threads.is_empty();
+        self.lexeme_cache.scratch.threads = threads;
+        Ok(survives)
+    }
+
+    /// Whether a free key has begun.
+    pub fn is_within_free_key(&self, configuration: SetId) -> bool {
+        self.stacks.entries(configuration).iter().any(|&thread| {
+            thread != Entry::BOTTOM
+                && thread.state & IN_BLANKS == 0
+                && self.machine.fork(ExpansionId(thread.head)).free
+                && self.stacks.members(thread.register).text != NIL
+        })
+    }
+
+    /// Whether some key that lies whole within these bytes may be a known one: one that was seen, one that ends within
+    /// them, or a name that its object has. A key reads from one quote to the next, but for escapes.
+    pub fn may_repeat_a_key(&self, bytes: &[u8], within_key: bool) -> bool {
+        if bytes.contains(&b'\\') {
+            return true;
+        }
+        let mut before = bytes.split(|&byte| byte == b'"');
+        let end = before.next().unwrap_or_default();
+        within_quotes(bytes).enumerate().any(|(at, key)| {
+            (within_key && key.ends_with(end))
+                || before.clone().take(at).any(|earlier| earlier == key)
+                || self.stacks.has_seen_key(key)
+                || self.machine.is_name(key)
+        })
+    }
+
+    /// Whether some key that lies whole within a token which holds nothing unclear may be a known one: one that was seen, or a
+    /// name that some object has. No key has begun before the token.
+    pub fn may_repeat_a_whole_key(&mut self, keys: &WholeKeys, token: u32) -> bool {
+        let named = self.machine.named_keys(keys);
+        keys.of_token(token).any(|(position, key)| named[position] || self.stacks.has_seen_key(key))
+    }
+
+    /// Whether a single token that the grammar asks for may be this one.
+    pub fn has_token_edge(&self, configuration: SetId, id: u32) -> bool {
+        let machine = &*self.machine;
+        machine.tokens.any()
+            && self.stacks.entries(configuration).iter().any(|&thread| {
+                offers_tokens(thread)
+                    && machine
+                        .fork(ExpansionId(thread.head))
+                        .tokens
+                        .iter()
+                        .any(|&(node, _)| machine.tokens.ids(node).contains(id))
+            })
+    }
+
+    /// Adds all single tokens that the grammar asks for to a set.
+    pub fn token_edges(&self, configuration: SetId, set: &mut [u32]) {
+        let machine = &*self.machine;
+        for &thread in self.stacks.entries(configuration).iter().filter(|&&thread| offers_tokens(thread)) {
+            for &(node, _) in &machine.fork(ExpansionId(thread.head)).tokens {
+                machine.tokens.ids(node).iter().for_each(|id| token_set::set(set, id));
+            }
+        }
+    }
+
+    /// The configuration after a token: where the grammar asks for a single token and this is one, or where it goes on
+    /// with the bytes that the token spells. A token that spells none is one step all the same.
+    pub fn step_token(&mut self, configuration: SetId, id: u32, bytes: Option<&[u8]>) -> Result<SetId, EngineError> {
+        let spelled = match bytes {
+            Some(bytes) => self.run(configuration, bytes)?,
+            None => SetId::EMPTY,
+        };
+        let mut threads = self.stacks.entries(spelled).to_vec();
+        self.take_text(&mut threads);
+        let mut before = self.stacks.entries(configuration).to_vec();
+        if self.text.is_none() {
+            self.take_text(&mut before);
+        }
+        for thread in before {
+            if !offers_tokens(thread) {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            for (node, continuation) in &expansion.tokens {
+                if self.machine.tokens.ids(*node).contains(id)
+                    && let Some(stack) = self.push(&expansion, continuation, thread)?
+                {
+                    self.start(stack, &mut threads)?;
+                }
+            }
+        }
+        self.put_text(&mut threads);
+        self.stacks.configuration(&mut threads)
+    }
+
+    /// Adds what one thread becomes after one byte.
+    pub(crate) fn step_thread(&mut self, thread: Entry, byte: u8, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
+            return Ok(());
+        }
+        check_time()?;
+        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let (state, accepts) = expansion.step(self.lexeme_cache, thread.state, byte)?;
+        if state == StateId::DEAD.0 {
+            return Ok(());
+        }
+        let mut moved = Entry { state, ..thread };
+        if self.recording && expansion.free && state & IN_BLANKS == 0 {
+            let old = self.stacks.members(thread.register);
+            let text = self.stacks.append(old.text, u32::from(byte));
+            let name = match expansion.members.filter(|_| expansion.has_taken) {
+                Some(id) => {
+                    let before = if old.text == NIL { StateId::START } else { StateId(old.name) };
+                    self.machine.names(id).next(before, byte).0
+                }
+                None => 0,
+            };
+            moved.register = self.stacks.intern_members(MembersState { text, name, ..old });
+        }
+        if expansion.uneven && !self.recording {
+            self.doubt.uneven |= self.may_run_out(&expansion, moved);
+        }
+        let stays = !accepts || expansion.goes_on(self.lexeme_cache, state)?;
+        if stays && (!expansion.uneven || !self.recording || self.can_be_new(&expansion, moved)?) {
+            threads.push(moved);
+        }
+        if !accepts {
+            return Ok(());
+        }
+        for index in 0..expansion.accepts(self.lexeme_cache, state).len() {
+            let tag = expansion.accepts(self.lexeme_cache, state)[index];
+            self.follow(&expansion, tag, moved, threads)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the threads that go on behind a lexeme which has matched.
+    pub fn follow(
+        &mut self,
+        expansion: &Expansion,
+        tag: Tag,
+        thread: Entry,
+        threads: &mut Vec<Entry>,
+    ) -> Result<(), EngineError> {
+        for continuation in self.machine.continuations(expansion, tag).iter() {
+            if let Some(stack) = self.push(expansion, continuation, thread)? {
+                self.start(stack, threads)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The lexemes that a thread may still read, without blanks before them.
+    pub fn lexemes(&mut self, thread: Entry) -> Vec<(Tag, ExprId)> {
+        let state = if thread.state & IN_BLANKS != 0 { StateId::START } else { StateId(thread.state) };
+        match &self.machine.fork(ExpansionId(thread.head)).automaton {
+            Automaton::Dfa(dfa) => self.lexeme_cache.residuals(*dfa, state).to_vec(),
+            Automaton::Names(names, filter) => {
+                let rests = names.rests(filter, state).into_iter();
+                rests.map(|(tag, rest)| (tag, self.lexeme_cache.deriver().exprs.literal(&rest))).collect()
+            }
+        }
+    }
+
+    /// The stack with the frames of a continuation on top; `None` where a key would come a second time.
+    pub(crate) fn push(
+        &mut self,
+        expansion: &Expansion,
+        continuation: &Continuation,
+        thread: Entry,
+    ) -> Result<Option<SetId>, EngineError> {
+        let mut stack = thread.below;
+        for &(frame, register) in continuation {
+            let value = match register {
+                Register::Value(value) => value,
+                Register::Same => thread.register,
+                Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
+                Register::Tokens => self.tokens,
+                Register::Known(member) => {
+                    let Some(object) = expansion.members else { return Ok(None) };
+                    let old = self.stacks.members(thread.register);
+                    let ordered = self.machine.grammar().members(object).ordered as u32;
+                    let (next, known) = if member < ordered {
+                        (member + 1, old.known)
+                    } else {
+                        (ordered, self.machine.known_with(old.known, member))
+                    };
+                    let tally = self.counted(object, old.tally, 0);
+                    self.stacks.intern_members(MembersState { next, known, text: NIL, name: 0, tally, ..old })
+                }
+                Register::Free { met } => {
+                    let old = self.stacks.members(thread.register);
+                    let Some(object) = expansion.members else { return Ok(None) };
+                    let key = if self.recording {
+                        let written = self.stacks.text(old.text);
+                        let value = json_text::value_of(&written);
+                        // Nearly always it is a name that is being read, of which nothing is kept.
+                        if self.machine.is_taken(object, expansion.class, &value) {
+                            return Ok(None);
+                        }
+                        let key = self.stacks.intern_key(&value);
+                        if self.stacks.seen.has(old.seen, key) {
+                            return Ok(None);
+                        }
+                        key
+                    } else {
+                        self.doubt.seen |= old.seen != NIL;
+                        self.doubt.taken |= expansion.has_taken;
+                        UNKNOWN_TEXT
+                    };
+                    let seen = self.stacks.seen.append(old.seen, key);
+                    let next = self.machine.grammar().members(object).ordered as u32;
+                    let tally = self.counted(object, old.tally, met);
+                    self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
+                }
+                Register::FirstElement => self.begin_element(ItemsState::default()),
+                Register::NextElement => self.begin_element(self.stacks.items(thread.register)),
+                Register::OnlyElement { items, counts } => self.one_more_element(items, ItemsState::default(), counts),
+                Register::Element { counts } => match self.machine.frame(expansion.frame) {
+                    Frame::Item(id) => {
+                        let old = self.stacks.items(thread.register);
+                        self.one_more_element(id, old, counts)
+                    }
+                    _ => thread.register,
+                },
+            };
+            if let Some(absorbed) = self.machine.absorbed(frame) {
+                stack = self.stacks.without(absorbed.0, stack)?;
+            }
+            stack = self.stacks.push(frame.0, value, stack);
+        }
+        Ok(Some(stack))
+    }
+
+    /// The tally of an object after one more member.
+    fn counted(&mut self, object: MembersId, tally: u32, met: u32) -> u32 {
+        let members = self.machine.grammar().members(object);
+        if !members.is_counted() {
+            return NIL;
+        }
+        let (count, before) = self.stacks.unpair(tally);
+        let count = Machine::one_more(members, count);
+        self.stacks.pair(count, before | met)
+    }
+
+    /// The register of an array after one more element, from the state before it.
+    fn one_more_element(&mut self, id: ItemsId, old: ItemsState, mask: u32) -> u32 {
+        let grammar = self.machine.grammar().clone();
+        let items = grammar.items(id);
+        let mut counts = old.counts;
+        if mask != 0 {
+            let before = counts_of(items, old, self.stacks);
+            let after = items.counted(&before, mask).unwrap_or(before);
+            counts = after.iter().fold(NIL, |list, &count| self.stacks.append(list, count));
+        }
+        self.stacks.intern_items(ItemsState { place: Machine::next_place(items, old.place), counts, ..old })
+    }
+}

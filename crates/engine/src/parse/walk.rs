@@ -1,0 +1,569 @@
+//! Which strings of a trie can be read from a thread, each alternative on its own.
+//!
+//! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete the threads
+//! that follow it are walked apart, each over the subtree below that place: the union of what they read is what the
+//! grammar allows, so no set of threads is made on the way. What does not change along a lexeme is kept once as a
+//! *context*; a *spot* is a context and a state.
+//!
+//! A grammar may be so ambiguous that one text can be read in exponentially many ways, which differ in their stacks. Then
+//! the walk begins anew with all threads together in sets, where equal tops are joined. The sets of stacks below these may grow with
+//! every byte, so it first goes over thin stacks, of which each top has but one: what can be read so, can be read. Then only the
+//! strings that are left are walked with all.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{ByteSet, StateId};
+
+use crate::distinct::reserved_names::WalkedNames;
+use crate::error::EngineError;
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::{Doubt, Run, offers_tokens};
+use crate::state::stacks::{Entry, SetId};
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::{Reader, Trie, Way};
+
+/// A walk with more contexts than this goes over to sets.
+const MAX_CONTEXTS: usize = 400;
+
+/// So does one that has gone on behind so many ends of lexemes.
+const MAX_JOBS: usize = 20_000;
+
+/// Tables with more places than this are not handed on to the next walk.
+const MAX_KEPT: usize = 2_000;
+
+/// Where a walk is, as numbers of one [`Walk`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Spot {
+    context: u32,
+    state: u32,
+}
+
+struct Context {
+    /// The thread; of its state only whether its lexemes begin there.
+    thread: Entry,
+    expansion: Arc<Expansion>,
+    doubt: Doubt,
+    /// Where the lexemes of the expansion begin.
+    start: StateId,
+}
+
+/// The spots behind the lexemes that are complete at a spot, as a part of the followers, and the doubt that they share.
+#[derive(Clone, Copy)]
+struct Behind {
+    start: u32,
+    end: u32,
+    doubt: Doubt,
+    /// Whether a part may end here whose budget is spent.
+    ends_spent: bool,
+    /// Whether the text may end here.
+    ends_text: bool,
+}
+
+/// A part of a trie that is still to be walked: the nodes from one to before another, which lie below this depth.
+struct Job {
+    nodes: (usize, usize),
+    depth: usize,
+    spot: Spot,
+}
+
+/// What a walk makes on its way. It is handed on from one to the next: most walks are short, and took as long to make it as
+/// to walk.
+#[derive(Default)]
+pub(crate) struct WalkScratch {
+    contexts: Vec<Context>,
+    index: FxHashMap<(Entry, Doubt), u32>,
+    behind: FxHashMap<Spot, Behind>,
+    followers: Vec<Spot>,
+    jobs: Vec<Job>,
+    done: FxHashSet<(u32, Spot)>,
+    way: Way,
+    /// The nodes where a lexeme is complete on the way of the job under way, each with the state there.
+    ends: Vec<(u32, u32)>,
+    /// The threads behind a spot.
+    threads: Vec<Entry>,
+}
+
+impl WalkScratch {
+    /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
+    fn emptied(mut self) -> WalkScratch {
+        if self.index.capacity() + self.behind.capacity() + self.done.capacity() > MAX_KEPT {
+            return WalkScratch::default();
+        }
+        self.contexts.clear();
+        self.index.clear();
+        self.behind.clear();
+        self.followers.clear();
+        self.jobs.clear();
+        self.done.clear();
+        self.ends.clear();
+        self
+    }
+}
+
+/// The contexts of one walk; it may go over several tries.
+pub(crate) struct Walk<'r, 'a> {
+    pub run: &'r mut Run<'a>,
+    scratch: WalkScratch,
+    /// How many tokens were accepted, where it is asked at which nodes parts may end whose budgets are spent then.
+    spent_at: Option<u32>,
+    /// Those nodes.
+    ends_spent: Vec<u32>,
+    /// The nodes at which the text is complete and something is below, where it is asked for.
+    complete: Option<Vec<(u32, Doubt)>>,
+}
+
+impl Drop for Walk<'_, '_> {
+    fn drop(&mut self) {
+        self.run.lexeme_cache.walk_room = std::mem::take(&mut self.scratch).emptied();
+    }
+}
+
+impl<'r, 'a> Walk<'r, 'a> {
+    /// A walk that has not begun.
+    pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
+        let scratch = std::mem::take(&mut run.lexeme_cache.walk_room);
+        Walk { run, scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
+    }
+
+    /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some way that
+    /// the threads can read, perhaps also some others. `None` where the ways are too many.
+    pub fn ends_of_spent_parts(
+        mut self,
+        vocabulary: &Tokens,
+        threads: &[Entry],
+        tokens: u32,
+    ) -> Result<Option<Vec<u32>>, EngineError> {
+        self.spent_at = Some(tokens);
+        self.begin_over_tokens(vocabulary, threads)?;
+        let found = self.apart(vocabulary.trie(), &mut |_, _| {})?;
+        Ok(found.then(|| std::mem::take(&mut self.ends_spent)))
+    }
+
+    /// The spot of a thread. What begins there, begins as if counts that are too large to matter were none.
+    fn spot(&mut self, thread: Entry, mut doubt: Doubt) -> Result<Spot, EngineError> {
+        let id = ExpansionId(thread.head);
+        let expansion = self.run.machine.fork(id);
+        // A token that ends within such a key may leave no new one.
+        doubt.uneven |= expansion.uneven && self.run.may_run_out(expansion, thread);
+        // The thread whose mask is asked for is in such a state already.
+        let saturated = |dfa| self.run.lexeme_cache.is_saturated_start(dfa, StateId(thread.state));
+        let begun = thread.state == StateId::START.0 || expansion.dfa().is_some_and(saturated);
+        let begins = begun || thread.state & IN_BLANKS != 0;
+        let bare = Entry { state: if begins { StateId::START.0 } else { StateId::DEAD.0 }, ..thread };
+        let next = self.scratch.contexts.len() as u32;
+        let context = *self.scratch.index.entry((bare, doubt)).or_insert(next);
+        if context == next {
+            let (expansion, start) = match begins {
+                true => self.run.machine.fork_of_tokens(self.run.lexeme_cache, id)?,
+                false => (self.run.machine.fork(id).clone(), StateId::START),
+            };
+            self.scratch.contexts.push(Context { thread: bare, expansion, doubt, start });
+        }
+        let state = if begun { self.scratch.contexts[context as usize].start.0 } else { thread.state };
+        Ok(Spot { context, state })
+    }
+
+    /// Calls `reached` for the entry of every string of the trie that the threads can read, once or more; with whether
+    /// it may have been wrong to take the keys on the way for new ones. `doubt` is what is known of that before.
+    pub fn over(
+        &mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        self.begin_over(trie, threads, doubt)?;
+        if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, doubt, reached) }
+    }
+
+    fn begin_over(&mut self, trie: &Trie, threads: &[Entry], doubt: Doubt) -> Result<(), EngineError> {
+        for &thread in threads {
+            if thread != Entry::BOTTOM && !offers_tokens(thread) {
+                let spot = self.spot(thread, doubt)?;
+                let Context { ref expansion, start, .. } = self.scratch.contexts[spot.context as usize];
+                let first = expansion.bytes_from(self.run.lexeme_cache, spot.state, start)?;
+                self.scratch.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Walk::over`], and the nodes at which the text is complete and strings go on. `None` where the ways are too many.
+    pub fn up_to_the_end(
+        mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<Option<Vec<(u32, Doubt)>>, EngineError> {
+        self.complete = Some(Vec::new());
+        self.begin_over(trie, threads, doubt)?;
+        Ok(if self.apart(trie, &mut reached)? { self.complete.take() } else { None })
+    }
+
+    /// As [`Walk::over`], of the strings that go on behind some nodes, at each of which something else is in doubt. Whether it
+    /// was done: not where the ways are too many.
+    pub fn behind_nodes(
+        &mut self,
+        trie: &Trie,
+        nodes: &[(u32, Doubt)],
+        threads: &[Entry],
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        for &(node, doubt) in nodes {
+            for &thread in threads {
+                if thread != Entry::BOTTOM && !offers_tokens(thread) {
+                    let (node, spot) = (node as usize, self.spot(thread, doubt)?);
+                    self.scratch.jobs.push(Job { nodes: trie.children(node), depth: trie.depth(node), spot });
+                }
+            }
+        }
+        self.apart(trie, &mut reached)
+    }
+
+    /// As [`Walk::over`], of the strings behind the nodes above some nodes; their entries are told. Whether it was done: not
+    /// where the ways are too many.
+    pub fn below(
+        &mut self,
+        trie: &Trie,
+        nodes: &[u32],
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        for &thread in threads {
+            if nodes.is_empty() || thread == Entry::BOTTOM || offers_tokens(thread) {
+                continue;
+            }
+            let spot = self.spot(thread, doubt)?;
+            self.scratch.jobs.extend(nodes.iter().map(|&node| {
+                let node = node as usize;
+                Job { nodes: (node, node + trie.size(node)), depth: trie.depth(node) - 1, spot }
+            }));
+        }
+        self.apart(trie, &mut reached)
+    }
+
+    /// As [`Walk::over`] the tokens of a vocabulary, but for those that are nothing but blanks before a lexeme.
+    pub fn over_tokens(
+        &mut self,
+        vocabulary: &Tokens,
+        threads: &[Entry],
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        let trie = vocabulary.trie();
+        self.begin_over_tokens(vocabulary, threads)?;
+        if self.apart(trie, &mut reached)? {
+            return Ok(());
+        }
+        self.together(trie, threads, Doubt::default(), reached)
+    }
+
+    /// The same for one thread that reads the names of an object, along ways that were walked for another one from the same
+    /// place. Says whether it was done: not where they are the ways of something else, or those behind them too many.
+    pub fn along_names(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        walked: &WalkedNames,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
+        let (Automaton::Names(names, filter), Some(nodes)) = (&expansion.automaton, walked.of(thread, &expansion))
+        else {
+            return Ok(false);
+        };
+        if self.run.known.is_some() {
+            return Ok(false);
+        }
+        let (trie, spot) = (vocabulary.trie(), self.spot(thread, Doubt::default())?);
+        let doubt = self.scratch.contexts[spot.context as usize].doubt;
+        let mut gone = 0..0;
+        for &(node, state) in nodes {
+            let place = node as usize;
+            if gone.contains(&place) {
+                continue;
+            }
+            if !names.is_alive(filter, state) {
+                gone = place..place + trie.size(place);
+                continue;
+            }
+            if let Some(entry) = trie.entry_at(place) {
+                reached(entry, doubt);
+            }
+            if trie.size(place) > 1 && names.is_complete(filter, state) {
+                self.scratch.ends.push((node, state.0));
+            }
+        }
+        Ok(self.go_on_behind_ends(trie, spot, false, &mut reached)? && self.apart(trie, &mut reached)?)
+    }
+
+    fn begin_over_tokens(&mut self, vocabulary: &Tokens, threads: &[Entry]) -> Result<(), EngineError> {
+        let trie = vocabulary.trie();
+        for &thread in threads {
+            let spot = self.spot(thread, Doubt::default())?;
+            let expansion = self.scratch.contexts[spot.context as usize].expansion.clone();
+            let Some(blanks) = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) else {
+                let first = expansion.live_bytes(self.run.lexeme_cache, spot.state)?;
+                self.scratch.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
+                continue;
+            };
+            let spot = Spot { state: self.scratch.contexts[spot.context as usize].start.0, ..spot };
+            let first = expansion.live_bytes(self.run.lexeme_cache, spot.state)?;
+            for byte in first.intersect(&blanks.set.complement()).iter() {
+                let runs = self.run.lexeme_cache.blank_runs(vocabulary, blanks.set);
+                for &(run, node) in runs.behind(byte, expansion.blanks_left(thread.state)) {
+                    let nodes = (node as usize, node as usize + trie.size(node as usize));
+                    self.scratch.jobs.push(Job { nodes, depth: run as usize, spot });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does all jobs, every alternative on its own; gives up, saying so, where they are too many. Where they were once in
+    /// this mask, they mostly are again.
+    fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Doubt)) -> Result<bool, EngineError> {
+        if self.run.known.is_some() {
+            self.scratch.jobs.clear();
+            return Ok(false);
+        }
+        self.scratch.done.clear();
+        while let Some(job) = self.scratch.jobs.pop() {
+            let WalkScratch { contexts, way, ends, .. } = &mut self.scratch;
+            let Context { ref expansion, doubt, start, .. } = contexts[job.spot.context as usize];
+            let (lexeme_cache, free) = (&mut *self.run.lexeme_cache, expansion.free);
+            // Blanks and names take the general step, everything else is a table.
+            let dfa = match expansion.automaton {
+                Automaton::Dfa(dfa) if job.spot.state & IN_BLANKS == 0 => Some(dfa),
+                _ => None,
+            };
+            let visit = |entry| reached(entry, doubt);
+            let (nodes, depth, state) = (job.nodes, job.depth, job.spot.state);
+            match dfa {
+                Some(dfa) => {
+                    let mut reader = OneLexeme { lexeme_cache, dfa, free, ends };
+                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                }
+                None => {
+                    let mut reader = AnyLexeme { lexeme_cache, expansion, start, ends };
+                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                }
+            }
+            if !self.go_on_behind_ends(trie, job.spot, free, reached)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes jobs of what follows a lexeme at the nodes where it is complete, which are forgotten with that. Gives up, saying
+    /// so, where they are too many.
+    fn go_on_behind_ends(
+        &mut self,
+        trie: &Trie,
+        spot: Spot,
+        free: bool,
+        reached: &mut impl FnMut(u32, Doubt),
+    ) -> Result<bool, EngineError> {
+        // What is behind one of them adds to the room, but no ends.
+        let mut ends = std::mem::take(&mut self.scratch.ends);
+        for (node, state) in ends.drain(..) {
+            let Behind { start, end, doubt, ends_spent, ends_text } = self.behind(Spot { state, ..spot })?;
+            if ends_spent {
+                self.ends_spent.push(node);
+            }
+            if ends_text && let Some(complete) = &mut self.complete {
+                complete.push((node, doubt));
+            }
+            // What ends with the key itself is as unverified as what goes on behind it.
+            if free && let Some(entry) = trie.entry_at(node as usize) {
+                reached(entry, doubt);
+            }
+            for index in start..end {
+                let spot = self.scratch.followers[index as usize];
+                if self.scratch.contexts.len() > MAX_CONTEXTS || self.scratch.done.len() > MAX_JOBS {
+                    self.scratch.jobs.clear();
+                    return Ok(false);
+                }
+                if self.scratch.done.insert((node, spot)) {
+                    let nodes = trie.children(node as usize);
+                    self.scratch.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
+                }
+            }
+        }
+        self.scratch.ends = ends;
+        Ok(true)
+    }
+
+    /// Walks all threads together.
+    fn together(
+        &mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        doubt: Doubt,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        let left = match doubt.is_any() || self.run.machine.keeps_text() {
+            true => None,
+            false => Some(self.over_thin_stacks(trie, threads, &mut reached)?),
+        };
+        // How many strings end at a node or below it that have not been reached.
+        let left_below = |node: usize| left.as_ref().is_none_or(|left| left[node + trie.size(node)] > left[node]);
+        let run = &mut *self.run;
+        let start = run.stacks.configuration(&mut threads.to_vec())?;
+        trie.walk(
+            (start, doubt),
+            |(set, doubt), byte, node| {
+                if !left_below(node) {
+                    return Ok(None);
+                }
+                let (next, Doubt { seen, taken, element, uneven, .. }) = run.known_step(set, byte)?;
+                // Which key it was that ended is not known here: taken to lie whole within the token.
+                let whole = doubt.whole || seen || taken;
+                let doubt = Doubt {
+                    seen: doubt.seen || seen,
+                    taken: doubt.taken || taken,
+                    whole,
+                    element: doubt.element || element,
+                    uneven: doubt.uneven || uneven,
+                    later: true,
+                };
+                Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, doubt)))
+            },
+            |entry, (_, doubt)| reached(entry, doubt),
+        )
+    }
+
+    /// Walks a part of all threads together, which stays small whatever the text. Says how many strings that were not reached
+    /// end at the nodes before each node, and before the end.
+    fn over_thin_stacks(
+        &mut self,
+        trie: &Trie,
+        threads: &[Entry],
+        reached: &mut impl FnMut(u32, Doubt),
+    ) -> Result<Vec<u32>, EngineError> {
+        let sure = Doubt { later: true, ..Doubt::default() };
+        let mut is_reached = vec![false; trie.len()];
+        let run = &mut *self.run;
+        run.stacks.thin = true;
+        let walked = run.stacks.configuration(&mut threads.to_vec()).and_then(|start| {
+            trie.walk(
+                start,
+                |set, byte, node| {
+                    let (next, doubt) = run.known_step(set, byte)?;
+                    // Whatever is in doubt is left to the walk with all threads.
+                    is_reached[node] = next != SetId::EMPTY && !doubt.is_any();
+                    Ok::<_, EngineError>(is_reached[node].then_some(next))
+                },
+                |entry, _| reached(entry, sure),
+            )
+        });
+        run.stacks.thin = false;
+        walked?;
+        let mut left = Vec::with_capacity(trie.len() + 1);
+        let mut count = 0;
+        for (node, is_reached) in is_reached.into_iter().enumerate() {
+            left.push(count);
+            count += u32::from(!is_reached && trie.entry_at(node).is_some());
+        }
+        left.push(count);
+        Ok(left)
+    }
+
+    /// The spots behind the lexemes that are complete at this one.
+    fn behind(&mut self, spot: Spot) -> Result<Behind, EngineError> {
+        if let Some(&known) = self.scratch.behind.get(&spot) {
+            return Ok(known);
+        }
+        let context = &self.scratch.contexts[spot.context as usize];
+        let (expansion, thread) = (context.expansion.clone(), Entry { state: spot.state, ..context.thread });
+        let before = context.doubt;
+        self.run.doubt = Doubt::default();
+        let mut threads = std::mem::take(&mut self.scratch.threads);
+        for index in 0..expansion.accepts(self.run.lexeme_cache, spot.state).len() {
+            let tag = expansion.accepts(self.run.lexeme_cache, spot.state)[index];
+            self.run.follow(&expansion, tag, thread, &mut threads)?;
+        }
+        let Doubt { seen, taken, element, uneven, .. } = self.run.doubt;
+        let doubt = Doubt {
+            seen: before.seen || seen,
+            taken: before.taken || taken,
+            whole: before.whole || (before.later && (seen || taken)),
+            element: before.element || element,
+            uneven: before.uneven || uneven,
+            later: true,
+        };
+        self.run.stacks.join(&mut threads)?;
+        let machine = &*self.run.machine;
+        let is_spent = |tokens| threads.iter().any(|&thread| machine.ends_spent_part(thread, tokens));
+        let ends_spent = self.spent_at.is_some_and(is_spent);
+        let ends_text = threads.contains(&Entry::BOTTOM);
+        let start = self.scratch.followers.len() as u32;
+        for thread in threads.drain(..) {
+            if thread != Entry::BOTTOM {
+                let spot = self.spot(thread, doubt)?;
+                self.scratch.followers.push(spot);
+            }
+        }
+        self.scratch.threads = threads;
+        let behind = Behind { start, end: self.scratch.followers.len() as u32, doubt, ends_spent, ends_text };
+        self.scratch.behind.insert(spot, behind);
+        Ok(behind)
+    }
+}
+
+/// Reads a lexeme by its table, and notes the nodes where it is complete.
+struct OneLexeme<'a> {
+    lexeme_cache: &'a mut LexemeCache,
+    dfa: DfaId,
+    /// Whether it is noted, too, where nothing is below.
+    free: bool,
+    ends: &'a mut Vec<(u32, u32)>,
+}
+
+impl Reader for OneLexeme<'_> {
+    type Error = EngineError;
+
+    #[inline]
+    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+        Ok(*self.lexeme_cache.live_bytes(self.dfa, StateId(state))?)
+    }
+
+    #[inline(always)]
+    fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
+        let (next, accepts) = self.lexeme_cache.step(self.dfa, StateId(state), byte)?;
+        if accepts && (has_children || self.free) {
+            self.ends.push((node, next.0));
+        }
+        Ok((next.0 != 0).then_some(next.0))
+    }
+}
+
+/// As [`OneLexeme`], for names, and where blanks come first.
+struct AnyLexeme<'a> {
+    lexeme_cache: &'a mut LexemeCache,
+    expansion: &'a Expansion,
+    start: StateId,
+    ends: &'a mut Vec<(u32, u32)>,
+}
+
+impl Reader for AnyLexeme<'_> {
+    type Error = EngineError;
+
+    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+        Ok(self.expansion.bytes_from(self.lexeme_cache, state, self.start)?)
+    }
+
+    #[inline(always)]
+    fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
+        let (next, accepts) = self.expansion.step_from(self.lexeme_cache, state, byte, self.start)?;
+        if accepts && (has_children || self.expansion.free) {
+            self.ends.push((node, next));
+        }
+        Ok((next != 0).then_some(next))
+    }
+}

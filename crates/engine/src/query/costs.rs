@@ -1,0 +1,375 @@
+//! How many bytes it takes at least to complete the parts of a grammar, and what waits on a stack.
+//!
+//! Parts are counted by Knuth's generalisation of Dijkstra's algorithm (1977): a part is settled when nothing cheaper can
+//! come, so recursion needs no special care. Lexemes count as [`stencilm_regex::ExprSet::shortest_at_least`] says, which is
+//! exact for all without intersection and complement.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Members, MembersId, Node};
+use stencilm_regex::{ExprId, StateId};
+
+use crate::error::EngineError;
+use crate::machine::arrays::counts_of;
+use crate::machine::layout::{Frame, FrameId, Phase, Register};
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, SetId};
+
+/// No bytes complete it: a single token must come.
+pub const NEVER: u64 = u64::MAX;
+
+/// The bytes that the parts of one grammar take at least.
+pub(crate) struct Costs {
+    nodes: Vec<u64>,
+    /// Frames that go up from a left corner.
+    left: FxHashMap<FrameId, u64>,
+    sets: FxHashMap<SetId, u64>,
+}
+
+fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
+    costs.into_iter().fold(0, u64::saturating_add)
+}
+
+fn times(count: u32, cost: u64) -> u64 {
+    if count == 0 { 0 } else { cost.saturating_mul(u64::from(count)) }
+}
+
+impl Costs {
+    pub fn new(grammar: &Grammar) -> Costs {
+        Costs { nodes: node_costs(grammar), left: FxHashMap::default(), sets: FxHashMap::default() }
+    }
+
+    /// The bytes that it takes at least to get to the end of the text from a stack.
+    pub fn of_stack(&mut self, run: &mut Run<'_>, stack: SetId) -> Result<u64, EngineError> {
+        let mut work = vec![stack];
+        while let Some(&set) = work.last() {
+            if self.sets.contains_key(&set) {
+                work.pop();
+                continue;
+            }
+            let entries = run.stacks.entries(set).to_vec();
+            let waiting = entries.iter().filter(|&&entry| entry != Entry::BOTTOM).map(|entry| entry.below);
+            let before = work.len();
+            work.extend(waiting.filter(|below| !self.sets.contains_key(below)));
+            if work.len() > before {
+                continue;
+            }
+            let mut least = NEVER;
+            for entry in entries {
+                let cost = match entry {
+                    Entry::BOTTOM => 0,
+                    _ => {
+                        self.of_frame(run, FrameId(entry.head), entry.register)?.saturating_add(self.sets[&entry.below])
+                    }
+                };
+                least = least.min(cost);
+            }
+            self.sets.insert(set, least);
+        }
+        Ok(self.sets[&stack])
+    }
+
+    fn of_frame(&mut self, run: &mut Run<'_>, frame: FrameId, register: u32) -> Result<u64, EngineError> {
+        let grammar = run.machine.grammar().clone();
+        let lexeme = |expr: ExprId| lexeme_cost(&grammar, expr);
+        Ok(match run.machine.frame(frame) {
+            Frame::Node(node) => match *grammar.node(node) {
+                Node::Repeat { body, min, .. } => times(min.saturating_sub(register), self.nodes[body.0 as usize]),
+                _ => self.nodes[node.0 as usize],
+            },
+            Frame::Rest { node, from } => match grammar.node(node) {
+                Node::Sequence(parts) => sum(parts[from as usize..].iter().map(|part| self.nodes[part.0 as usize])),
+                _ => unreachable!("only a sequence has a rest"),
+            },
+            Frame::Lexeme(expr) => lexeme(expr),
+            Frame::Member { members, value } => {
+                lexeme(grammar.members(members).surface.colon).saturating_add(self.nodes[value.0 as usize])
+            }
+            Frame::AfterValue(id) => self.of_members(run, &grammar, id, register, true),
+            Frame::Key(id) => self.of_members(run, &grammar, id, register, false),
+            Frame::AfterItem(id) => self.of_items(run, &grammar, id, register, true),
+            Frame::Item(id) => self.of_items(run, &grammar, id, register, grammar.items(id).is_bare()),
+            Frame::Left { nullable: true, .. } => 0,
+            Frame::Left { .. } => self.of_left(run, frame)?,
+            Frame::Text | Frame::End(_) => 0,
+            Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
+        })
+    }
+
+    /// What the rest of an object takes, behind a value or before a key.
+    fn of_members(&self, run: &Run<'_>, grammar: &Grammar, id: MembersId, register: u32, behind_value: bool) -> u64 {
+        let members = grammar.members(id);
+        let state = run.stacks.members(register);
+        let (count, met) = run.stacks.unpair(state.tally);
+        let known = run.machine.known_set(state.known);
+        let seen = |index: usize| {
+            index < state.next as usize || known.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
+        };
+        let [item, close] = [members.surface.item, members.surface.close].map(|expr| lexeme_cost(grammar, expr));
+        let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
+        let (mut needed, mut spare) = (Vec::new(), Vec::new());
+        for (_, known) in members.known.iter().enumerate().filter(|&(index, _)| !seen(index)) {
+            if known.required { &mut needed } else { &mut spare }.push(known_cost(
+                grammar,
+                &self.nodes,
+                members,
+                known,
+            ));
+        }
+        let mut bit = 1u32;
+        for free in &members.free {
+            if let Some(some) = free.some {
+                if met & bit == 0 {
+                    needed.push(member(free.key, some));
+                }
+                bit = bit.wrapping_shl(1);
+            }
+        }
+        // Before a key one member must come, whatever the bounds say.
+        let at_least = members.min.saturating_sub(count).max(u32::from(!behind_value));
+        let mut missing = at_least.saturating_sub(needed.len() as u32);
+        let free = members.free.iter().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
+        spare.sort_unstable();
+        let cheaper = spare.partition_point(|&cost| cost < free).min(missing as usize);
+        needed.extend(&spare[..cheaper]);
+        missing -= cheaper as u32;
+        let separators = needed.len() as u32 + missing - u32::from(!behind_value);
+        sum([sum(needed), times(missing, free), times(separators, item), close])
+    }
+
+    /// What the rest of an array takes, behind an element or before one: about, where elements count for several counters.
+    fn of_items(&self, run: &Run<'_>, grammar: &Grammar, id: ItemsId, register: u32, behind_element: bool) -> u64 {
+        let items = grammar.items(id);
+        let state = run.stacks.items(register);
+        let counts = counts_of(items, state, run.stacks);
+        let elements = elements_cost(grammar, &self.nodes, items, state.place, &counts, u32::from(!behind_element));
+        let first = if behind_element { 0 } else { lexeme_cost(grammar, items.surface.item) };
+        sum([elements.saturating_sub(first), lexeme_cost(grammar, items.surface.close)])
+    }
+
+    /// What the way up from a left corner takes: relaxed until nothing changes, since such ways go in circles.
+    fn of_left(&mut self, run: &mut Run<'_>, frame: FrameId) -> Result<u64, EngineError> {
+        if let Some(&known) = self.left.get(&frame) {
+            return Ok(known);
+        }
+        let mut ways: Vec<(FrameId, u64, Vec<FrameId>)> = Vec::new();
+        let mut found = vec![frame];
+        let mut done = 0;
+        while let Some(&from) = found.get(done) {
+            done += 1;
+            self.left.insert(from, NEVER);
+            let expansion = run.machine.fork_of(run.lexeme_cache, from, Phase::Plain)?;
+            let expansion = run.machine.fork(expansion).clone();
+            if expansion.nullable {
+                ways.push((from, 0, Vec::new()));
+            }
+            for (body, continuation) in &expansion.opens {
+                let mut cost = self.of_frame(run, *body, 0)?;
+                let mut circles = Vec::new();
+                for &(pushed, _) in continuation {
+                    match run.machine.frame(pushed) {
+                        Frame::Left { nullable: false, .. } => circles.push(pushed),
+                        _ => cost = cost.saturating_add(self.of_frame(run, pushed, 0)?),
+                    }
+                }
+                found.extend(circles.iter().copied().filter(|circle| !self.left.contains_key(circle)));
+                ways.push((from, cost, circles));
+            }
+            let first =
+                expansion.dfa().map_or_else(Vec::new, |dfa| run.lexeme_cache.residuals(dfa, StateId::START).to_vec());
+            for (tag, lexeme) in first {
+                let lexeme = u64::from(run.lexeme_cache.deriver().exprs.shortest_at_least(lexeme));
+                for continuation in run.machine.continuations(&expansion, tag).iter() {
+                    let (mut cost, mut circles) = (lexeme, Vec::new());
+                    for &(pushed, register) in continuation {
+                        if let Frame::Left { nullable: false, .. } = run.machine.frame(pushed) {
+                            circles.push(pushed);
+                            if !self.left.contains_key(&pushed) && !found.contains(&pushed) {
+                                found.push(pushed);
+                            }
+                            continue;
+                        }
+                        let register = if let Register::Value(value) = register { value } else { 0 };
+                        cost = cost.saturating_add(self.of_frame(run, pushed, register)?);
+                    }
+                    ways.push((from, cost, circles));
+                }
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (from, cost, circles) in &ways {
+                let cost = sum(circles.iter().map(|circle| self.left[circle]).chain([*cost]));
+                if cost < self.left[from] {
+                    self.left.insert(*from, cost);
+                    changed = true;
+                }
+            }
+        }
+        Ok(self.left[&frame])
+    }
+}
+
+fn lexeme_cost(grammar: &Grammar, expr: ExprId) -> u64 {
+    u64::from(grammar.exprs().shortest_at_least(expr))
+}
+
+/// What a known member takes.
+fn known_cost(grammar: &Grammar, nodes: &[u64], members: &Members, known: &KnownMember) -> u64 {
+    match known.key {
+        Some(key) => member_cost(grammar, nodes, members, key, known.value),
+        None => {
+            sum([known.plain_len() as u64, lexeme_cost(grammar, members.surface.colon), nodes[known.value.0 as usize]])
+        }
+    }
+}
+
+fn member_cost(
+    grammar: &Grammar,
+    nodes: &[u64],
+    members: &Members,
+    key: ExprId,
+    value: stencilm_grammar::NodeId,
+) -> u64 {
+    sum([lexeme_cost(grammar, key), lexeme_cost(grammar, members.surface.colon), nodes[value.0 as usize]])
+}
+
+/// The nodes that a node's cost is made of.
+fn parts(grammar: &Grammar, node: &Node) -> Vec<u32> {
+    match node {
+        Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Vec::new(),
+        Node::Sequence(parts) | Node::Choice(parts) => parts.iter().map(|part| part.0).collect(),
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![body.0],
+        Node::Rule(rule) => vec![grammar.rule(*rule).body.0],
+        Node::Items(id) if is_optional(grammar.items(*id)) => Vec::new(),
+        Node::Items(id) => grammar.items(*id).elements().map(|element| element.value.0).collect(),
+        Node::Members(id) => {
+            let members = grammar.members(*id);
+            let some = members.free.iter().filter_map(|free| free.some);
+            let required = members.known.iter().filter(|known| known.required).map(|known| known.value).chain(some);
+            let required: Vec<u32> = required.map(|node| node.0).collect();
+            if members.min as usize <= required.len() {
+                return required;
+            }
+            let free = members.free.iter().map(|free| free.value);
+            members.known.iter().map(|known| known.value).chain(free).map(|node| node.0).chain(required).collect()
+        }
+    }
+}
+
+fn node_costs(grammar: &Grammar) -> Vec<u64> {
+    let nodes = grammar.nodes();
+    let mut costs = vec![NEVER; nodes.len()];
+    let mut missing: Vec<usize> = Vec::with_capacity(nodes.len());
+    let mut users: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
+    let mut queue: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let parts = parts(grammar, node);
+        missing.push(parts.len());
+        parts.iter().for_each(|&part| users[part as usize].push(index as u32));
+        let never = matches!(node, Node::Token(_)) || matches!(node, Node::Choice(parts) if parts.is_empty());
+        if parts.is_empty() && !never {
+            queue.push(Reverse((cost_of(grammar, node, &costs), index as u32)));
+        }
+    }
+    while let Some(Reverse((cost, index))) = queue.pop() {
+        if costs[index as usize] != NEVER {
+            continue;
+        }
+        costs[index as usize] = cost;
+        for &user in &users[index as usize] {
+            let node = &nodes[user as usize];
+            missing[user as usize] -= 1;
+            if missing[user as usize] == 0 || matches!(node, Node::Choice(_) | Node::Items(_) | Node::Members(_)) {
+                let cost = cost_of(grammar, node, &costs);
+                if cost != NEVER {
+                    queue.push(Reverse((cost, user)));
+                }
+            }
+        }
+    }
+    costs
+}
+
+/// The cost of a node from those of its parts.
+fn cost_of(grammar: &Grammar, node: &Node, costs: &[u64]) -> u64 {
+    let cost = |node: &stencilm_grammar::NodeId| costs[node.0 as usize];
+    match node {
+        Node::Lexeme(expr) => lexeme_cost(grammar, *expr),
+        Node::Token(_) => NEVER,
+        Node::Sequence(parts) => sum(parts.iter().map(cost)),
+        Node::Choice(parts) => parts.iter().map(cost).min().unwrap_or(NEVER),
+        Node::Repeat { body, min, .. } => times(*min, cost(body)),
+        Node::Marked { body, .. } => cost(body),
+        Node::Rule(rule) => cost(&grammar.rule(*rule).body),
+        Node::Items(id) => {
+            let items = grammar.items(*id);
+            if is_optional(items) {
+                return lexeme_cost(grammar, items.surface.empty);
+            }
+            let elements = elements_cost(grammar, costs, items, 0, &vec![0; items.contains.len()], 1);
+            let [open, item, close] =
+                [items.surface.open, items.surface.item, items.surface.close].map(|expr| lexeme_cost(grammar, expr));
+            sum([open, elements.saturating_sub(item), close])
+        }
+        Node::Members(id) => {
+            let members = grammar.members(*id);
+            let surface = members.surface;
+            let member = |key, value| member_cost(grammar, costs, members, key, value);
+            let some = members.free.iter().filter_map(|free| Some(member(free.key, free.some?)));
+            let (required, spare): (Vec<_>, Vec<_>) = members.known.iter().partition(|known| known.required);
+            let mut all: Vec<u64> =
+                required.into_iter().map(|member| known_cost(grammar, costs, members, member)).chain(some).collect();
+            if all.is_empty() && members.min == 0 {
+                return lexeme_cost(grammar, surface.empty);
+            }
+            let item = lexeme_cost(grammar, surface.item);
+            let mut more = 0;
+            if all.len() < members.min as usize {
+                let mut spare: Vec<u64> =
+                    spare.into_iter().map(|member| known_cost(grammar, costs, members, member)).collect();
+                spare.sort_unstable();
+                all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
+                let free = members.free.iter().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
+                more = times(members.min - all.len() as u32, free.saturating_add(item));
+            }
+            let between = times((all.len() as u32).saturating_sub(1), item);
+            let around = [surface.open, surface.close].map(|expr| lexeme_cost(grammar, expr));
+            sum([sum(all), more, between, sum(around)])
+        }
+    }
+}
+
+/// Whether an array may be empty.
+fn is_optional(items: &Items) -> bool {
+    items.min == 0 && items.contains.iter().all(|&(min, _)| min == 0)
+}
+
+/// What the elements take that must still come behind so many with these counts, at least so many, each with what stands
+/// before it: the cheapest ones for every place, and what the counters ask for beyond that.
+fn elements_cost(grammar: &Grammar, nodes: &[u64], items: &Items, place: u32, counts: &[u32], at_least: u32) -> u64 {
+    let cheapest = |elements: &[Element], counter: Option<usize>| {
+        let counting = elements.iter().filter(|element| counter.is_none_or(|bit| element.counts & (1 << bit) != 0));
+        counting.map(|element| nodes[element.value.0 as usize]).min().unwrap_or(NEVER)
+    };
+    let item = lexeme_cost(grammar, items.surface.item);
+    let missing = counts.iter().zip(&items.contains).map(|(&count, &(min, _))| min.saturating_sub(count));
+    let count = items.min.saturating_sub(place).max(at_least).max(missing.clone().max().unwrap_or(0));
+    let leading = items.prefix.get(place as usize..).unwrap_or(&[]);
+    let mut total = leading
+        .iter()
+        .take(count as usize)
+        .fold(0, |all: u64, elements| all.saturating_add(cheapest(elements, None)).saturating_add(item));
+    let later = count.saturating_sub(leading.len() as u32);
+    total = sum([total, times(later, cheapest(&items.rest, None).saturating_add(item))]);
+    for (counter, missing) in missing.enumerate() {
+        let all = leading.iter().map(|elements| &**elements).chain([&*items.rest]);
+        let counting = all.clone().map(|elements| cheapest(elements, Some(counter))).min().unwrap_or(NEVER);
+        let other = all.map(|elements| cheapest(elements, None)).max().unwrap_or(0);
+        total = sum([total, times(missing, counting.saturating_sub(if counting == NEVER { 0 } else { other }))]);
+    }
+    total
+}

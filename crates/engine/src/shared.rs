@@ -1,0 +1,178 @@
+//! A tokenizer as the engine sees it: its tokens, and the lexemes that all grammars compiled for it share.
+
+use std::ops::Deref;
+use std::sync::{Arc, Once, OnceLock};
+
+use crate::canonical;
+use crate::canonical::{Encoding, EncodingSource};
+use crate::index::Ranks;
+use crate::lexeme::shared::SharedLexemes;
+use crate::limits::{LexiconLimits, Limits};
+use crate::locks::{Mutex, lock};
+use crate::mask::delta::NamedRows;
+use crate::vocabulary::tokens::{Tokens, VocabularyError};
+
+/// Lexemes that nobody uses are kept for so many different limits, the latest ones.
+const MAX_LEXICONS: usize = 8;
+
+/// The tokens of a tokenizer. Immutable; shared by every grammar compiled for it.
+pub struct Vocabulary {
+    tokens: Arc<Tokens>,
+    /// Those of the limits asked for last come first.
+    lexicons: Mutex<Vec<Arc<SharedLexemes>>>,
+    ranks: OnceLock<Arc<Ranks>>,
+    named: NamedRows,
+    encoding: OnceLock<Arc<Encoding>>,
+    /// See [`Vocabulary::prepare`].
+    prepared: Once,
+}
+
+impl Vocabulary {
+    /// A vocabulary of these tokens: see [`Tokens::new`].
+    ///
+    /// # Errors
+    /// [`VocabularyError`] for ids or sizes that do not fit.
+    pub fn new<T: AsRef<[u8]>>(
+        tokens: &[Option<T>],
+        vocab_size: usize,
+        stop_token_ids: &[u32],
+        special_tokens: &[(u32, String)],
+    ) -> Result<Vocabulary, VocabularyError> {
+        let tokens = Arc::new(Tokens::new(tokens, vocab_size, stop_token_ids, special_tokens)?);
+        let (ranks, named, encoding) = (OnceLock::new(), NamedRows::default(), OnceLock::new());
+        let (lexicons, prepared) = (Mutex::default(), Once::new());
+        let vocabulary = Vocabulary { tokens, lexicons, ranks, named, encoding, prepared };
+        vocabulary.lengths();
+        vocabulary.shapes();
+        let lexemes = vocabulary.lexeme_cache(LexiconLimits::from(&Limits::default())).current();
+        // What a watch of this thread keeps it from finding is found when a mask asks for it.
+        let _ = lexemes.lock().prepare(&vocabulary);
+        Ok(vocabulary)
+    }
+
+    pub(crate) fn once_prepared(&self) -> &Once {
+        &self.prepared
+    }
+
+    /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. What was learned
+    /// first stays.
+    ///
+    /// # Errors
+    /// A sentence that says what is not known how to do.
+    pub fn learn_encoding(self: &Arc<Vocabulary>, source: &EncodingSource) -> Result<(), String> {
+        if self.encoding.get().is_none() {
+            let encoding = Arc::new(Encoding::new(source, self.tokens.clone())?);
+            self.encoding.get_or_init(|| encoding);
+            // What a watch of this thread keeps it from finding is found when a mask asks for it.
+            let _ = canonical::lay_out_common(self);
+        }
+        Ok(())
+    }
+
+    /// The tokens of a text as its tokenizer writes them where nothing stands before it; `None` where it cannot, or where
+    /// its encoding was not learned.
+    pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
+        self.encoding.get()?.encode(text)
+    }
+
+    /// What was learned with [`Vocabulary::learn_encoding`].
+    pub fn encoding_source(&self) -> Option<EncodingSource> {
+        self.encoding.get().map(|encoding| encoding.source())
+    }
+
+    /// Bytes of memory held by the encoding and what was made of it, about.
+    pub fn encoding_bytes(&self) -> usize {
+        self.encoding.get().map_or(0, |encoding| encoding.memory_bytes())
+    }
+
+    /// How its tokenizer makes tokens of text, if that was learned.
+    pub(crate) fn encoding(&self) -> Option<&Arc<Encoding>> {
+        self.encoding.get()
+    }
+
+    /// The lexemes that all grammars of this vocabulary and of these limits share.
+    pub(crate) fn lexeme_cache(&self, limits: LexiconLimits) -> Arc<SharedLexemes> {
+        let mut lexicons = lock(&self.lexicons);
+        let known =
+            lexicons.iter().position(|known| known.limits() == limits).map(|position| lexicons.remove(position));
+        let lexeme_cache =
+            known.unwrap_or_else(|| Arc::new(SharedLexemes::new(limits, self.tokens.trie().max_depth())));
+        // Those of grammars that are still there are bounded where they are, and must not be begun a second time.
+        let mut unused = 0;
+        lexicons.retain(|lexeme_cache| {
+            unused += usize::from(Arc::strong_count(lexeme_cache) == 1);
+            Arc::strong_count(lexeme_cache) > 1 || unused < MAX_LEXICONS
+        });
+        lexicons.insert(0, lexeme_cache.clone());
+        lexeme_cache
+    }
+
+    /// Bytes of memory held by the lexemes that its grammars share, of all limits together.
+    pub fn lexicon_bytes(&self) -> usize {
+        // Copied first: nobody who asks for lexemes waits until all are counted.
+        let lexicons = lock(&self.lexicons).clone();
+        lexicons.iter().map(|lexeme_cache| lexeme_cache.memory_bytes()).sum()
+    }
+
+    /// Writes the row of a [`MaskPatch`](crate::MaskPatch), in words of 32 bits; `false`, and nothing written, where the
+    /// grammars that had it are gone.
+    ///
+    /// # Panics
+    /// When the mask has another number of words than the vocabulary.
+    pub fn write_row(&self, row: u32, mask: &mut [u32]) -> bool {
+        assert_eq!(mask.len(), self.mask_words(), "a mask has a bit for every token");
+        self.named.write(row, mask)
+    }
+
+    /// The rows that were given out by number.
+    pub(crate) fn named(&self) -> &NamedRows {
+        &self.named
+    }
+
+    /// The tokens in the order of the trie, for all indexes.
+    pub(crate) fn ranks(&self) -> Arc<Ranks> {
+        self.ranks.get_or_init(|| Arc::new(Ranks::new(self.tokens.trie(), self.tokens.vocab_size()))).clone()
+    }
+}
+
+impl Deref for Vocabulary {
+    type Target = Tokens;
+
+    fn deref(&self) -> &Tokens {
+        &self.tokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
+    use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
+
+    #[test]
+    fn a_new_lexicon_knows_the_rows_that_most_grammars_need() {
+        let tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap());
+        let limits = Limits { lexicon_bytes: 0, ..Limits::default() };
+        let mask_in_a_string = || {
+            let grammar = from_json_schema(r#"{"type": "string"}"#, &JsonSchemaOptions::default()).unwrap();
+            let compiled = CompiledGrammar::with_limits(Arc::new(grammar), vocabulary.clone(), limits).unwrap();
+            let mut matcher = GrammarMatcher::new(Arc::new(compiled), &MatcherOptions::default()).unwrap();
+            assert!(matcher.accept_token(u32::from(b'"')).unwrap());
+            let mut mask = vec![0; 257usize.div_ceil(32)];
+            matcher.fill_mask(&mut mask).unwrap();
+            mask
+        };
+        let first = mask_in_a_string();
+        let lexeme_cache = vocabulary.lexeme_cache(LexiconLimits::from(&limits));
+        lexeme_cache.retire(&lexeme_cache.current());
+        let rows: Vec<Arc<crate::lexeme::mask::Row>> = lexeme_cache.current().lock().rows.values().cloned().collect();
+        assert!(!rows.is_empty(), "the row of the body of a string is taken over");
+        assert!(lexeme_cache.current().lock().dfas.is_empty(), "and nothing else");
+        assert_eq!(mask_in_a_string(), first);
+        lexeme_cache.retire(&lexeme_cache.current());
+        let current = lexeme_cache.current();
+        let known = current.lock();
+        assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
+    }
+}

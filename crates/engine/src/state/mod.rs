@@ -1,0 +1,17 @@
+//! State: what one sequence remembers, as hash-consed stacks and registers in vectors that only grow.
+//!
+//! One idea: a stack is a linked list in which a frame may have several parents (a graph-structured stack; Scott and Johnstone,
+//! 2010), equal stacks are one number, and numbers grow upwards. So undoing is cutting vectors to an earlier length, and forking
+//! is sharing them.
+//!
+//! Entry point: [`stacks::Stacks`].
+//!
+//! # Example
+//! After `{"a": ` the stack is "after a value" above the end of the text. After a rollback to `{` both are cut off, and the
+//! number of the earlier stack is valid as it was.
+
+pub(crate) mod interner;
+pub(crate) mod record;
+pub(crate) mod stacks;
+pub(crate) mod used_lists;
+pub(crate) mod used_strings;

@@ -1,0 +1,627 @@
+//! The persistent memory of one matcher: hash-consed stacks, configurations and registers, undone by truncation.
+//!
+//! A stack is a linked list of frames in which a frame may have several parents (a graph-structured stack, Scott &
+//! Johnstone 2010), so that ambiguous grammars stay polynomial. A *set* is a sorted list of entries; a configuration
+//! is a set whose entries are automaton states, and everything below is a set of frames to go on with. Equal sets are
+//! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
+
+use crate::error::EngineError;
+use crate::state::interner::Interner;
+use crate::state::used_lists::{SeenLists, SeenMark};
+use crate::state::used_strings::{KeptStrings, Strings};
+
+/// What is known of a set of frames, and of what lies below them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Holds {
+    pub budget: bool,
+    pub temperature: bool,
+}
+
+/// A set of entries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct SetId(pub u32);
+
+impl SetId {
+    /// No entry: no way on.
+    pub const EMPTY: SetId = SetId(0);
+    /// The end of the text, and nothing else.
+    pub const BOTTOM: SetId = SetId(1);
+}
+
+/// One thread of a configuration, or one frame of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Entry {
+    /// In a configuration the expansion, in a stack the frame; `Entry::BOTTOM.head` for the end of the text.
+    pub head: u32,
+    /// What the head remembers: a count, or the id of [`MembersState`] or [`ItemsState`].
+    pub register: u32,
+    /// In a configuration the automaton state; 0 in a stack.
+    pub state: u32,
+    /// Where to go on when the head is done.
+    pub below: SetId,
+}
+
+impl Entry {
+    /// The end of the text.
+    pub const BOTTOM: Entry = Entry { head: u32::MAX, register: 0, state: 0, below: SetId::EMPTY };
+}
+
+/// What a JSON object remembers of its members so far.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct MembersState {
+    /// The first known member in declared order that may still come.
+    pub next: u32,
+    /// The known members in any order that were seen, as a set of the machine.
+    pub known: u32,
+    /// The free keys seen, as a list of texts of [`Stacks::seen`]; 0 for none.
+    pub seen: u32,
+    /// The key that is being written, as a text; 0 outside of free keys.
+    pub text: u32,
+    /// The state of the object's names after that text.
+    pub name: u32,
+    /// How many members there are, and the bits of the values seen of which one must be there, as a pair; 0 for none of
+    /// both, as it stays where members are not counted.
+    pub tally: u32,
+}
+
+/// What a JSON array remembers of its elements so far.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct ItemsState {
+    /// How many there are.
+    pub place: u32,
+    /// The counters, as a list; 0 where all are 0.
+    pub counts: u32,
+    /// The values seen, where no two may be equal, as a list of texts of [`Stacks::seen`]; 0 for none.
+    pub seen: u32,
+    /// The text before the element under way, where no two may be equal.
+    pub start: u32,
+}
+
+/// A list cell: an element and the list before it. Texts are lists of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cell {
+    /// The list without its last element.
+    pub before: u32,
+    /// The last element.
+    pub last: u32,
+}
+
+/// So many entries one operation may look at, about a second of work: as many ways as a grammar is ambiguous.
+const MAX_WORK: usize = 30_000_000;
+
+/// As many more for every byte that it reads.
+const WORK_PER_BYTE: usize = 100;
+
+/// After a look at so many sets, what was read is not told any more.
+const MAX_READS: usize = 256;
+
+/// Which free keys objects may have had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SeenKeys {
+    /// The empty one, which has no text to be found by.
+    empty: bool,
+    /// The first bytes of the others.
+    first: ByteSet,
+}
+
+/// How much a [`Stacks`] held at some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    seen_keys: SeenKeys,
+    sets: usize,
+    entries: usize,
+    members: usize,
+    items: usize,
+    cells: usize,
+    seen: SeenMark,
+    starts: usize,
+}
+
+/// The memory of one matcher.
+#[derive(Clone)]
+pub struct Stacks {
+    entries: Vec<Entry>,
+    spans: Vec<(u32, u32)>,
+    index: Table,
+    members: Interner<MembersState>,
+    items: Interner<ItemsState>,
+    cells: Interner<Cell>,
+    /// The threads that start at a set, for sets that lead to many others; and those sets in the order they were found.
+    starts: FxHashMap<SetId, Box<[Entry]>>,
+    started: Vec<SetId>,
+    /// What the first sets hold, where the grammar has marks.
+    holds: Vec<Holds>,
+    /// What is known of the free keys that objects have had.
+    pub seen_keys: SeenKeys,
+    /// What objects and arrays have seen.
+    pub seen: SeenLists,
+    seen_strings: KeptStrings,
+    watch: Option<Watch>,
+    /// Whether threads that differ only in what lies below are not joined: the oldest one stays alone.
+    pub thin: bool,
+    /// How many more entries the operation may look at.
+    work_left: usize,
+    /// So many bytes it may hold.
+    max_bytes: usize,
+}
+
+/// Which sets were looked at, of those that were there before.
+#[derive(Clone)]
+pub(crate) struct Watch {
+    before: u32,
+    reads: Vec<SetId>,
+    too_many: bool,
+}
+
+/// The empty list of texts or bytes.
+pub const NIL: u32 = 0;
+
+/// A key or an element that was not recorded.
+pub const UNKNOWN_TEXT: u32 = u32::MAX;
+
+impl Stacks {
+    /// A memory that holds [`SetId::EMPTY`] and [`SetId::BOTTOM`].
+    pub fn new() -> Stacks {
+        let mut stacks = Stacks {
+            entries: Vec::new(),
+            spans: Vec::new(),
+            index: Table::default(),
+            members: Interner::new(MembersState::default()),
+            items: Interner::new(ItemsState::default()),
+            cells: Interner::new(Cell { before: u32::MAX, last: u32::MAX }),
+            starts: FxHashMap::default(),
+            started: Vec::new(),
+            holds: Vec::new(),
+            seen_keys: SeenKeys::default(),
+            seen: SeenLists::new(),
+            seen_strings: KeptStrings::default(),
+            watch: None,
+            thin: false,
+            work_left: MAX_WORK,
+            max_bytes: usize::MAX,
+        };
+        let empty = stacks.intern(&[]);
+        let bottom = stacks.intern(&[Entry::BOTTOM]);
+        debug_assert_eq!((empty, bottom), (SetId::EMPTY, SetId::BOTTOM));
+        stacks
+    }
+
+    /// The entries of a set, ascending.
+    #[inline]
+    pub fn entries(&self, set: SetId) -> &[Entry] {
+        let (start, len) = self.spans[set.0 as usize];
+        &self.entries[start as usize..][..len as usize]
+    }
+
+    /// Whether the set contains the end of the text.
+    #[inline]
+    pub fn has_bottom(&self, set: SetId) -> bool {
+        self.entries(set).last() == Some(&Entry::BOTTOM)
+    }
+
+    /// Begins an operation, which may work so much and no more, and hold so many bytes.
+    pub fn begin(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
+        self.work_left = MAX_WORK;
+    }
+
+    /// Allows for the work of reading some bytes.
+    pub fn allow(&mut self, bytes: usize) {
+        self.work_left = self.work_left.saturating_add(bytes.saturating_mul(WORK_PER_BYTE));
+    }
+
+    /// Takes note of work on some entries.
+    ///
+    /// # Errors
+    /// When the operation has worked too much, or the memory is full. Rewinding makes the memory whole again.
+    pub fn spend(&mut self, entries: usize) -> Result<(), EngineError> {
+        check_time()?;
+        self.work_left = self.work_left.checked_sub(entries).ok_or(EngineError::StacksTooCostly(MAX_WORK))?;
+        if self.memory_bytes() > self.max_bytes { Err(EngineError::StacksFull(self.max_bytes)) } else { Ok(()) }
+    }
+
+    /// From now on remembers the sets of today that are looked at, in the order of the first look.
+    pub fn watch(&mut self) {
+        self.watch = Some(Watch { before: self.spans.len() as u32, reads: Vec::new(), too_many: false });
+    }
+
+    /// The sets that were looked at since [`Stacks::watch`], which ends here; `None` where they are very many.
+    pub fn unwatch(&mut self) -> Option<Vec<SetId>> {
+        self.watch.take().filter(|watch| !watch.too_many).map(|watch| watch.reads)
+    }
+
+    /// The same for a part of an operation that is watched itself. Gives what is to be handed to [`Stacks::unwatch_part`].
+    pub fn watch_part(&mut self) -> Option<Watch> {
+        let whole = self.watch.take();
+        self.watch();
+        whole
+    }
+
+    /// The sets that were looked at in a part; `None` where they are very many. They are noted of the whole, too.
+    pub fn unwatch_part(&mut self, whole: Option<Watch>) -> Option<Vec<SetId>> {
+        let part = self.watch.take()?;
+        self.watch = whole;
+        part.reads.iter().for_each(|&set| self.look_at(set));
+        if let Some(whole) = self.watch.as_mut().filter(|_| part.too_many) {
+            whole.too_many = true;
+        }
+        (!part.too_many).then_some(part.reads)
+    }
+
+    /// Notes nothing of what is looked at from now on, until [`Stacks::watch_on`]: it hangs on none of the sets that are there.
+    pub fn look_away(&mut self) -> Option<Watch> {
+        self.watch.take()
+    }
+
+    /// Goes on with what [`Stacks::look_away`] gave.
+    pub fn watch_on(&mut self, watch: Option<Watch>) {
+        self.watch = watch;
+    }
+
+    /// Says that the content of a stack set decides what comes next.
+    pub fn look_at(&mut self, set: SetId) {
+        if let Some(watch) = &mut self.watch
+            && set.0 < watch.before
+            && !watch.too_many
+            && !watch.reads.contains(&set)
+        {
+            watch.reads.push(set);
+            watch.too_many = watch.reads.len() > MAX_READS;
+        }
+    }
+
+    /// The threads that start at a set, where they are known. Those that were, were found by looks at many sets.
+    pub fn starts(&mut self, set: SetId) -> Option<&[Entry]> {
+        let known = self.starts.get(&set)?;
+        if let Some(watch) = &mut self.watch {
+            watch.too_many = true;
+        }
+        Some(known)
+    }
+
+    /// Keeps the threads that start at a set.
+    pub fn keep_starts(&mut self, set: SetId, threads: &[Entry]) {
+        if self.starts.insert(set, threads.into()).is_none() {
+            self.started.push(set);
+        }
+    }
+
+    /// What a set holds, as far as [`Stacks::extend_holds`] was told.
+    pub fn holds(&self, set: SetId) -> Holds {
+        self.holds.get(set.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Asks of every set that was made since the last time what it holds; of sets made before it is known.
+    pub fn extend_holds(&mut self, ask: impl Fn(&[Holds], &[Entry]) -> Holds) {
+        for id in self.holds.len()..self.spans.len() {
+            let (start, len) = self.spans[id];
+            let here = ask(&self.holds, &self.entries[start as usize..][..len as usize]);
+            self.holds.push(here);
+        }
+    }
+
+    /// The stack of these entries; `None` for none.
+    pub fn stack_of(&mut self, mut entries: Vec<Entry>) -> Option<SetId> {
+        entries.sort();
+        entries.dedup();
+        (!entries.is_empty()).then(|| self.intern(&entries))
+    }
+
+    /// The stacks of several sets.
+    pub fn either(&mut self, sets: &[SetId]) -> SetId {
+        let Some((&first, others)) = sets.split_first() else { return SetId::EMPTY };
+        if others.iter().all(|&set| set == first) {
+            return first;
+        }
+        let entries: Vec<Entry> = sets.iter().flat_map(|&set| self.entries(set)).copied().collect();
+        self.stack_of(entries).unwrap_or(SetId::EMPTY)
+    }
+
+    /// The set of one frame.
+    pub fn push(&mut self, frame: u32, register: u32, below: SetId) -> SetId {
+        self.intern(&[Entry { head: frame, register, state: 0, below }])
+    }
+
+    /// The set with what lies below a frame in place of that frame.
+    ///
+    /// # Errors
+    /// As [`Stacks::spend`].
+    pub fn without(&mut self, frame: u32, set: SetId) -> Result<SetId, EngineError> {
+        self.look_at(set);
+        self.spend(self.entries(set).len())?;
+        let (mut kept, mut below) = (Vec::new(), Vec::new());
+        for &entry in self.entries(set) {
+            if entry.head == frame { below.push(entry.below) } else { kept.push(entry) }
+        }
+        match below[..] {
+            [] => Ok(set),
+            [only] if kept.is_empty() => Ok(only),
+            _ => self.union(&below, kept),
+        }
+    }
+
+    /// Sorts threads, and joins those that differ only in what lies below to one; or keeps the first of them, where stacks are
+    /// [`Stacks::thin`].
+    ///
+    /// # Errors
+    /// As [`Stacks::spend`].
+    pub fn join(&mut self, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        if threads.len() < 2 {
+            return Ok(());
+        }
+        self.spend(threads.len())?;
+        // The stable sort, because there are often long runs that are sorted.
+        threads.sort();
+        threads.dedup();
+        let alike = |a: &Entry, b: &Entry| (a.head, a.register, a.state) == (b.head, b.register, b.state);
+        let (mut kept, mut from) = (0, 0);
+        while from < threads.len() {
+            let first = threads[from];
+            let to = from + threads[from..].iter().take_while(|entry| alike(entry, &first)).count();
+            threads[kept] = first;
+            if to - from > 1 && !self.thin {
+                let below: Vec<SetId> = threads[from..to].iter().map(|entry| entry.below).collect();
+                threads[kept].below = self.union(&below, Vec::new())?;
+            }
+            (kept, from) = (kept + 1, to);
+        }
+        threads.truncate(kept);
+        Ok(())
+    }
+
+    /// The configuration of these threads.
+    ///
+    /// # Errors
+    /// As [`Stacks::spend`].
+    pub fn configuration(&mut self, threads: &mut Vec<Entry>) -> Result<SetId, EngineError> {
+        self.join(threads)?;
+        Ok(self.intern(threads))
+    }
+
+    /// The set of these entries and of all that are in these sets.
+    fn union(&mut self, sets: &[SetId], mut entries: Vec<Entry>) -> Result<SetId, EngineError> {
+        for &set in sets {
+            self.look_at(set);
+            self.spend(self.entries(set).len() + 1)?;
+            entries.extend_from_slice(self.entries(set));
+        }
+        entries.sort();
+        entries.dedup();
+        Ok(self.intern(&entries))
+    }
+
+    fn intern(&mut self, set: &[Entry]) -> SetId {
+        let hash = hash_of(set);
+        let (entries, spans) = (&self.entries, &self.spans);
+        let at = |id: u32| {
+            let (start, len) = spans[id as usize];
+            &entries[start as usize..][..len as usize]
+        };
+        if let Some(known) = self.index.find(hash, |id| at(id) == set) {
+            return SetId(known);
+        }
+        let id = self.spans.len() as u32;
+        self.index.insert(hash, id);
+        self.spans.push((self.entries.len() as u32, set.len() as u32));
+        self.entries.extend_from_slice(set);
+        SetId(id)
+    }
+
+    /// What an object remembers.
+    pub fn members(&self, id: u32) -> MembersState {
+        self.members.values[id as usize]
+    }
+
+    /// The id of what an object remembers; 0 is an object without members so far.
+    pub fn intern_members(&mut self, state: MembersState) -> u32 {
+        self.members.intern(state)
+    }
+
+    /// What an array remembers.
+    pub fn items(&self, id: u32) -> ItemsState {
+        self.items.values[id as usize]
+    }
+
+    /// The id of what an array remembers; 0 is an array without elements so far.
+    pub fn intern_items(&mut self, state: ItemsState) -> u32 {
+        self.items.intern(state)
+    }
+
+    /// Two numbers as one.
+    pub fn pair(&mut self, first: u32, second: u32) -> u32 {
+        if (first, second) == (0, 0) { NIL } else { self.append(first, second) }
+    }
+
+    /// The numbers of a pair.
+    pub fn unpair(&self, pair: u32) -> (u32, u32) {
+        if pair == NIL {
+            return (0, 0);
+        }
+        let cell = self.cells.values[pair as usize];
+        (cell.before, cell.last)
+    }
+
+    /// The list with one more element.
+    pub fn append(&mut self, before: u32, last: u32) -> u32 {
+        self.cells.intern(Cell { before, last })
+    }
+
+    /// The elements of a list, last first.
+    pub fn list(&self, mut list: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::from_fn(move || {
+            if list == NIL {
+                return None;
+            }
+            let cell = self.cells.values[list as usize];
+            list = cell.before;
+            Some(cell.last)
+        })
+    }
+
+    /// A text as bytes.
+    pub fn text(&self, text: u32) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self.list(text).map(|byte| byte as u8).collect();
+        bytes.reverse();
+        bytes
+    }
+
+    /// The bytes of a text behind an earlier one, last first.
+    pub fn since(&self, mut text: u32, earlier: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while text != earlier && text != NIL {
+            let cell = self.cells.values[text as usize];
+            bytes.push(cell.last as u8);
+            text = cell.before;
+        }
+        bytes
+    }
+
+    /// The strings of the elements of a list.
+    pub fn seen_strings(&mut self, list: u32) -> Strings {
+        let (mut at, mut new) = (list, Vec::new());
+        let known = loop {
+            if let Some(known) = self.seen_strings.of(at) {
+                break known.clone();
+            }
+            let Some((before, last)) = self.seen.last(at) else { break Strings::default() };
+            if last != UNKNOWN_TEXT {
+                new.push(self.text(last));
+            }
+            at = before;
+        };
+        if at == list {
+            return known;
+        }
+        let strings = known.with(new);
+        self.seen_strings.keep(list, strings.clone());
+        strings
+    }
+
+    /// The text of these bytes.
+    pub fn intern_text(&mut self, bytes: &[u8]) -> u32 {
+        bytes.iter().fold(NIL, |text, &byte| self.append(text, u32::from(byte)))
+    }
+
+    /// The text of a free key that an object has now.
+    pub fn intern_key(&mut self, key: &[u8]) -> u32 {
+        match key.first() {
+            Some(&first) => self.seen_keys.first.insert(first),
+            None => self.seen_keys.empty = true,
+        }
+        self.intern_text(key)
+    }
+
+    /// Whether an object may have had this free key, or one that begins like it.
+    pub fn has_seen_key(&self, key: &[u8]) -> bool {
+        let cell = |before, &byte: &u8| self.cells.find(Cell { before, last: u32::from(byte) });
+        match key.first() {
+            Some(&first) => self.seen_keys.first.contains(first) && key.iter().try_fold(NIL, cell).is_some(),
+            None => self.seen_keys.empty,
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_list(&self.holds)
+            + memory::of_list(&self.entries)
+            + self.started.len() * 4 * size_of::<Entry>()
+            + memory::of_list(&self.spans)
+            + self.index.memory_bytes()
+            + self.members.memory_bytes()
+            + self.items.memory_bytes()
+            + self.cells.memory_bytes()
+            + self.seen.memory_bytes()
+    }
+
+    /// How many sets there are: the next new one gets this number.
+    pub fn num_sets(&self) -> u32 {
+        self.spans.len() as u32
+    }
+
+    /// Remembers how much there is now.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            seen_keys: self.seen_keys,
+            sets: self.spans.len(),
+            entries: self.entries.len(),
+            members: self.members.values.len(),
+            items: self.items.values.len(),
+            cells: self.cells.values.len(),
+            seen: self.seen.mark(),
+            starts: self.started.len(),
+        }
+    }
+
+    /// Forgets what came after the mark.
+    pub fn rewind(&mut self, mark: Mark) {
+        for id in (mark.sets..self.spans.len()).rev() {
+            self.index.remove(hash_of(self.entries(SetId(id as u32))), id as u32);
+        }
+        for set in self.started.drain(mark.starts..) {
+            self.starts.remove(&set);
+        }
+        self.seen_keys = mark.seen_keys;
+        self.spans.truncate(mark.sets);
+        self.holds.truncate(mark.sets);
+        self.entries.truncate(mark.entries);
+        self.members.truncate(mark.members);
+        self.items.truncate(mark.items);
+        self.cells.truncate(mark.cells);
+        self.seen.rewind(mark.seen);
+        self.seen_strings.truncate(mark.seen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(head: u32, below: SetId) -> Entry {
+        Entry { head, register: 0, state: 7, below }
+    }
+
+    #[test]
+    fn equal_sets_share_an_id_and_rewind_forgets() {
+        let mut stacks = Stacks::new();
+        let a = stacks.push(1, 0, SetId::BOTTOM);
+        let mark = stacks.mark();
+        let b = stacks.push(2, 0, a);
+        assert_eq!(stacks.push(2, 0, a), b);
+        stacks.rewind(mark);
+        assert_eq!(stacks.push(1, 0, SetId::BOTTOM), a);
+        assert_eq!(stacks.push(3, 0, a), b, "the id is free again");
+        assert_eq!(stacks.entries(b)[0].head, 3);
+    }
+
+    #[test]
+    fn threads_that_differ_below_only_are_joined() {
+        let mut stacks = Stacks::new();
+        let a = stacks.push(1, 0, SetId::BOTTOM);
+        let b = stacks.push(2, 0, SetId::BOTTOM);
+        let config = stacks.configuration(&mut vec![thread(5, b), thread(5, a), thread(4, a), thread(5, a)]).unwrap();
+        let heads: Vec<_> = stacks.entries(config).iter().map(|entry| entry.head).collect();
+        assert_eq!(heads, [4, 5]);
+        let joined = stacks.entries(config)[1].below;
+        assert_eq!(stacks.entries(joined).len(), 2);
+        let again = stacks.configuration(&mut vec![thread(5, joined), thread(4, a), thread(5, a)]).unwrap();
+        assert_eq!(again, config, "joining what is already in it changes nothing");
+    }
+
+    #[test]
+    fn texts_are_lists_of_bytes() {
+        let mut stacks = Stacks::new();
+        let text = stacks.intern_text(b"key");
+        assert_eq!(stacks.text(text), b"key");
+        assert_eq!(stacks.intern_text(b"key"), text);
+        assert_eq!(stacks.intern_text(b""), NIL);
+        assert!(!stacks.has_seen_key(b"key"));
+        assert_eq!(stacks.intern_key(b"key"), text);
+        assert!(stacks.has_seen_key(b"key") && stacks.has_seen_key(b"ke"));
+        assert!(!stacks.has_seen_key(b"keys") && !stacks.has_seen_key(b"ey") && !stacks.has_seen_key(b""));
+        stacks.intern_key(b"");
+        assert!(stacks.has_seen_key(b""));
+    }
+}

@@ -1,0 +1,230 @@
+//! The strings and numbers of the elements that an array has, to be found by how they begin.
+
+use std::sync::Arc;
+
+use stencilm_regex::ByteSet;
+
+use crate::distinct::number_counts::plain_number;
+use crate::state::used_lists::SeenMark;
+
+/// So many lists of elements are kept: that of each array under way, and those that the tokens of a mask make of them.
+const KEPT_LISTS: usize = 4;
+
+/// The canonical texts of some elements, and the places of their quotes, sorted by the text from there on. A string begins at a
+/// quote, so that looking for the beginning of one is a search in a sorted list.
+#[derive(Default)]
+struct Block {
+    values: Vec<Arc<[u8]>>,
+    /// A value and a place in it.
+    quotes: Vec<(u32, u32)>,
+    /// Those that are numbers, as [`plain_number`] writes them, sorted.
+    numbers: Vec<Box<[u8]>>,
+    /// Whether a number has too many digits for that.
+    has_long_numbers: bool,
+}
+
+impl Block {
+    /// The strings of these values.
+    fn of(values: Vec<Arc<[u8]>>) -> Block {
+        let places = |value: &Arc<[u8]>| {
+            (0..).zip(&**value).filter(|(_, byte)| **byte == b'"').map(|(place, _)| place).collect::<Vec<u32>>()
+        };
+        let mut quotes: Vec<(u32, u32)> = (0..)
+            .zip(&values)
+            .flat_map(|(number, value)| places(value).into_iter().map(move |place| (number, place)))
+            .collect();
+        quotes.sort_unstable_by(|&one, &other| from(&values, one).cmp(from(&values, other)));
+        Block { values, quotes, ..Block::default() }
+    }
+
+    /// The strings and numbers of these values.
+    fn of_all(values: Vec<Vec<u8>>) -> Block {
+        let (mut quoted, mut numbers, mut has_long_numbers) = (Vec::new(), Vec::new(), false);
+        for value in values {
+            if value.first().is_some_and(|first| first.is_ascii_digit() || *first == b'-') {
+                match plain_number(&value) {
+                    Some(number) => numbers.push(number.into()),
+                    None => has_long_numbers = true,
+                }
+            } else if value.contains(&b'"') {
+                quoted.push(value.into());
+            }
+        }
+        numbers.sort_unstable();
+        Block { numbers, has_long_numbers, ..Block::of(quoted) }
+    }
+
+    /// What is in both.
+    fn join(&self, other: &Block) -> Block {
+        let mut numbers = [&self.numbers[..], &other.numbers].concat();
+        numbers.sort();
+        let has_long_numbers = self.has_long_numbers || other.has_long_numbers;
+        let strings = Block::of(self.values.iter().chain(&other.values).cloned().collect());
+        Block { numbers, has_long_numbers, ..strings }
+    }
+
+    fn len(&self) -> usize {
+        self.quotes.len() + self.numbers.len() + usize::from(self.has_long_numbers)
+    }
+
+    /// The numbers that begin like this.
+    fn numbers(&self, beginning: &[u8]) -> &[Box<[u8]>] {
+        let first = self.numbers.partition_point(|number| &**number < beginning);
+        let rest = &self.numbers[first..];
+        &rest[..rest.partition_point(|number| number.starts_with(beginning))]
+    }
+
+    fn from(&self, quote: (u32, u32)) -> &[u8] {
+        from(&self.values, quote)
+    }
+
+    /// Where the quotes are from which texts go on like a part, in the order of these texts.
+    fn places<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (u32, &'s [u8])> {
+        let first = self.quotes.partition_point(|&quote| self.from(quote) < part);
+        self.quotes[first..].iter().map_while(move |&quote| Some((quote.1, self.from(quote).strip_prefix(part)?)))
+    }
+
+    /// The bytes with which texts go on behind a part.
+    fn next_bytes(&self, part: &[u8]) -> ByteSet {
+        let mut bytes = ByteSet::EMPTY;
+        let mut first = self.quotes.partition_point(|&quote| self.from(quote) <= part);
+        while let Some(&quote) = self.quotes.get(first)
+            && let Some(&byte) = self.from(quote).strip_prefix(part).and_then(|rest| rest.first())
+        {
+            bytes.insert(byte);
+            let goes_on = |quote| self.from(quote).strip_prefix(part).is_some_and(|rest| rest.first() <= Some(&byte));
+            first += self.quotes[first..].partition_point(|&quote| goes_on(quote));
+        }
+        bytes
+    }
+}
+
+fn from(values: &[Arc<[u8]>], (value, place): (u32, u32)) -> &[u8] {
+    &values[value as usize][place as usize..]
+}
+
+/// The strings of some elements, in blocks of which each is at least twice as large as the next, so that one more element costs as
+/// much as a few others.
+#[derive(Clone, Default)]
+pub(crate) struct Strings(Vec<Arc<Block>>);
+
+impl Strings {
+    /// The strings of these elements beside those that are here.
+    pub fn with(&self, values: impl IntoIterator<Item = Vec<u8>>) -> Strings {
+        let mut blocks = self.0.clone();
+        let mut last = Block::of_all(values.into_iter().collect());
+        if last.len() == 0 {
+            return Strings(blocks);
+        }
+        while let Some(before) = blocks.pop_if(|before| before.len() < 2 * last.len()) {
+            last = before.join(&last);
+        }
+        blocks.push(Arc::new(last));
+        Strings(blocks)
+    }
+}
+
+/// The strings of the elements of some arrays.
+pub(crate) struct UsedStrings(Vec<Arc<Block>>);
+
+impl UsedStrings {
+    /// The strings of these lists.
+    pub fn new(lists: Vec<Strings>) -> UsedStrings {
+        UsedStrings(lists.into_iter().flat_map(|strings| strings.0).collect())
+    }
+
+    /// What follows a part that begins with a quote, wherever it stands.
+    pub fn rests<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
+        self.0.iter().flat_map(move |block| block.places(part)).map(|(_, rest)| rest)
+    }
+
+    /// What follows such a part in the elements that begin with it.
+    pub fn whole_rests<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
+        let places = self.0.iter().flat_map(move |block| block.places(part));
+        places.filter(|&(place, _)| place == 0).map(|(_, rest)| rest)
+    }
+
+    /// The bytes that may follow such a part.
+    pub fn next_bytes(&self, part: &[u8]) -> ByteSet {
+        self.0.iter().fold(ByteSet::EMPTY, |bytes, block| bytes.union(&block.next_bytes(part)))
+    }
+
+    /// The elements that are numbers and begin like this, as [`plain_number`] writes them.
+    pub fn numbers(&self, beginning: &[u8]) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().flat_map(move |block| block.numbers(beginning)).map(|number| &**number)
+    }
+
+    /// How many there are.
+    pub fn count_numbers(&self, beginning: &[u8]) -> usize {
+        self.0.iter().map(|block| block.numbers(beginning).len()).sum()
+    }
+
+    /// Whether a number is an element.
+    pub fn has_number(&self, number: &[u8]) -> bool {
+        self.0.iter().any(|block| block.numbers.binary_search_by(|known| (**known).cmp(number)).is_ok())
+    }
+
+    /// Whether all numbers are among [`UsedStrings::numbers`].
+    pub fn has_plain_numbers(&self) -> bool {
+        !self.0.iter().any(|block| block.has_long_numbers)
+    }
+
+    /// Whether a part that begins with a quote stands anywhere.
+    pub fn have(&self, part: &[u8]) -> bool {
+        self.rests(part).next().is_some()
+    }
+}
+
+/// The strings of the lists that were looked at last.
+#[derive(Clone, Default)]
+pub(crate) struct KeptStrings(Vec<(u32, Strings)>);
+
+impl KeptStrings {
+    /// The strings of a list.
+    pub fn of(&self, list: u32) -> Option<&Strings> {
+        self.0.iter().find(|&&(known, _)| known == list).map(|(_, strings)| strings)
+    }
+
+    /// Keeps the strings of a list, in the place of those kept longest where there are many.
+    pub fn keep(&mut self, list: u32, strings: Strings) {
+        if self.0.len() >= KEPT_LISTS {
+            self.0.remove(0);
+        }
+        self.0.push((list, strings));
+    }
+
+    /// Forgets the lists that came after a mark.
+    pub fn truncate(&mut self, mark: SeenMark) {
+        self.0.retain(|&(list, _)| mark.had(list));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_found_where_they_stand() {
+        let values = [&b"\"ab\""[..], b"[\"b\",\"ab\",1]", b"\"\"", b"12"].map(<[u8]>::to_vec);
+        let all = Strings::default().with(values.clone());
+        let one_by_one = values.into_iter().fold(Strings::default(), |strings, value| strings.with([value]));
+        for strings in [all, one_by_one] {
+            let seen = UsedStrings::new(vec![strings]);
+            let mut rests: Vec<&[u8]> = seen.rests(b"\"a").collect();
+            rests.sort_unstable();
+            assert_eq!(rests, [&b"b\""[..], b"b\",1]"]);
+            assert_eq!(seen.whole_rests(b"\"a").collect::<Vec<_>>(), [b"b\""]);
+            for part in [&b"\""[..], b"\"a", b"\"ab\"", b"\"x"] {
+                let next: ByteSet = seen.rests(part).filter_map(|rest| rest.first()).copied().collect();
+                assert_eq!(seen.next_bytes(part), next);
+            }
+            assert!(
+                seen.have(b"\"b")
+                    && seen.have(b"\"\"")
+                    && seen.have(b"\",1")
+                    && !seen.have(b"\"c")
+                    && !seen.have(b"\"1")
+            );
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Tokens by their shapes, the kinds of their characters one after the other: a tree of some thousand nodes where the trie has
+//! some hundred thousand.
+//!
+//! A walk leads an automaton through the shapes, a kind of character at a time, wherever all characters of the kind lead
+//! to the same state. Where they do not, the nodes of the trie with this shape are walked on from, byte by byte. Tokens
+//! that are no whole characters have no shape; they are few, and walked by themselves.
+
+use std::num::NonZeroU16;
+
+use crate::vocabulary::categories::{HIGH, KINDS, kind_beyond_ascii, kind_of};
+use crate::vocabulary::lead_bytes::Rest;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::trie::Trie;
+
+/// A node of the tree of shapes.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// The kind of character that leads here, or [`HIGH`] in front of one beyond ASCII.
+    pub kind: u8,
+    /// How many steps lead here, 1 for a first one.
+    pub depth: u32,
+    /// How many nodes there are here and below.
+    pub size: u32,
+    /// The kinds that lead on from here or from below, as bits.
+    pub below: u64,
+    /// Which of the sets has its tokens and those below, where these are many.
+    set: Option<NonZeroU16>,
+    /// Where its tokens begin, before those of the nodes below.
+    tokens: u32,
+    /// Where the nodes of the trie with this shape begin.
+    places: u32,
+}
+
+/// A node of the trie on the way to a token without a shape.
+#[derive(Clone, Copy)]
+pub(crate) struct Ragged {
+    /// The node.
+    pub node: u32,
+    /// Where the list goes on behind those below it.
+    pub end: u32,
+    /// Whether whole characters lead here, so that it has a shape.
+    pub has_shape: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Shapes {
+    /// In depth-first order, and one behind the last.
+    nodes: Vec<Shape>,
+    tokens: Vec<u32>,
+    places: Vec<u32>,
+    /// The tokens of nodes that have many, those below included.
+    sets: Vec<TokenSet>,
+    ragged: Vec<Ragged>,
+    /// The tokens without shapes, ascending.
+    without: Vec<u32>,
+    max_depth: usize,
+}
+
+/// Where a node of the trie stands while the tree is made.
+#[derive(Clone, Copy)]
+enum At {
+    /// Behind whole characters of a shape.
+    Shape(u32),
+    /// Within a character, which has begun so.
+    Within { high: u32, rest: Rest, so_far: u32 },
+    /// Behind bytes that are no characters.
+    Ragged,
+}
+
+/// A shape while the tree is made.
+#[derive(Clone)]
+struct Growing {
+    children: [u32; KINDS],
+    tokens: Vec<u32>,
+    places: Vec<u32>,
+}
+
+/// The tokens of a node that has so many, with those below, are kept as a set, too.
+const MANY_TOKENS: usize = 4_096;
+
+/// No child yet.
+const NONE: u32 = u32::MAX;
+
+impl Growing {
+    const NEW: Growing = Growing { children: [NONE; KINDS], tokens: Vec::new(), places: Vec::new() };
+}
+
+fn child(shapes: &mut Vec<Growing>, shape: u32, kind: u8) -> u32 {
+    let known = shapes[shape as usize].children[usize::from(kind)];
+    if known != NONE {
+        return known;
+    }
+    let new = shapes.len() as u32;
+    shapes[shape as usize].children[usize::from(kind)] = new;
+    shapes.push(Growing::NEW);
+    new
+}
+
+impl Shapes {
+    /// Of the tokens of a trie, whose entries are below `vocab_size`.
+    pub fn new(trie: &Trie, vocab_size: usize) -> Shapes {
+        let mut growing = vec![Growing::NEW];
+        let (mut ragged, mut without): (Vec<Ragged>, Vec<u32>) = Default::default();
+        // By depth the node there, where it stands, and whether it is in the list of those without shapes.
+        let mut path: Vec<(u32, At, bool)> = vec![(NONE, At::Shape(0), true)];
+        for node in 0..trie.len() {
+            let (byte, depth) = (trie.byte(node), trie.depth(node));
+            path.truncate(depth);
+            let (_, above, _) = *path.last().expect("the path begins with the root");
+            let at = match above {
+                At::Shape(shape) if byte.is_ascii() => At::Shape(child(&mut growing, shape, kind_of(byte))),
+                At::Shape(shape) => {
+                    let high = child(&mut growing, shape, HIGH);
+                    growing[high as usize].places.push(node as u32);
+                    match Rest::behind_first(byte) {
+                        Some(rest) => At::Within { high, rest, so_far: u32::from(byte & rest.mask_of_first()) },
+                        None => At::Ragged,
+                    }
+                }
+                At::Within { high, rest, so_far } if rest.bytes().contains(&byte) => {
+                    let so_far = so_far << 6 | u32::from(byte & 0x3F);
+                    match rest.behind() {
+                        Some(rest) => At::Within { high, rest, so_far },
+                        None => At::Shape(child(&mut growing, high, kind_beyond_ascii(so_far))),
+                    }
+                }
+                At::Within { .. } | At::Ragged => At::Ragged,
+            };
+            if let At::Shape(shape) = at {
+                growing[shape as usize].places.push(node as u32);
+            }
+            path.push((node as u32, at, false));
+            let Some(token) = trie.entry_at(node) else { continue };
+            if let At::Shape(shape) = at {
+                growing[shape as usize].tokens.push(token);
+                continue;
+            }
+            without.push(token);
+            for (node, at, listed) in path.iter_mut().filter(|(.., listed)| !listed) {
+                *listed = true;
+                ragged.push(Ragged { node: *node, end: 0, has_shape: matches!(at, At::Shape(_)) });
+            }
+        }
+        let mut open: Vec<usize> = Vec::new();
+        for index in 0..=ragged.len() {
+            let depth = ragged.get(index).map_or(0, |ragged| trie.depth(ragged.node as usize));
+            while let Some(&last) = open.last()
+                && trie.depth(ragged[last].node as usize) >= depth
+            {
+                ragged[last].end = index as u32;
+                open.pop();
+            }
+            open.push(index);
+        }
+        without.sort_unstable();
+        let mut shapes = Shapes { ragged, without, ..Shapes::in_order(growing) };
+        for index in 0..shapes.len() {
+            let tokens = shapes.tokens(index, index + shapes.nodes[index].size as usize);
+            if tokens.len() < MANY_TOKENS {
+                continue;
+            }
+            let mut set = TokenSet::empty(vocab_size);
+            tokens.iter().for_each(|&token| set.insert(token));
+            shapes.sets.push(set);
+            shapes.nodes[index].set = u16::try_from(shapes.sets.len()).ok().and_then(NonZeroU16::new);
+        }
+        shapes
+    }
+
+    /// The nodes in depth-first order, without the root.
+    fn in_order(growing: Vec<Growing>) -> Shapes {
+        let mut shapes = Shapes::default();
+        let children = |shape: u32, depth: u32| {
+            let children = growing[shape as usize].children.iter().enumerate().rev();
+            children.filter(|&(_, &child)| child != NONE).map(move |(kind, &child)| (child, kind as u8, depth))
+        };
+        let mut work: Vec<(u32, u8, u32)> = children(0, 1).collect();
+        while let Some((shape, kind, depth)) = work.pop() {
+            let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
+            shapes.nodes.push(Shape { kind, depth, size: 1, below: 0, set: None, tokens, places });
+            shapes.tokens.extend(&growing[shape as usize].tokens);
+            shapes.places.extend(&growing[shape as usize].places);
+            shapes.max_depth = shapes.max_depth.max(depth as usize);
+            work.extend(children(shape, depth + 1));
+        }
+        // From behind: what is below a node is known when it is met.
+        let mut above: Vec<(u32, u64)> = vec![(0, 0); shapes.max_depth + 2];
+        for node in shapes.nodes.iter_mut().rev() {
+            let depth = node.depth as usize;
+            let (size, below) = std::mem::take(&mut above[depth + 1]);
+            (node.size, node.below) = (size + 1, below);
+            above[depth].0 += node.size;
+            above[depth].1 |= below | 1 << node.kind;
+        }
+        let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
+        shapes.nodes.push(Shape { kind: 0, depth: 0, size: 0, below: 0, set: None, tokens, places });
+        shapes.nodes.shrink_to_fit();
+        shapes.tokens.shrink_to_fit();
+        shapes.places.shrink_to_fit();
+        shapes
+    }
+
+    /// How many nodes there are, without the root.
+    pub fn len(&self) -> usize {
+        self.nodes.len().saturating_sub(1)
+    }
+
+    /// The most steps to a node.
+    pub fn max_depth(&self) -> usize {
+        self.max_depth
+    }
+
+    /// A node, or the one behind the last.
+    #[inline]
+    pub fn node(&self, index: usize) -> Shape {
+        self.nodes[index]
+    }
+
+    /// The tokens of the nodes from one to before another.
+    #[inline]
+    pub fn tokens(&self, first: usize, end: usize) -> &[u32] {
+        &self.tokens[self.nodes[first].tokens as usize..self.nodes[end].tokens as usize]
+    }
+
+    /// The place of the first token of a node in the order of all.
+    #[inline]
+    pub fn first_token(&self, index: usize) -> usize {
+        self.nodes[index].tokens as usize
+    }
+
+    /// All tokens that have shapes, in their order.
+    pub fn all_tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// The tokens of a node and those below, as a set where they are many.
+    pub fn many(&self, index: usize) -> Option<&TokenSet> {
+        self.nodes[index].set.map(|set| &self.sets[usize::from(set.get()) - 1])
+    }
+
+    /// The nodes of the trie with a shape; for [`HIGH`] those behind the first byte of a character.
+    pub fn places(&self, index: usize) -> &[u32] {
+        &self.places[self.nodes[index].places as usize..self.nodes[index + 1].places as usize]
+    }
+
+    /// The nodes of the trie on the way to tokens that are no whole characters, in depth-first order.
+    pub fn ragged(&self) -> &[Ragged] {
+        &self.ragged
+    }
+
+    /// Whether a token is no whole characters.
+    pub fn is_ragged(&self, token: u32) -> bool {
+        self.without.binary_search(&token).is_ok()
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.len() * size_of::<Shape>()
+            + (self.tokens.len() + self.places.len() + self.without.len()) * 4
+            + self.ragged.len() * size_of::<Ragged>()
+            + self.sets.iter().map(|set| set.words().len() * 4).sum::<usize>()
+    }
+}

@@ -1,0 +1,279 @@
+//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
+
+use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+
+use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::vocabulary::category_trie::Shapes;
+use crate::vocabulary::token_set;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+
+/// An automaton that a walk reads with.
+pub(crate) trait Automaton {
+    /// The state behind a byte, and whether something ends there.
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded>;
+
+    /// The first byte that is never told from this one.
+    fn representative(&self, byte: u8) -> u8;
+}
+
+/// An automaton, and what derives its expressions.
+pub(crate) struct Derived<'a> {
+    pub automaton: &'a mut Dfa,
+    pub deriver: &'a mut Deriver,
+}
+
+impl Automaton for Derived<'_> {
+    #[inline]
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        self.automaton.step(self.deriver, state, byte)
+    }
+
+    fn representative(&self, byte: u8) -> u8 {
+        self.automaton.representative(byte)
+    }
+}
+
+/// What a walk makes of what it reads.
+pub(crate) trait Reader: Automaton {
+    /// Where a walk stands: a state of the automaton, and what else is to be known.
+    type At: Copy;
+    /// Why a walk ends early.
+    type Stopped: From<LimitExceeded>;
+
+    /// The state of the automaton.
+    fn state(at: Self::At) -> StateId;
+
+    /// A node of the shapes is looked at.
+    fn look(&mut self) -> Result<(), Self::Stopped> {
+        Ok(())
+    }
+
+    /// All characters of a kind lead from here to a state, where something may end; these are the nodes of the trie to which
+    /// they lead. Gives where the walk stands then, and whether that is as good as where it stood.
+    fn reads(&mut self, at: Self::At, next: StateId, ends: bool, nodes: &[u32]) -> (Self::At, bool);
+
+    /// No character of a kind leads on from here.
+    fn refuses(&mut self, _at: Self::At, _nodes: &[u32]) {}
+
+    /// Reads a byte that leads to a node of the trie; `None` where it does not lead on. Nothing is made of it where there
+    /// is no node.
+    fn byte(&mut self, at: Self::At, byte: u8, node: Option<usize>) -> Result<Option<Self::At>, Self::Stopped>;
+
+    /// The groups of characters that lead back to where the walk stands, see
+    /// [`Trie::walk_mask`](crate::vocabulary::trie::Trie::walk_mask).
+    fn loops(&mut self, _at: Self::At) -> Result<u32, Self::Stopped> {
+        Ok(0)
+    }
+
+    /// Whether it is to be told where tokens end; then a walk is never as good as where it stood.
+    fn lists(&self) -> bool {
+        false
+    }
+
+    /// These tokens are read to their ends.
+    fn ends(&mut self, _at: Self::At, _tokens: &[u32]) {}
+}
+
+/// The tokens that are read, while they are found.
+struct Found {
+    tokens: TokenSet,
+    /// Where most tokens begin as the lexeme may go on, all are in `tokens` at first, and those are taken out that are not
+    /// read.
+    wide: bool,
+}
+
+impl Found {
+    /// Tokens that are read.
+    #[inline]
+    fn reads(&mut self, tokens: &[u32]) {
+        if !self.wide {
+            let words = self.tokens.words_mut();
+            tokens.iter().for_each(|&token| token_set::set(words, token));
+        }
+    }
+
+    /// The tokens of a shape and of those below are read.
+    fn reads_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
+        match shapes.many(index) {
+            Some(set) if !self.wide => {
+                self.tokens.words_mut().iter_mut().zip(set.words()).for_each(|(word, set)| *word |= set);
+            }
+            _ => self.reads(shapes.tokens(index, end)),
+        }
+    }
+
+    /// The tokens of a shape and of those below are not read.
+    fn refuses_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
+        match shapes.many(index) {
+            Some(set) if self.wide => {
+                self.tokens.words_mut().iter_mut().zip(set.words()).for_each(|(word, set)| *word &= !set);
+            }
+            _ => self.refuses(shapes.tokens(index, end)),
+        }
+    }
+
+    /// Tokens that are not read.
+    fn refuses(&mut self, tokens: &[u32]) {
+        if self.wide {
+            tokens.iter().for_each(|&token| self.tokens.remove(token));
+        }
+    }
+}
+
+/// The tokens that are read from somewhere; `wide` says that these are most of them.
+pub(crate) fn read<R: Reader>(
+    vocabulary: &Tokens,
+    kinds: &mut Kinds,
+    reader: &mut R,
+    start: R::At,
+    wide: bool,
+) -> Result<TokenSet, R::Stopped> {
+    let tokens = if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
+    let mut found = Found { tokens, wide };
+    read_shapes(vocabulary, kinds, reader, start, &mut found)?;
+    read_ragged(vocabulary, reader, start, &mut found)?;
+    Ok(found.tokens)
+}
+
+/// Reads the tokens that have shapes, and some of the others.
+fn read_shapes<R: Reader>(
+    vocabulary: &Tokens,
+    kinds: &mut Kinds,
+    reader: &mut R,
+    start: R::At,
+    found: &mut Found,
+) -> Result<(), R::Stopped> {
+    let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
+    // By state the kinds that lead to where the walk is as good as where it stood.
+    let mut same: Vec<u64> = Vec::new();
+    let mut path = vec![start; shapes.max_depth() + 1];
+    let mut trie_path = vec![start; trie.max_depth() + 1];
+    let mut index = 0;
+    while index < shapes.len() {
+        reader.look()?;
+        let shape = shapes.node(index);
+        let (above, end) = (path[shape.depth as usize - 1], index + shape.size as usize);
+        match kinds.read(reader, R::state(above), shape.kind)? {
+            Read::Dead => {
+                // The last byte of a character never leads on alone.
+                if shape.kind != BLANK && shape.kind != OTHER {
+                    reader.refuses(above, shapes.places(index));
+                }
+                found.refuses_all(shapes, index, end);
+                index = end;
+            }
+            Read::Mixed => {
+                for &node in shapes.places(index) {
+                    let at = if shape.kind == BLANK || shape.kind == OTHER {
+                        behind_first_bytes(vocabulary, reader, above, node)?
+                    } else {
+                        Some(above)
+                    };
+                    let node = node as usize;
+                    match at {
+                        Some(at) => read_below(vocabulary, reader, node, at, &mut trie_path, found)?,
+                        None => trie.entries_below(node).for_each(|token| found.refuses(&[token])),
+                    }
+                }
+                index = end;
+            }
+            Read::To(next, ends) => {
+                let (at, is_same) = match shape.kind {
+                    HIGH => (above, false),
+                    _ => reader.reads(above, next, ends, shapes.places(index)),
+                };
+                let state = R::state(at).0 as usize;
+                if state >= same.len() {
+                    same.resize(state + 1, 1 << HIGH);
+                }
+                same[state] |= u64::from(is_same) << shape.kind;
+                if shape.below & !same[state] == 0 {
+                    found.reads_all(shapes, index, end);
+                    // Here is all that a reader is told of that lists.
+                    reader.ends(at, shapes.tokens(index, index + 1));
+                    index = end;
+                    continue;
+                }
+                let tokens = shapes.tokens(index, index + 1);
+                found.reads(tokens);
+                reader.ends(at, tokens);
+                path[shape.depth as usize] = at;
+                index += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads byte by byte what a node of the trie and those below it lead to.
+fn read_below<R: Reader>(
+    vocabulary: &Tokens,
+    reader: &mut R,
+    node: usize,
+    at: R::At,
+    path: &mut [R::At],
+    found: &mut Found,
+) -> Result<(), R::Stopped> {
+    let trie = vocabulary.trie();
+    let mut step = |at, byte, node| {
+        let Some(next) = reader.byte(at, byte, Some(node))? else { return Ok(None) };
+        // Tokens without shapes are told by themselves.
+        if reader.lists()
+            && let Some(token) = trie.entry_at(node)
+            && !vocabulary.shapes().is_ragged(token)
+        {
+            reader.ends(next, &[token]);
+        }
+        Ok(Some((next, reader.loops(next)?)))
+    };
+    let part = (node, node + trie.size(node));
+    trie.walk_mask_part(part, trie.depth(node) - 1, at, path, found.wide, &mut step, found.tokens.words_mut())
+}
+
+/// Reads the first bytes of the character beyond ASCII whose last one leads to a node.
+fn behind_first_bytes<R: Reader>(
+    vocabulary: &Tokens,
+    reader: &mut R,
+    at: R::At,
+    node: u32,
+) -> Result<Option<R::At>, R::Stopped> {
+    let before = vocabulary.bytes_before(node);
+    let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
+    let mut at = Some(at);
+    for &byte in &before[first..] {
+        let Some(here) = at else { break };
+        at = reader.byte(here, byte, None)?;
+    }
+    Ok(at)
+}
+
+/// Reads the tokens that have no shapes.
+fn read_ragged<R: Reader>(
+    vocabulary: &Tokens,
+    reader: &mut R,
+    start: R::At,
+    found: &mut Found,
+) -> Result<(), R::Stopped> {
+    let (ragged, trie) = (vocabulary.shapes().ragged(), vocabulary.trie());
+    let token = |index: usize| trie.entry_at(ragged[index].node as usize).filter(|_| !ragged[index].has_shape);
+    let mut path = vec![start; trie.max_depth() + 1];
+    let mut index = 0;
+    while index < ragged.len() {
+        let (node, end) = (ragged[index].node as usize, ragged[index].end as usize);
+        let depth = trie.depth(node);
+        let made_of = (!ragged[index].has_shape).then_some(node);
+        let Some(at) = reader.byte(path[depth - 1], trie.byte(node), made_of)? else {
+            (index..end).for_each(|index| found.refuses(token(index).as_slice()));
+            index = end;
+            continue;
+        };
+        if let Some(token) = token(index) {
+            found.reads(&[token]);
+            reader.ends(at, &[token]);
+        }
+        path[depth] = at;
+        index += 1;
+    }
+    Ok(())
+}

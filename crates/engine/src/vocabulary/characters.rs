@@ -1,0 +1,311 @@
+//! Walks that read tokens as runs of characters of one class.
+
+use stencilm_regex::{ByteSet, Deriver, Dfa, LimitExceeded, StateId};
+
+use crate::vocabulary::categories::Kinds;
+use crate::vocabulary::category_walk;
+use crate::vocabulary::category_walk::{Automaton, Reader};
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::Trie;
+
+/// The tokens that read characters only, by how many they begin.
+pub struct Counted {
+    /// Those with fewer first.
+    pub tokens: Vec<u32>,
+    /// For every number of characters begun, the first token in `tokens` that begins so many.
+    pub starts: Vec<u32>,
+}
+
+impl Counted {
+    /// Sorts tokens, each with its number of characters.
+    fn new(within: &[(u32, u32)]) -> Counted {
+        let rounds = within.iter().map(|&(rounds, _)| rounds as usize + 1).max().unwrap_or(0);
+        let mut starts = vec![0u32; rounds + 1];
+        within.iter().for_each(|&(rounds, _)| starts[rounds as usize + 1] += 1);
+        for rounds in 1..starts.len() {
+            starts[rounds] += starts[rounds - 1];
+        }
+        let mut tokens = vec![0; within.len()];
+        let mut places = starts.clone();
+        for &(rounds, token) in within {
+            let place = &mut places[rounds as usize];
+            tokens[*place as usize] = token;
+            *place += 1;
+        }
+        Counted { tokens, starts }
+    }
+
+    /// The most characters that one of them begins.
+    pub fn longest(&self) -> u32 {
+        self.starts.len().saturating_sub(2) as u32
+    }
+
+    /// Those that begin more than `above` and at most `most` characters.
+    pub fn between(&self, above: u32, most: u32) -> &[u32] {
+        self.tokens.get(self.up_to(above)..self.up_to(most)).unwrap_or_default()
+    }
+
+    /// How many begin at most so many characters.
+    pub fn up_to(&self, most: u32) -> usize {
+        self.starts[(most as usize + 1).min(self.starts.len() - 1)] as usize
+    }
+}
+
+/// What tokens are as runs of characters.
+pub struct RunsFound {
+    /// The tokens that are such runs.
+    pub any: TokenSet,
+    /// The nodes of the trie before which runs stop, ascending, each with the number of characters before it.
+    pub stops: Vec<(u32, u32)>,
+    /// How many characters the tokens begin, where that was asked for.
+    pub counted: Option<Counted>,
+}
+
+/// Where a walk keeps a state of the automaton and the number of characters begun.
+const STATE: u32 = (1 << ROUNDS) - 1;
+
+/// See [`STATE`].
+const ROUNDS: u32 = 16;
+
+/// Not looked up yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// The automaton of one character as a table that begins anew behind each.
+pub struct Characters<'a> {
+    automaton: &'a mut Dfa,
+    deriver: &'a mut Deriver,
+    /// By state and byte the next state.
+    table: Vec<u32>,
+    /// Whether no character goes on with another, so far.
+    plain: bool,
+}
+
+impl<'a> Characters<'a> {
+    /// By the automaton of a character.
+    pub fn new(automaton: &'a mut Dfa, deriver: &'a mut Deriver) -> Characters<'a> {
+        Characters { automaton, deriver, table: Vec::new(), plain: true }
+    }
+
+    /// Whether it was plain to see where a character ends, in all that was read.
+    pub fn are_plain(&self) -> bool {
+        self.plain
+    }
+
+    #[inline]
+    fn next(&mut self, state: u32, byte: u8) -> Result<u32, LimitExceeded> {
+        match self.table.get((state as usize) << 8 | usize::from(byte)) {
+            Some(&next) if next != UNKNOWN => Ok(next),
+            _ => self.look_up(state, byte),
+        }
+    }
+
+    /// Reads every token: those that are made of characters, where they stop before some bytes, and, where they are to be
+    /// counted, how many characters they begin.
+    pub fn read(&mut self, vocabulary: &Tokens, stops: ByteSet, counted: bool) -> Result<RunsFound, LimitExceeded> {
+        let trie = vocabulary.trie();
+        let wide = 2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
+        let within = counted.then(|| Vec::with_capacity(vocabulary.vocab_size()));
+        let mut runs = Runs { characters: self, trie, stops, found: Vec::new(), within };
+        let mut kinds = Kinds::new(&runs);
+        let any = category_walk::read(vocabulary, &mut kinds, &mut runs, StateId::START.0, wide)?;
+        let Runs { mut found, within, .. } = runs;
+        found.sort_unstable();
+        found.dedup();
+        Ok(RunsFound { any, stops: found, counted: within.map(|within| Counted::new(&within)) })
+    }
+
+    #[cold]
+    fn look_up(&mut self, state: u32, byte: u8) -> Result<u32, LimitExceeded> {
+        let (next, complete) = self.automaton.step(self.deriver, StateId(state), byte)?;
+        let behind = if complete {
+            self.plain &= self.automaton.live_bytes(self.deriver, next)?.is_empty();
+            StateId::START
+        } else {
+            // Back at the start without being complete would be taken for a boundary.
+            self.plain &= next != StateId::START;
+            next
+        };
+        self.plain &= behind.0 <= STATE;
+        let end = (state as usize + 1) << 8;
+        if self.table.len() < end {
+            self.table.resize(end, UNKNOWN);
+        }
+        self.table[(state as usize) << 8 | usize::from(byte)] = behind.0;
+        Ok(behind.0)
+    }
+}
+
+/// What is made of the runs of characters that tokens begin with. A walk stands at a state, and above it the number of
+/// characters begun.
+struct Runs<'r, 'a> {
+    characters: &'r mut Characters<'a>,
+    trie: &'r Trie,
+    stops: ByteSet,
+    /// The nodes at which a run stops, each with the number of characters before it.
+    found: Vec<(u32, u32)>,
+    /// The tokens that are runs, each behind its number of characters, where they are counted.
+    within: Option<Vec<(u32, u32)>>,
+}
+
+impl Runs<'_, '_> {
+    fn behind(at: u32, next: u32) -> u32 {
+        ((at & !STATE) + (u32::from(at & STATE == StateId::START.0) << ROUNDS)) | next
+    }
+}
+
+impl Automaton for Runs<'_, '_> {
+    #[inline]
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        let next = StateId(self.characters.next(state.0, byte)?);
+        Ok((next, next == StateId::START))
+    }
+
+    fn representative(&self, byte: u8) -> u8 {
+        self.characters.automaton.representative(byte)
+    }
+}
+
+impl Reader for Runs<'_, '_> {
+    type At = u32;
+    type Stopped = LimitExceeded;
+
+    fn state(at: u32) -> StateId {
+        StateId(at & STATE)
+    }
+
+    #[inline]
+    fn reads(&mut self, at: u32, next: StateId, ends: bool, _nodes: &[u32]) -> (u32, bool) {
+        let same = ends && at & STATE == StateId::START.0 && !self.lists();
+        (Runs::behind(at, next.0), same)
+    }
+
+    fn refuses(&mut self, at: u32, nodes: &[u32]) {
+        if at & STATE == StateId::START.0 {
+            let stops = nodes.iter().filter(|&&node| self.stops.contains(self.trie.byte(node as usize)));
+            self.found.extend(stops.map(|&node| (node, at >> ROUNDS)));
+        }
+    }
+
+    #[inline]
+    fn byte(&mut self, at: u32, byte: u8, node: Option<usize>) -> Result<Option<u32>, LimitExceeded> {
+        let next = self.characters.next(at & STATE, byte)?;
+        if next == StateId::DEAD.0 {
+            if let Some(node) = node {
+                self.refuses(at, &[node as u32]);
+            }
+            return Ok(None);
+        }
+        // What is not plain is of no use.
+        Ok(self.characters.plain.then(|| Runs::behind(at, next)))
+    }
+
+    fn lists(&self) -> bool {
+        self.within.is_some()
+    }
+
+    fn ends(&mut self, at: u32, tokens: &[u32]) {
+        if let Some(within) = &mut self.within {
+            within.extend(tokens.iter().map(|&token| (at >> ROUNDS, token)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencilm_grammar::common_exprs;
+    use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+    use stencilm_regex::{ExprId, Limits};
+
+    /// Pieces of tokens: letters, what patterns ask for, blanks and characters of several bytes, whole and broken.
+    const PIECES: [&[u8]; 18] = [
+        b"a",
+        b"f",
+        b"Z",
+        b"7",
+        b" ",
+        b"-",
+        b".",
+        b"_",
+        b"\"",
+        b"\\",
+        b"\\n",
+        b"\n",
+        "\u{e9}".as_bytes(),
+        "\u{a0}".as_bytes(),
+        "\u{65e5}".as_bytes(),
+        b"\xE4\xB8",
+        b"\xA5",
+        b"\xFF",
+    ];
+
+    const CLASSES: [&str; 15] = [
+        "[a-z]",
+        "[a-f0-9]",
+        "[a-zA-Z0-9_.-]",
+        r"\w",
+        r"[\w\s-]",
+        ".",
+        "[^/]",
+        "[^a-z]",
+        "\u{e9}|a",
+        r"\\n|[a-z]",
+        "[a-z][0-9]",
+        "[\u{e0}-\u{ff}]",
+        r"\s",
+        r"\S",
+        r"\s\s|0",
+    ];
+
+    fn class(deriver: &mut Deriver, pattern: &str) -> ExprId {
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+        parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).unwrap()
+    }
+
+    proptest::proptest! {
+        /// Reading by shapes finds what reading every byte does.
+        #[test]
+        fn runs_are_those_of_a_walk_of_the_trie(
+            tokens in proptest::collection::btree_set(proptest::collection::vec(0usize..PIECES.len(), 1..5), 1..200),
+            pattern in 0usize..CLASSES.len(),
+            stops in proptest::sample::subsequence(b"\"-. a\xA5\xC3\xE6\xC2".to_vec(), 1..5),
+            counted in proptest::bool::ANY,
+        ) {
+            let tokens: Vec<Option<Vec<u8>>> = tokens
+                .iter()
+                .map(|pieces| Some(pieces.iter().flat_map(|&piece| PIECES[piece]).copied().collect()))
+                .collect();
+            let vocabulary = Tokens::new(&tokens, tokens.len(), &[], &[]).unwrap();
+            let stops = stops.iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)));
+            let mut deriver = Deriver::over(common_exprs(), Limits::default());
+            let character = class(&mut deriver, CLASSES[pattern]);
+            let mut automaton = Dfa::new(&mut deriver, &[character], Limits::default()).unwrap();
+            let mut characters = Characters::new(&mut automaton, &mut deriver);
+            let (mut inside, mut found, mut within) = (TokenSet::empty(tokens.len()), Vec::new(), Vec::new());
+            let step = |(state, rounds): (u32, u32), byte, node| {
+                let next = characters.next(state, byte)?;
+                let at_start = state == StateId::START.0;
+                if next == StateId::DEAD.0 && at_start && stops.contains(byte) {
+                    found.push((node as u32, rounds));
+                }
+                Ok::<_, LimitExceeded>((next != StateId::DEAD.0).then_some((next, rounds + u32::from(at_start))))
+            };
+            let token = |token, (_, rounds)| {
+                inside.insert(token);
+                within.push((rounds, token));
+            };
+            vocabulary.trie().walk((StateId::START.0, 0), step, token).unwrap();
+            let runs = characters.read(&vocabulary, stops, counted).unwrap();
+            proptest::prop_assert!(characters.are_plain());
+            proptest::prop_assert_eq!(runs.any, inside, "{}", CLASSES[pattern]);
+            proptest::prop_assert_eq!(runs.stops, found, "{}", CLASSES[pattern]);
+            if let Some(counts) = runs.counted {
+                let expected = Counted::new(&within);
+                proptest::prop_assert_eq!(counts.starts, expected.starts, "{}", CLASSES[pattern]);
+                let sorted = |counted: &[u32]| counted.iter().copied().collect::<std::collections::BTreeSet<u32>>();
+                proptest::prop_assert_eq!(sorted(&counts.tokens), sorted(&expected.tokens), "{}", CLASSES[pattern]);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Tokens by the number of their bytes.
+
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::trie::Trie;
+
+/// Tokens of more bytes are listed one by one.
+const MANY_BYTES: usize = 24;
+
+/// See the module.
+pub struct Lengths {
+    /// By number of bytes, those that have no more.
+    no_longer: Vec<TokenSet>,
+    /// Those that have more than all of these, each with its number.
+    longer: Vec<(u32, u32)>,
+}
+
+impl Lengths {
+    /// Of the tokens of a trie, whose entries are below `vocab_size`.
+    pub fn new(trie: &Trie, vocab_size: usize) -> Lengths {
+        let mut no_longer = vec![TokenSet::empty(vocab_size); MANY_BYTES + 1];
+        let mut longer = Vec::new();
+        for node in 0..trie.len() {
+            let (Some(token), depth) = (trie.entry_at(node), trie.depth(node)) else { continue };
+            match no_longer.get_mut(depth) {
+                Some(set) => set.insert(token),
+                None => longer.push((token, depth as u32)),
+            }
+        }
+        for most in 1..no_longer.len() {
+            let (shorter, set) = no_longer.split_at_mut(most);
+            let shorter = shorter[most - 1].words();
+            set[0].words_mut().iter_mut().zip(shorter).for_each(|(word, shorter)| *word |= shorter);
+        }
+        Lengths { no_longer, longer }
+    }
+
+    /// Takes out the tokens of more bytes than this.
+    pub fn cut(&self, tokens: &mut TokenSet, most: u32) {
+        match self.no_longer.get(most as usize) {
+            Some(short) => tokens.words_mut().iter_mut().zip(short.words()).for_each(|(word, short)| *word &= short),
+            None => self.longer.iter().filter(|&&(_, len)| len > most).for_each(|&(token, _)| tokens.remove(token)),
+        }
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        let sets: usize = self.no_longer.iter().map(|set| set.words().len() * 4).sum();
+        sets + self.longer.len() * size_of::<(u32, u32)>()
+    }
+}

@@ -1,0 +1,310 @@
+//! The tokens of a tokenizer: which bytes each spells, which stop, and the trie of it all.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::vocabulary::category_trie::Shapes;
+use crate::vocabulary::keys_within_tokens::WholeKeys;
+use crate::vocabulary::token_lengths::Lengths;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::trie::Trie;
+
+/// What [`Tokens::new`] refuses.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum VocabularyError {
+    /// More tokens than the vocabulary has room for.
+    #[error("{tokens} tokens do not fit in a vocabulary of size {vocab_size}; raise vocab_size or leave it out")]
+    TooManyTokens {
+        /// How many tokens were given.
+        tokens: usize,
+        /// The size asked for.
+        vocab_size: usize,
+    },
+    /// A stop or special token that the vocabulary does not have.
+    #[error("token id {id} is outside of the vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1")]
+    IdOutOfRange {
+        /// The id.
+        id: u32,
+        /// The size of the vocabulary.
+        vocab_size: usize,
+    },
+    /// A vocabulary that no id can index.
+    #[error("a vocabulary of size {0} is not supported; the greatest size is 2^24")]
+    TooLarge(usize),
+    /// A token longer than any text.
+    #[error("token {id} spells {len} bytes; the greatest length is 65,535")]
+    TokenTooLong {
+        /// The token.
+        id: u32,
+        /// Its length in bytes.
+        len: usize,
+    },
+}
+
+/// The tokens of a tokenizer.
+pub struct Tokens {
+    bytes: Vec<u8>,
+    spans: Vec<(u32, u32)>,
+    vocab_size: usize,
+    stop_token_ids: Vec<u32>,
+    special_tokens: Vec<(u32, String)>,
+    trie: Trie,
+    /// The tokens of the trie.
+    spelled: TokenSet,
+    /// For every set of tokens that spell the same bytes: the one in the trie, and the others.
+    duplicates: Vec<(u32, Vec<u32>)>,
+    fingerprint: u128,
+    /// See [`Tokens::escaping`].
+    escaping: OnceLock<Box<[u32]>>,
+    /// See [`Tokens::quoting`].
+    quoting: OnceLock<Box<[u32]>>,
+    whole_keys: OnceLock<WholeKeys>,
+    lengths: OnceLock<Arc<Lengths>>,
+    shapes: OnceLock<Shapes>,
+}
+
+impl Tokens {
+    /// The tokens of a vocabulary: the bytes that each id spells, `None` for a special token or a hole.
+    /// Ids from `tokens.len()` to `vocab_size` are padding.
+    ///
+    /// # Errors
+    /// [`VocabularyError`] for ids or sizes that do not fit.
+    pub fn new<T: AsRef<[u8]>>(
+        tokens: &[Option<T>],
+        vocab_size: usize,
+        stop_token_ids: &[u32],
+        special_tokens: &[(u32, String)],
+    ) -> Result<Tokens, VocabularyError> {
+        if tokens.len() > vocab_size {
+            return Err(VocabularyError::TooManyTokens { tokens: tokens.len(), vocab_size });
+        }
+        if vocab_size > 1 << 24 {
+            return Err(VocabularyError::TooLarge(vocab_size));
+        }
+        let named = stop_token_ids.iter().chain(special_tokens.iter().map(|(id, _)| id));
+        if let Some(&id) = named.clone().find(|&&id| id as usize >= vocab_size) {
+            return Err(VocabularyError::IdOutOfRange { id, vocab_size });
+        }
+        let mut bytes = Vec::new();
+        let mut spans = Vec::with_capacity(tokens.len());
+        for (id, token) in tokens.iter().enumerate() {
+            let token = token.as_ref().map_or(&[][..], AsRef::as_ref);
+            if token.len() > usize::from(u16::MAX) {
+                return Err(VocabularyError::TokenTooLong { id: id as u32, len: token.len() });
+            }
+            spans.push((bytes.len() as u32, token.len() as u32));
+            bytes.extend_from_slice(token);
+        }
+        // A stop or special token is never spelled out, whatever text it has.
+        for &id in named {
+            if let Some(span) = spans.get_mut(id as usize) {
+                span.1 = 0;
+            }
+        }
+        let spelled = |id: u32| {
+            let (start, len) = spans[id as usize];
+            &bytes[start as usize..][..len as usize]
+        };
+        let mut order: Vec<u32> = (0..spans.len() as u32).filter(|&id| spans[id as usize].1 > 0).collect();
+        order.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
+        let mut duplicates: Vec<(u32, Vec<u32>)> = Vec::new();
+        let mut unique: Vec<u32> = Vec::with_capacity(order.len());
+        for id in order {
+            match unique.last() {
+                Some(&first) if spelled(first) == spelled(id) => match duplicates.last_mut() {
+                    Some((known, others)) if *known == first => others.push(id),
+                    _ => duplicates.push((first, vec![id])),
+                },
+                _ => unique.push(id),
+            }
+        }
+        duplicates.sort_unstable_by_key(|&(first, _)| first);
+        let trie = Trie::from_sorted(unique.iter().map(|&id| (spelled(id), id)));
+        let mut in_trie = TokenSet::empty(vocab_size);
+        unique.iter().for_each(|&id| in_trie.insert(id));
+        let mut stop_token_ids = stop_token_ids.to_vec();
+        stop_token_ids.sort_unstable();
+        stop_token_ids.dedup();
+        let mut special_tokens = special_tokens.to_vec();
+        special_tokens.sort_unstable();
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.number(vocab_size);
+        for &(start, len) in &spans {
+            fingerprint.bytes(&bytes[start as usize..][..len as usize]);
+        }
+        stop_token_ids.iter().for_each(|&id| fingerprint.number(id as usize));
+        for (id, name) in &special_tokens {
+            fingerprint.number(*id as usize);
+            fingerprint.bytes(name.as_bytes());
+        }
+        Ok(Tokens {
+            fingerprint: fingerprint.0,
+            escaping: OnceLock::new(),
+            quoting: OnceLock::new(),
+            whole_keys: OnceLock::new(),
+            lengths: OnceLock::new(),
+            shapes: OnceLock::new(),
+            bytes,
+            spans,
+            vocab_size,
+            stop_token_ids,
+            special_tokens,
+            trie,
+            spelled: in_trie,
+            duplicates,
+        })
+    }
+
+    /// How many ids there are, padding included: the number of bits of a mask.
+    pub fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    /// How many 32-bit words a mask has.
+    pub fn mask_words(&self) -> usize {
+        self.vocab_size.div_ceil(32)
+    }
+
+    /// The tokens that end a text, ascending.
+    pub fn stop_token_ids(&self) -> &[u32] {
+        &self.stop_token_ids
+    }
+
+    /// The tokens that stand for no text, with their names, ascending by id.
+    pub fn special_tokens(&self) -> &[(u32, String)] {
+        &self.special_tokens
+    }
+
+    /// The bytes that a token spells; `None` for stop tokens, special tokens, holes, empty tokens and padding.
+    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        let &(start, len) = self.spans.get(id as usize)?;
+        if len == 0 { None } else { Some(&self.bytes[start as usize..][..len as usize]) }
+    }
+
+    /// The tokens of the trie: all that spell something, of those that spell the same the first.
+    pub(crate) fn spelled(&self) -> &TokenSet {
+        &self.spelled
+    }
+
+    /// The trie of all tokens that spell bytes; of tokens that spell the same bytes it holds the first.
+    pub fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    /// Tokens that spell the same bytes: the one in the trie and the others.
+    pub fn duplicates(&self) -> &[(u32, Vec<u32>)] {
+        &self.duplicates
+    }
+
+    /// The tokens of the trie that have a backslash.
+    pub(crate) fn escaping(&self) -> &[u32] {
+        self.escaping.get_or_init(|| {
+            let tokens = (0..self.trie.len()).filter_map(|node| self.trie.entry_at(node));
+            let escapes = |token: &u32| self.token_bytes(*token).is_some_and(|bytes| bytes.contains(&b'\\'));
+            tokens.filter(escapes).collect()
+        })
+    }
+
+    /// The tokens that have a quote or a backslash, ascending: those that do more than go on with a JSON string.
+    pub(crate) fn quoting(&self) -> &[u32] {
+        self.quoting.get_or_init(|| {
+            let quotes = |bytes: &[u8]| bytes.iter().any(|byte| b"\"\\".contains(byte));
+            let tokens = 0..self.vocab_size as u32;
+            tokens.filter(|&token| self.token_bytes(token).is_some_and(quotes)).collect()
+        })
+    }
+
+    /// The keys that lie whole within tokens.
+    pub(crate) fn whole_keys(&self) -> &WholeKeys {
+        self.whole_keys.get_or_init(|| WholeKeys::of(self))
+    }
+
+    /// The tokens of the trie by their lengths.
+    pub(crate) fn lengths(&self) -> &Arc<Lengths> {
+        self.lengths.get_or_init(|| Arc::new(Lengths::new(&self.trie, self.vocab_size)))
+    }
+
+    /// The shapes of the tokens of the trie.
+    pub(crate) fn shapes(&self) -> &Shapes {
+        self.shapes.get_or_init(|| Shapes::new(&self.trie, self.vocab_size))
+    }
+
+    /// The bytes on the way to a node of the trie, without its own.
+    pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
+        let node = node as usize;
+        let token = self.trie.entries_below(node).next().expect("every node leads to a token");
+        let bytes = self.token_bytes(token).expect("a token in the trie spells bytes");
+        &bytes[..self.trie.depth(node) - 1]
+    }
+
+    /// The other tokens that spell the same bytes as this one of the trie.
+    pub fn same_bytes(&self, id: u32) -> &[u32] {
+        let found = self.duplicates.binary_search_by_key(&id, |&(first, _)| first);
+        found.map_or(&[], |at| &self.duplicates[at].1)
+    }
+
+    /// A number that is equal for equal vocabularies, on every machine.
+    pub fn fingerprint(&self) -> u128 {
+        self.fingerprint
+    }
+
+    /// Bytes of memory held by the tokens and the trie.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len()
+            + self.spans.len() * 8
+            + self.trie.memory_bytes()
+            + self.lengths.get().map_or(0, |lengths| lengths.memory_bytes())
+            + self.shapes.get().map_or(0, Shapes::memory_bytes)
+    }
+}
+
+/// FNV-1a with 128 bits: the same on every machine and in every version, unlike the hashes of the standard library.
+struct Fingerprint(u128);
+
+impl Fingerprint {
+    fn new() -> Fingerprint {
+        Fingerprint(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len());
+        for &byte in bytes {
+            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+
+    fn number(&mut self, number: usize) {
+        for byte in (number as u64).to_le_bytes() {
+            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(tokens: &[Option<&str>], stop: &[u32]) -> Result<Tokens, VocabularyError> {
+        Tokens::new(tokens, tokens.len() + 2, stop, &[])
+    }
+
+    #[test]
+    fn holes_duplicates_and_stop_tokens() {
+        let vocabulary = tokens(&[Some("a"), None, Some("b"), Some("a"), Some(""), Some("</s>")], &[5]).unwrap();
+        assert_eq!(vocabulary.token_bytes(0), Some(&b"a"[..]));
+        for id in [1, 4, 5, 6, 7, 8] {
+            assert_eq!(vocabulary.token_bytes(id), None, "token {id}");
+        }
+        assert_eq!(vocabulary.duplicates(), [(0, vec![3])]);
+        assert_eq!(vocabulary.trie().len(), 2);
+        assert_eq!((vocabulary.vocab_size(), vocabulary.mask_words()), (8, 1));
+    }
+
+    #[test]
+    fn ids_out_of_range_are_refused() {
+        let error = tokens(&[Some("a")], &[9]).err().expect("id 9 does not exist");
+        assert_eq!(error, VocabularyError::IdOutOfRange { id: 9, vocab_size: 3 });
+        let tokens = [Some("a"), Some("b")];
+        let error = Tokens::new(&tokens, 1, &[], &[]).err().expect("two tokens, one id");
+        assert_eq!(error, VocabularyError::TooManyTokens { tokens: 2, vocab_size: 1 });
+    }
+}

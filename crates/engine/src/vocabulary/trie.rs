@@ -1,0 +1,379 @@
+//! Byte strings as one flat trie in depth-first order: a rejected byte skips its whole subtree by one addition.
+//!
+//! A walk keeps the automaton's state for every depth, so that stepping to a sibling or an uncle pops by itself. A node
+//! is 12 bytes and the walk reads them in order, which the memory prefetcher likes.
+
+use std::ops::Deref;
+
+use stencilm_regex::ByteSet;
+
+use crate::vocabulary::lead_bytes::groups_below;
+
+mod lists;
+mod nodes;
+
+use lists::Lists;
+pub use lists::{Reader, Way};
+pub use nodes::Nodes;
+
+/// Set in a node's entry when a string ends there.
+const ENDS: u32 = 1 << 31;
+
+#[derive(Clone, Copy)]
+struct Node {
+    /// The byte in the low 8 bits; above it the depth (1 for a first byte).
+    byte_and_depth: u32,
+    /// How many nodes the subtree has, this one included.
+    size: u32,
+    /// The entry of the first string that ends here or below, and the flag `ENDS` if it is here.
+    entry: u32,
+}
+
+impl Node {
+    #[inline]
+    fn depth(&self) -> usize {
+        (self.byte_and_depth >> 8) as usize
+    }
+}
+
+/// [`Nodes`], and what walks through a vocabulary need to know of them.
+#[derive(Clone, Default)]
+pub struct Trie {
+    nodes: Nodes,
+    lists: Lists,
+    /// How many bytes the longest string below each node has beyond it, 255 for more.
+    heights: Vec<u8>,
+    /// The groups of the characters below each node, as bits.
+    below: Vec<u32>,
+    /// By first byte its node.
+    roots: Vec<Option<u32>>,
+    max_depth: usize,
+}
+
+impl Deref for Trie {
+    type Target = Nodes;
+
+    fn deref(&self) -> &Nodes {
+        &self.nodes
+    }
+}
+
+impl Trie {
+    /// A trie of the strings, which must be sorted, distinct and not empty.
+    ///
+    /// # Panics
+    /// When a string is longer than 16 MiB.
+    pub fn from_sorted<'a>(strings: impl Iterator<Item = (&'a [u8], u32)>) -> Trie {
+        let nodes = Nodes::from_sorted(strings);
+        let mut heights = vec![0u8; nodes.len()];
+        let mut path: Vec<usize> = Vec::new();
+        for index in 0..nodes.len() {
+            path.truncate(nodes.depth(index) - 1);
+            for (above, &ancestor) in path.iter().rev().enumerate() {
+                let height = u8::try_from(above + 1).unwrap_or(u8::MAX);
+                if heights[ancestor] >= height {
+                    break;
+                }
+                heights[ancestor] = height;
+            }
+            path.push(index);
+        }
+        let max_depth = (0..nodes.len()).map(|node| nodes.depth(node)).max().unwrap_or(0);
+        let below = groups_below((0..nodes.len()).map(|node| (nodes.byte(node), nodes.depth(node))));
+        let mut roots = if nodes.is_empty() { Vec::new() } else { vec![None; 256] };
+        let mut node = 0;
+        while node < nodes.len() {
+            roots[usize::from(nodes.byte(node))] = Some(node as u32);
+            node += nodes.size(node);
+        }
+        let mut trie = Trie { nodes, lists: Lists::default(), heights, below, roots, max_depth };
+        trie.lists = Lists::of(&trie);
+        trie
+    }
+
+    /// The nodes behind some first bytes, each with the node behind its subtree. First nodes lie far apart: a walk that
+    /// can go on with a few bytes only had better not read the others.
+    pub fn roots(&self, bytes: ByteSet) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let roots = bytes.iter().filter_map(|byte| self.roots.get(usize::from(byte)).copied().flatten());
+        roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
+    }
+
+    /// Whether some string begins with a byte.
+    pub fn begins_with(&self, byte: u8) -> bool {
+        self.roots.get(usize::from(byte)).is_some_and(Option::is_some)
+    }
+
+    /// The length of the longest string, in bytes.
+    pub fn max_depth(&self) -> usize {
+        self.max_depth
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.memory_bytes() + self.nodes.len() * 5 + self.lists.memory_bytes()
+    }
+
+    /// How many bytes the longest string below a node has beyond it; 255 where it has more.
+    #[inline]
+    pub fn height(&self, node: usize) -> u8 {
+        self.heights[node]
+    }
+
+    /// Walks every string that an automaton can read, from the state `start`.
+    ///
+    /// `step(state, byte, node)` gives the next state, or `None` where the automaton is dead. `entry(number, state)` is
+    /// called for every string read to its end. An error of `step` ends the walk.
+    #[inline(always)]
+    pub fn walk<S: Copy, E>(
+        &self,
+        start: S,
+        mut step: impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
+        mut entry: impl FnMut(u32, S),
+    ) -> Result<(), E> {
+        let mut states = vec![start; self.max_depth + 1];
+        let mut index = 0;
+        while let Some(node) = self.nodes.0.get(index) {
+            let depth = node.depth();
+            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+                index += node.size as usize;
+                continue;
+            };
+            states[depth] = state;
+            if node.entry & ENDS != 0 {
+                entry(node.entry ^ ENDS, state);
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// As [`Trie::walk`], over the nodes from one to before another, which lie below `depth` in `states`. `step` is also
+    /// told whether the node has children. `states` must have a place for every depth.
+    #[inline(always)]
+    pub fn walk_part<E>(
+        &self,
+        (first, end): (usize, usize),
+        depth: usize,
+        start: u32,
+        states: &mut [u32],
+        mut step: impl FnMut(u32, u8, usize, bool) -> Result<Option<u32>, E>,
+        mut entry: impl FnMut(u32),
+    ) -> Result<(), E> {
+        states[depth] = start;
+        let mut index = first;
+        while index < end {
+            let node = self.nodes.0[index];
+            let depth = node.depth();
+            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index, node.size > 1)? else {
+                index += node.size as usize;
+                continue;
+            };
+            states[depth] = state;
+            if node.entry & ENDS != 0 {
+                entry(node.entry ^ ENDS);
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
+    /// token, in no order that a branch predictor could learn, so this one has no branch there.
+    ///
+    /// `step` also gives the groups of characters that lead from the next state back to it, by
+    /// [`loops`](crate::vocabulary::lead_bytes::loops); where there are no others below a node, all entries there are reached, and no step is
+    /// taken. `wide` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
+    /// that are not reached are cleared.
+    ///
+    /// # Panics
+    /// When `mask` has too few words for the entries.
+    #[inline(always)]
+    pub fn walk_mask<S: Copy, E>(
+        &self,
+        start: S,
+        wide: bool,
+        mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
+        mask: &mut [u32],
+    ) -> Result<(), E> {
+        let mut states = vec![start; self.max_depth + 1];
+        self.walk_mask_part((0, self.nodes.len()), 0, start, &mut states, wide, &mut step, mask)
+    }
+
+    /// As [`Trie::walk_mask`], over the nodes from one to before another, which lie below `depth` in `states`. `states` must
+    /// have a place for every depth.
+    ///
+    /// # Panics
+    /// As [`Trie::walk_mask`].
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments)]
+    pub fn walk_mask_part<S: Copy, E>(
+        &self,
+        (first, end): (usize, usize),
+        depth: usize,
+        start: S,
+        states: &mut [S],
+        wide: bool,
+        step: &mut impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
+        mask: &mut [u32],
+    ) -> Result<(), E> {
+        let nodes = &self.nodes.0[..end];
+        let below = &self.below[..end];
+        states[depth] = start;
+        let mut index = first;
+        while index < nodes.len() {
+            let node = nodes[index];
+            let depth = node.depth();
+            let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+                let end = index + node.size as usize;
+                if wide {
+                    for node in &nodes[index..end] {
+                        mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
+                    }
+                }
+                index = end;
+                continue;
+            };
+            if same != 0 && below[index] & !same == 0 {
+                let end = index + node.size as usize;
+                if !wide {
+                    for node in &nodes[index..end] {
+                        mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+                    }
+                }
+                index = end;
+                continue;
+            }
+            if !wide {
+                mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+            }
+            states[depth] = state;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// How many nodes lie behind some first bytes.
+    pub fn nodes_behind(&self, bytes: ByteSet) -> usize {
+        self.roots(bytes).map(|(first, end)| end - first).sum()
+    }
+
+    /// The node that a string leads to.
+    pub fn find(&self, string: &[u8]) -> Option<usize> {
+        self.find_bytes(string.iter().copied())
+    }
+
+    /// The node that these bytes lead to.
+    pub fn find_bytes(&self, mut bytes: impl Iterator<Item = u8>) -> Option<usize> {
+        let root = self.roots.get(usize::from(bytes.next()?)).copied().flatten()? as usize;
+        let mut found = root;
+        for byte in bytes {
+            found = self.child(found, byte)?;
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocabulary::lead_bytes::loops;
+    use std::convert::Infallible;
+
+    fn trie(strings: &[&str]) -> Trie {
+        Trie::from_sorted(strings.iter().enumerate().map(|(i, s)| (s.as_bytes(), i as u32)))
+    }
+
+    #[test]
+    fn walks_what_the_automaton_reads_and_skips_the_rest() {
+        let trie = trie(&["a", "ab", "abc", "b", "ba", "bb", "cab"]);
+        assert_eq!(trie.len(), 9);
+        let mut found = Vec::new();
+        let mut steps = 0;
+        let Ok(()) = trie.walk::<u32, Infallible>(
+            0,
+            |state, byte, _| {
+                steps += 1;
+                Ok((byte != b'c' && !(state == 1 && byte == b'b')).then_some(state + 1))
+            },
+            |entry, state| found.push((entry, state)),
+        );
+        assert_eq!(found, [(0, 1), (3, 1), (4, 2)]);
+        assert_eq!(steps, 6, "a skipped subtree costs no step");
+    }
+
+    proptest::proptest! {
+        /// Whatever an automaton does with the bytes of characters, whole ones and pieces.
+        #[test]
+        fn a_walk_that_skips_loops_reaches_what_any_walk_reaches(
+            table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.85, 0u32..4), 9), 4),
+            loops_of_first in proptest::collection::vec(proptest::bool::weighted(0.7), 9),
+            middle in proptest::bool::weighted(0.7),
+        ) {
+            let pieces: [&[u8]; 10] =
+                [b"a", b" ", b"\"", "é".as_bytes(), "\u{a0}".as_bytes(), "日".as_bytes(), b"\xE4\xB8", b"\xA5", b"\xFF", b"\xF0\x90"];
+            let mut strings: Vec<Vec<u8>> = vec![Vec::new()];
+            for _ in 0..3 {
+                let longer = strings.iter().flat_map(|string| pieces.map(|piece| [string, piece].concat()));
+                strings = longer.chain(strings.clone()).collect();
+                strings.sort_unstable();
+                strings.dedup();
+            }
+            strings.retain(|string| !string.is_empty());
+            let trie = Trie::from_sorted(strings.iter().enumerate().map(|(i, s)| (s.as_slice(), i as u32)));
+            let class = |byte: u8| match byte {
+                b'a'..=b'z' => 0,
+                b' ' => 1,
+                0..0x80 => 2,
+                0x80..=0xBF => 3,
+                0xC2 => 4,
+                0xC0..=0xDF => 5,
+                0xE0..=0xEF => 6,
+                0xF0..=0xF4 => 7,
+                0xF5.. => 8,
+            };
+            let next = |state: u32, byte: u8| -> Result<Option<u32>, Infallible> {
+                let class = class(byte);
+                Ok(match state {
+                    0 if loops_of_first[class] && !(middle && class > 3) => Some(0),
+                    // As characters of two and three bytes are read.
+                    0 if middle && (class == 4 || class == 5) => Some(1),
+                    0 if middle && class == 6 => Some(2),
+                    1 if middle => (class == 3).then_some(0),
+                    2 if middle => (class == 3).then_some(1),
+                    _ => table[state as usize][class],
+                })
+            };
+            let mut reached = vec![0u32; strings.len().div_ceil(32)];
+            let set = |entry: u32, _| reached[entry as usize / 32] |= 1 << (entry % 32);
+            let Ok(()) = trie.walk(0, |state, byte, _| next(state, byte), set);
+            for wide in [false, true] {
+                let mut mask = vec![0u32; reached.len()];
+                if wide {
+                    (0..strings.len()).for_each(|entry| mask[entry / 32] |= 1 << (entry % 32));
+                }
+                let step = |state, byte, _| -> Result<Option<(u32, u32)>, Infallible> {
+                    let Some(behind) = next(state, byte)? else { return Ok(None) };
+                    Ok(Some((behind, loops(behind, next)?)))
+                };
+                let Ok(()) = trie.walk_mask(0, wide, step, &mut mask);
+                proptest::prop_assert_eq!(&mask, &reached);
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_trie_has_nothing_to_walk() {
+        let trie = trie(&[]);
+        let Ok(()) = trie.walk::<(), Infallible>((), |(), _, _| Ok(Some(())), |_, ()| panic!("no entry"));
+        assert_eq!((trie.len(), trie.max_depth()), (0, 0));
+    }
+
+    #[test]
+    fn knows_what_lies_below_a_node() {
+        let trie = trie(&["a", "ab", "abc", "b"]);
+        assert_eq!(trie.entries_below(1).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((trie.byte(1), trie.depth(1), trie.entry_at(1)), (b'b', 2, Some(1)));
+        let found = ["a", "abc", "b", "ac", "abcd", "c"].map(|string| trie.find(string.as_bytes()));
+        assert_eq!(found, [Some(0), Some(2), Some(3), None, None, None]);
+    }
+}

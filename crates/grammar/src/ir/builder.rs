@@ -1,0 +1,220 @@
+//! How a front end makes a grammar: collect nodes and rules, then drop what matches nothing.
+
+use stencilm_regex::{ExprId, ExprSet};
+
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{
+    Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern,
+};
+use crate::ir::objects::ObjectChecks;
+use crate::ir::productive;
+use crate::ir::report::KeptReport;
+use crate::json_schema::common_exprs;
+use crate::passes::split_literals;
+
+/// A grammar with more expressions is refused: matching it would take some hundred bytes for each.
+pub(crate) const MAX_EXPRS: usize = 1_200_000;
+
+/// Collects nodes and rules, then checks them.
+#[derive(Clone)]
+pub struct GrammarBuilder {
+    /// The expressions of the lexemes.
+    pub exprs: ExprSet,
+    nodes: Vec<Node>,
+    rules: Vec<(String, Option<NodeId>)>,
+    members: Vec<Members>,
+    items: Vec<Items>,
+    /// Given by the caller; [`MAX_EXPRS`] where not.
+    max_exprs: Option<usize>,
+}
+
+impl Default for GrammarBuilder {
+    fn default() -> GrammarBuilder {
+        GrammarBuilder {
+            exprs: common_exprs(),
+            nodes: Vec::new(),
+            rules: Vec::new(),
+            members: Vec::new(),
+            items: Vec::new(),
+            max_exprs: None,
+        }
+    }
+}
+
+impl GrammarBuilder {
+    /// A builder that goes on from a grammar, whose nodes, rules and expressions keep their numbers.
+    pub(crate) fn from_grammar(grammar: Grammar) -> GrammarBuilder {
+        let Grammar { exprs, nodes, rules, members, items, .. } = grammar;
+        let rules = rules.into_iter().map(|rule| (rule.name, Some(rule.body))).collect();
+        GrammarBuilder { exprs, nodes, rules, members, items, max_exprs: None }
+    }
+
+    /// Makes room for so many nodes more.
+    pub(crate) fn reserve_nodes(&mut self, count: usize) {
+        self.nodes.reserve(count);
+    }
+
+    /// Adds a node.
+    pub fn node(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Bytes that match an expression.
+    pub fn lexeme(&mut self, expr: ExprId) -> NodeId {
+        self.node(Node::Lexeme(expr))
+    }
+
+    /// The parts one after the other.
+    pub fn sequence(&mut self, parts: &[NodeId]) -> NodeId {
+        self.node(Node::Sequence(parts.into()))
+    }
+
+    /// Any one of the parts.
+    pub fn choice(&mut self, parts: &[NodeId]) -> NodeId {
+        self.node(Node::Choice(parts.into()))
+    }
+
+    /// `body` repeated.
+    pub fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
+        self.node(Node::Repeat { body, min, max })
+    }
+
+    /// A JSON object.
+    pub fn object(&mut self, members: Members) -> NodeId {
+        self.members.push(members);
+        self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
+    }
+
+    /// How many keys a class of members has that must not have these names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when there is none,
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    pub fn key_space(&self, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
+        ObjectChecks::default().key_space(&self.exprs, key, taken)
+    }
+
+    /// A JSON array.
+    pub fn array(&mut self, items: Items) -> NodeId {
+        self.items.push(items);
+        self.node(Node::Items(ItemsId(self.items.len() as u32 - 1)))
+    }
+
+    /// A node added before.
+    pub(crate) fn get(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// All nodes so far.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// What a rule that is defined matches.
+    pub(crate) fn body(&self, rule: RuleId) -> NodeId {
+        self.rules[rule.0 as usize].1.expect("only rules that are defined are asked for")
+    }
+
+    /// The name of a rule.
+    pub(crate) fn rule_name(&self, rule: RuleId) -> &str {
+        &self.rules[rule.0 as usize].0
+    }
+
+    /// An object added before.
+    pub(crate) fn members(&self, id: MembersId) -> &Members {
+        &self.members[id.0 as usize]
+    }
+
+    /// An array added before.
+    pub(crate) fn items(&self, id: ItemsId) -> &Items {
+        &self.items[id.0 as usize]
+    }
+
+    /// The special token of this name.
+    pub fn special_token(&mut self, name: impl Into<Box<str>>) -> NodeId {
+        self.node(Node::Token(Box::new(TokenPattern::Special(name.into()))))
+    }
+
+    /// The special token of this name where the vocabulary has one; else nothing.
+    pub fn if_special_token(&mut self, name: impl Into<Box<str>>) -> NodeId {
+        self.node(Node::Token(Box::new(TokenPattern::IfSpecial(name.into()))))
+    }
+
+    /// Any one token but these.
+    pub fn other_tokens(&mut self, ids: &[u32], names: &[&str]) -> NodeId {
+        let names = names.iter().map(|&name| name.into()).collect();
+        self.node(Node::Token(Box::new(TokenPattern::Others { ids: ids.into(), names })))
+    }
+
+    /// One token whose id is in these ranges, both ends included; or, negated, in none of them.
+    pub fn token_ids(&mut self, ranges: &[(u32, u32)], negated: bool) -> NodeId {
+        self.node(Node::Token(Box::new(TokenPattern::Ids { ranges: ranges.into(), negated })))
+    }
+
+    /// `body`, whose text can be asked for by this name.
+    pub fn capture(&mut self, name: impl Into<Box<str>>, body: NodeId) -> NodeId {
+        self.marked(Mark::Capture(name.into()), body)
+    }
+
+    /// `body`, of which something is said beside.
+    pub fn marked(&mut self, mark: Mark, body: NodeId) -> NodeId {
+        self.node(Node::Marked { mark, body })
+    }
+
+    /// A rule to be defined later; gives it a name for messages.
+    pub fn declare_rule(&mut self, name: impl Into<String>) -> RuleId {
+        self.rules.push((name.into(), None));
+        RuleId(self.rules.len() as u32 - 1)
+    }
+
+    /// Says what a declared rule matches.
+    pub fn define_rule(&mut self, rule: RuleId, body: NodeId) {
+        self.rules[rule.0 as usize].1 = Some(body);
+    }
+
+    /// Whether a declared rule has been defined.
+    pub fn is_defined(&self, rule: RuleId) -> bool {
+        self.rules[rule.0 as usize].1.is_some()
+    }
+
+    /// Allows so many expressions, in place of 1,200,000.
+    pub fn limit_exprs(&mut self, max_exprs: usize) {
+        self.max_exprs = Some(max_exprs);
+    }
+
+    /// The grammar that starts at `root`, without the parts that match nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when no text at all matches,
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    ///
+    /// # Panics
+    /// When a declared rule was never defined.
+    pub fn finish(mut self, root: NodeId, report: impl Into<KeptReport>) -> Result<Grammar, GrammarError> {
+        let max_exprs = self.max_exprs.unwrap_or(MAX_EXPRS);
+        if self.exprs.own_len() > max_exprs {
+            let way_out = match self.max_exprs {
+                Some(_) => "shorten its literals, split it, or raise `grammar_expressions` of the limits",
+                None => "shorten its literals or split it",
+            };
+            let message = format!("the grammar has more than {max_exprs} parts of regular expressions; {way_out}");
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
+        self.exprs.shrink_to_fit();
+        let rules = self
+            .rules
+            .into_iter()
+            .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
+            .collect();
+        let (members, items) = (self.members, self.items);
+        let grammar =
+            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members, items, root, report: report.into() };
+        Ok(split_literals(productive::without_dead_parts(grammar)?))
+    }
+}

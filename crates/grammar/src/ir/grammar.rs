@@ -1,0 +1,505 @@
+//! The one intermediate form of every notation: rules over regular lexemes, with nodes of their own for JSON objects and
+//! arrays.
+//!
+//! A [`Grammar`] is immutable and knows no vocabulary. Nodes live in one arena and refer to each other by id; recursion
+//! goes through rules only, so the node graph without `Node::Rule` is a tree of bounded depth.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use stencilm_regex::{Expr, ExprId, ExprSet, memory};
+
+use crate::ir::error::GrammarError;
+use crate::ir::productive;
+use crate::ir::report::{KeptReport, Report};
+
+/// A lexeme of at most so many texts, in so many bytes together, is looked at text by text.
+const MAX_TEXTS: usize = 256;
+const MAX_TEXT_BYTES: usize = 16_384;
+
+/// A node of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub u32);
+
+/// A rule of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RuleId(pub u32);
+
+/// The description of a JSON object of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct MembersId(pub u32);
+
+/// The description of a JSON array of one [`Grammar`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ItemsId(pub u32);
+
+/// A part of a rule.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// Bytes that match a regular expression.
+    Lexeme(ExprId),
+    /// All parts one after the other; no parts match the empty string.
+    Sequence(Box<[NodeId]>),
+    /// Any one of the parts; no parts match nothing.
+    Choice(Box<[NodeId]>),
+    /// `body` at least `min` and at most `max` times (`None`: without limit), counted and never unrolled.
+    Repeat {
+        /// What is repeated.
+        body: NodeId,
+        /// The least number of repetitions.
+        min: u32,
+        /// The greatest number of repetitions, `None` without limit.
+        max: Option<u32>,
+    },
+    /// What a rule matches.
+    Rule(RuleId),
+    /// A JSON object with its braces.
+    Members(MembersId),
+    /// A JSON array with its brackets.
+    Items(ItemsId),
+    /// Exactly one token of the model, whatever bytes it spells; no bytes match it.
+    Token(Box<TokenPattern>),
+    /// What `body` matches, and something that is said of it beside.
+    Marked {
+        /// What is said.
+        mark: Mark,
+        /// Of what it is said.
+        body: NodeId,
+    },
+}
+
+/// What is said of a part beside what it matches. The texts of a grammar are the same without its marks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Mark {
+    /// The text that the part matched can be asked for by this name.
+    Capture(Box<str>),
+    /// Once so many tokens have begun within the part, at least 1, it ends as soon as it may.
+    MaxTokens(u32),
+    /// Tokens within the part are sampled at this temperature.
+    Temperature(Temperature),
+}
+
+/// A temperature for sampling: a finite number from 0 on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Temperature(u64);
+
+impl Temperature {
+    /// `None` for a number that is no temperature.
+    pub fn new(value: f64) -> Option<Temperature> {
+        // Adding zero makes one of the two zeros. The bits of numbers from 0 on are ordered as the numbers are.
+        (value.is_finite() && value >= 0.0).then(|| Temperature((value + 0.0).to_bits()))
+    }
+
+    /// The number.
+    pub fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+/// Which tokens a [`Node::Token`] stands for. What it says of a vocabulary is known only where there is one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum TokenPattern {
+    /// The special token of this name, such as `<|tool|>`; where none is called so, the token that spells it.
+    Special(Box<str>),
+    /// The special token of this name where the vocabulary has one; else nothing, so that it stands beside its text.
+    IfSpecial(Box<str>),
+    /// All tokens but these, each by its id or as [`TokenPattern::Special`] names it. A token that stops is never meant
+    /// by leaving it out.
+    Others {
+        /// The ids that are left out.
+        ids: Box<[u32]>,
+        /// The names that are left out.
+        names: Box<[Box<str>]>,
+    },
+    /// Tokens by id.
+    Ids {
+        /// The least and the greatest id of every range.
+        ranges: Box<[(u32, u32)]>,
+        /// Whether it is all tokens but these. A token that stops is never meant by leaving it out.
+        negated: bool,
+    },
+}
+
+impl TokenPattern {
+    fn memory_bytes(&self) -> usize {
+        size_of::<TokenPattern>()
+            + match self {
+                TokenPattern::Special(name) | TokenPattern::IfSpecial(name) => name.len(),
+                TokenPattern::Others { ids, names } => {
+                    size_of_val(&**ids) + names.iter().map(|name| size_of::<Box<str>>() + name.len()).sum::<usize>()
+                }
+                TokenPattern::Ids { ranges, .. } => ranges.len() * size_of::<(u32, u32)>(),
+            }
+    }
+}
+
+/// A named part of a grammar, which may refer to itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// For people: messages and printing.
+    pub name: String,
+    /// What the rule matches.
+    pub body: NodeId,
+}
+
+/// How an object is written: the text between its keys and values, white space included.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Surface {
+    /// The whole object when it has no member, `{` to `}`.
+    pub empty: ExprId,
+    /// From `{` to before the first key.
+    pub open: ExprId,
+    /// Between a key and its value.
+    pub colon: ExprId,
+    /// Between a value and the next key.
+    pub item: ExprId,
+    /// After the last value, to `}`.
+    pub close: ExprId,
+}
+
+/// A member whose key the schema names.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct KnownMember {
+    /// The key as a string value, without quotes or escapes.
+    pub name: Arc<str>,
+    /// The key as it is written, quotes included; `None` where it is [plain](KnownMember::is_plain) and written as its name
+    /// between quotes only, as nearly all are: no expression is made of these.
+    pub key: Option<ExprId>,
+    /// What the value matches.
+    pub value: NodeId,
+    /// Whether the object is incomplete without it.
+    pub required: bool,
+}
+
+impl KnownMember {
+    /// Whether a name is printable ASCII that JSON writes as it is.
+    pub fn is_plain(name: &str) -> bool {
+        name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
+    }
+
+    /// How long a plain name is as it is written, in bytes.
+    pub fn plain_len(&self) -> usize {
+        self.name.len() + 2
+    }
+}
+
+/// How many string values the keys of a class have. The canonical spelling of each value must be among its keys.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KeySpace {
+    /// However a key begins, infinitely many values go on: leaving some out never leads to a dead end.
+    Endless,
+    /// More than any text has, but behind some beginnings only finitely many.
+    Uneven,
+    /// So many that the class may have, at least one.
+    Few(u32),
+}
+
+/// A class of members whose keys the schema does not name, in any order, after the known ones that come in declared order.
+/// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FreeMembers {
+    /// A key as it is written, quotes included. A string value that has a spelling here has its canonical one, too: every
+    /// character plain that may be, the others in their shortest escape. Keys that are left are counted by these.
+    pub key: ExprId,
+    /// How many keys there are.
+    pub space: KeySpace,
+    /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
+    pub taken: Box<[Arc<str>]>,
+    /// What the value matches.
+    pub value: NodeId,
+    /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
+    /// at least of the members has such a value.
+    pub some: Option<NodeId>,
+}
+
+impl FreeMembers {
+    /// Whether every member of the class has the value that one of them must have, as far as is plain to see.
+    pub fn meets_always(&self, nodes: &[Node]) -> bool {
+        let node = |id: NodeId| &nodes[id.0 as usize];
+        self.some.is_some_and(|some| some == self.value || node(some) == node(self.value))
+    }
+}
+
+/// A JSON object: which members, in which order, how many, how written. Keys never repeat.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Members {
+    /// Members with known keys, in declared order.
+    pub known: Vec<KnownMember>,
+    /// How many of `known`, from the first, come in declared order before everything else; the others mix with the free
+    /// ones.
+    pub ordered: usize,
+    /// All other members, by classes whose keys are pairwise disjoint as string values, or the same where each has `some`;
+    /// none where there may be none.
+    pub free: Vec<FreeMembers>,
+    /// The least number of members.
+    pub min: u32,
+    /// The greatest number of members, `None` without limit.
+    pub max: Option<u32>,
+    /// How it is written.
+    pub surface: Surface,
+}
+
+impl Members {
+    /// Whether the members must be counted while they are read.
+    pub fn is_counted(&self) -> bool {
+        self.min > 0 || self.max.is_some() || self.free.iter().any(|free| free.some.is_some())
+    }
+}
+
+/// How an array is written: the text between its elements, white space included. Where all of it is empty, the array is
+/// [bare](Items::is_bare).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ArraySurface {
+    /// The whole array when it has no element, `[` to `]`.
+    pub empty: ExprId,
+    /// From `[` to before the first element.
+    pub open: ExprId,
+    /// Between two elements.
+    pub item: ExprId,
+    /// After the last element, to `]`.
+    pub close: ExprId,
+}
+
+/// One of the things that an element of an array may be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Element {
+    /// What the element matches: a JSON value, so never the empty text, nor blanks alone.
+    pub value: NodeId,
+    /// The counters that it counts for: bit `i` adds one to the counter of `contains[i]`.
+    pub counts: u32,
+}
+
+/// A JSON array whose elements are counted, by kind, or compared with each other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Items {
+    /// Alternatives at each leading place.
+    pub prefix: Vec<Box<[Element]>>,
+    /// Alternatives at every later place; none where there is no later place.
+    pub rest: Box<[Element]>,
+    /// The least number of elements.
+    pub min: u32,
+    /// The greatest number of elements, `None` without limit.
+    pub max: Option<u32>,
+    /// Bounds of the counters, at most 32.
+    pub contains: Vec<(u32, Option<u32>)>,
+    /// Whether no two elements are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and objects with the
+    /// same members in another order.
+    pub unique: bool,
+    /// How it is written.
+    pub surface: ArraySurface,
+}
+
+impl Items {
+    /// Whether nothing is written but the elements, one after the other: then the array may be the empty text.
+    pub fn is_bare(&self) -> bool {
+        self.surface.item == ExprId::EMPTY
+    }
+
+    /// Whether it may have no element at all.
+    pub fn may_be_empty(&self) -> bool {
+        self.min == 0 && self.contains.iter().all(|&(min, _)| min == 0)
+    }
+
+    /// The alternatives at a place.
+    pub fn at(&self, place: usize) -> &[Element] {
+        self.prefix.get(place).unwrap_or(&self.rest)
+    }
+
+    /// All alternatives of all places.
+    pub fn elements(&self) -> impl Iterator<Item = &Element> {
+        self.prefix.iter().flatten().chain(&self.rest)
+    }
+}
+
+/// A grammar: immutable, without a vocabulary, in which every rule can be reached and every node matches something.
+#[derive(Clone)]
+pub struct Grammar {
+    pub(crate) exprs: ExprSet,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) members: Vec<Members>,
+    pub(crate) items: Vec<Items>,
+    pub(crate) root: NodeId,
+    pub(crate) report: KeptReport,
+}
+
+impl Grammar {
+    /// The expressions of the lexemes.
+    pub fn exprs(&self) -> &ExprSet {
+        &self.exprs
+    }
+
+    /// A node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// All nodes; a [`NodeId`] is a position.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A rule.
+    pub fn rule(&self, id: RuleId) -> &Rule {
+        &self.rules[id.0 as usize]
+    }
+
+    /// All rules; a [`RuleId`] is a position.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// An object description.
+    pub fn members(&self, id: MembersId) -> &Members {
+        &self.members[id.0 as usize]
+    }
+
+    /// An array description.
+    pub fn items(&self, id: ItemsId) -> &Items {
+        &self.items[id.0 as usize]
+    }
+
+    /// All objects.
+    pub fn all_members(&self) -> &[Members] {
+        &self.members
+    }
+
+    /// All array descriptions; an [`ItemsId`] is a position.
+    pub fn all_items(&self) -> &[Items] {
+        &self.items
+    }
+
+    /// Where every text starts.
+    pub fn root(&self) -> NodeId {
+        self.root
+    }
+
+    /// What became of the constraints in the input.
+    pub fn report(&self) -> &Report {
+        self.report.read()
+    }
+
+    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and what
+    /// depends on it, is gone. `None` where nothing is gone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
+    pub fn without_tokens(&self, is_missing: impl Fn(&TokenPattern) -> bool) -> Result<Option<Grammar>, GrammarError> {
+        let lacks = |node: &Node| matches!(node, Node::Token(pattern) if is_missing(pattern));
+        if !self.nodes.iter().any(lacks) {
+            return Ok(None);
+        }
+        let mut grammar = self.clone();
+        for node in grammar.nodes.iter_mut().filter(|node| lacks(node)) {
+            *node = Node::Choice(Box::default());
+        }
+        productive::without_dead_parts(grammar).map(Some)
+    }
+
+    /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model that
+    /// writes the token does not write the text. Literals are looked at, not patterns that may match a name among others.
+    pub fn names_as_text<'n>(&self, names: &[&'n str]) -> Vec<&'n str> {
+        let is_token = |name: &str| {
+            self.nodes.iter().any(|node| match node {
+                Node::Token(pattern) => match &**pattern {
+                    TokenPattern::Special(known) | TokenPattern::IfSpecial(known) => **known == *name,
+                    TokenPattern::Others { names, .. } => names.iter().any(|known| **known == *name),
+                    // Which token is meant is known to the vocabulary alone.
+                    TokenPattern::Ids { .. } => false,
+                },
+                _ => false,
+            })
+        };
+        let mut spelled: Vec<u8> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for node in &self.nodes {
+            let Node::Lexeme(expr) = *node else { continue };
+            if !seen.insert(expr) {
+                continue;
+            }
+            // Texts are kept apart by a byte that is in no name.
+            match self.exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES) {
+                Some(texts) => texts.iter().for_each(|text| {
+                    spelled.extend_from_slice(text);
+                    spelled.push(0);
+                }),
+                None => self.literal_runs(expr, &mut spelled),
+            }
+        }
+        let holds = |name: &&str| spelled.windows(name.len().max(1)).any(|text| text == name.as_bytes());
+        names.iter().copied().filter(holds).filter(|name| !is_token(name)).collect()
+    }
+
+    /// Writes the literals that stand in sequences and alternatives of an expression, each with a zero behind it.
+    fn literal_runs(&self, expr: ExprId, spelled: &mut Vec<u8>) {
+        let (mut work, mut seen) = (vec![expr], FxHashSet::default());
+        while let Some(expr) = work.pop() {
+            let mut rest = Some(expr);
+            while let Some(id) = rest {
+                let (head, tail) = match *self.exprs.get(id) {
+                    Expr::Concat { head, tail } => (head, Some(tail)),
+                    _ => (id, None),
+                };
+                match self.exprs.get(head) {
+                    Expr::Bytes(set) if set.len() == 1 => spelled.extend(set.iter()),
+                    Expr::Or(parts) if seen.len() < MAX_TEXT_BYTES => {
+                        work.extend(parts.iter().filter(|&&part| seen.insert(part)));
+                        spelled.push(0);
+                    }
+                    _ => spelled.push(0),
+                }
+                rest = tail;
+            }
+            spelled.push(0);
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let children: usize = self
+            .nodes
+            .iter()
+            .map(|node| match node {
+                Node::Sequence(parts) | Node::Choice(parts) => memory::of_slice::<NodeId>(parts.len()),
+                Node::Marked { mark: Mark::Capture(name), .. } => memory::allocated(name.len()),
+                Node::Token(pattern) => pattern.memory_bytes(),
+                _ => 0,
+            })
+            .sum();
+        let members = self.members.iter().map(|members| {
+            let known = members.known.iter().map(|known| memory::of_shared::<u8>(known.name.len()));
+            let taken = members.free.iter().flat_map(|free| &free.taken);
+            let taken = taken.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
+            let lists = memory::of_list(&members.known) + memory::of_list(&members.free);
+            lists + known.sum::<usize>() + taken.sum::<usize>()
+        });
+        let items = self.items.iter().map(|items| {
+            let places = items.prefix.len() * size_of::<Box<[Element]>>() + items.contains.len() * 12;
+            places + items.elements().count() * size_of::<Element>()
+        });
+        let members: usize = members.sum::<usize>() + items.sum::<usize>();
+        let rules: usize = self.rules.iter().map(|rule| memory::allocated(rule.name.capacity())).sum();
+        self.exprs.memory_bytes()
+            + self.report.memory_bytes()
+            + rules
+            + memory::of_list(&self.nodes)
+            + memory::of_list(&self.rules)
+            + memory::of_list(&self.members)
+            + memory::of_list(&self.items)
+            + memory::of_shared::<Grammar>(1)
+            + children
+            + members
+    }
+}
+
+/// Only sizes: a grammar's nodes and expressions run to pages.
+impl fmt::Debug for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grammar")
+            .field("rules", &self.rules.len())
+            .field("nodes", &self.nodes.len())
+            .field("exprs", &self.exprs.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,266 @@
+//! How many string values a class of keys has, in all and behind every beginning: whether keys can run out.
+//!
+//! A residual from which finitely many texts go on is one all of whose derivatives are such: a search in depth meets them
+//! in the order in which that can be told, and everything on a circle has endlessly many. Values are counted as texts that
+//! spell them in one way, the canonical one.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::{ByteSet, Derivatives, Deriver, Expr, ExprId, ExprSet, LimitExceeded};
+
+use crate::ir::grammar::KeySpace;
+use crate::json_schema::spelled;
+
+/// Most residuals looked at.
+const MAX_RESIDUALS: usize = 50_000;
+
+/// So many bytes are followed to see that there are many texts.
+const MAX_WAY: usize = 256;
+
+/// As many values as this are more than a text can hold.
+const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
+
+/// JSON strings of which every character is written in the one way that is plain where it can be.
+pub(crate) const CANONICAL: &str = r#""(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f]))*""#;
+
+/// JSON strings, however written; what is none has one spelling.
+const QUOTED: &str = r#""[\s\S]*""#;
+
+/// What a search found.
+enum Searched {
+    /// So many texts; `None` without end.
+    Texts(Option<u64>),
+    /// A residual that is not the end of a text, from which finitely many texts go on.
+    Poor,
+    /// More residuals than are looked at.
+    TooLarge,
+}
+
+/// How many values the keys of an expression have, which matches something; `None` where that takes too long to tell.
+pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<KeySpace>, LimitExceeded> {
+    if matches!(search(deriver, key, true)?, Searched::Texts(_)) {
+        return Ok(Some(KeySpace::Endless));
+    }
+    if at_least(&deriver.exprs, key) >= BEYOND_ANY_TEXT {
+        return Ok(Some(KeySpace::Uneven));
+    }
+    let canonical = canonical(deriver, key);
+    if has_many_along_a_way(deriver, canonical)? {
+        return Ok(Some(KeySpace::Uneven));
+    }
+    Ok(match search(deriver, canonical, false)? {
+        Searched::Texts(Some(count)) if count < BEYOND_ANY_TEXT => Some(KeySpace::Few(count as u32)),
+        Searched::Texts(_) => Some(KeySpace::Uneven),
+        Searched::Poor | Searched::TooLarge => None,
+    })
+}
+
+/// The keys of an expression that has finitely many, each in its canonical spelling.
+pub(crate) fn canonical_keys(deriver: &mut Deriver, key: ExprId) -> Result<Vec<Vec<u8>>, LimitExceeded> {
+    let canonical = canonical(deriver, key);
+    let mut found = Vec::new();
+    let mut work = vec![(canonical, Vec::new())];
+    while let Some((rest, text)) = work.pop() {
+        if deriver.exprs.is_nullable(rest) {
+            found.push(text.clone());
+        }
+        for &(bytes, next) in deriver.derivatives(rest)?.iter() {
+            if deriver.is_live(next)? {
+                work.extend(bytes.iter().map(|byte| (next, [&text[..], &[byte]].concat())));
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Whether a string value is a key of an expression.
+pub(crate) fn is_key(deriver: &mut Deriver, key: ExprId, name: &str) -> Result<bool, LimitExceeded> {
+    // A key that is no JSON string is its own value.
+    Ok(deriver.matches(key, format!("\"{}\"", spelled(name)).as_bytes())? || deriver.matches(key, name.as_bytes())?)
+}
+
+/// The keys of an expression that are spelled canonically.
+fn canonical(deriver: &mut Deriver, key: ExprId) -> ExprId {
+    let exprs = &mut deriver.exprs;
+    let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+    let [canonical, quoted] = [CANONICAL, QUOTED].map(|pattern| {
+        parse_pattern(exprs, pattern, &options, &mut Utf8).expect("a pattern of our own is well formed")
+    });
+    let others = exprs.not(quoted);
+    let all = exprs.or(&[canonical, others]);
+    exprs.and(&[key, all])
+}
+
+/// A residual on the way down, and what is known of the texts that go on from it.
+struct Level {
+    residual: ExprId,
+    derivatives: Derivatives,
+    next: usize,
+    texts: Option<u64>,
+}
+
+/// Counts the texts of an expression, or stops at the first poor residual.
+fn search(deriver: &mut Deriver, root: ExprId, stop_at_poor: bool) -> Result<Searched, LimitExceeded> {
+    // Of those that are on the way down there are endlessly many, where they are met again.
+    let mut known: FxHashMap<ExprId, Option<u64>> = FxHashMap::from_iter([(root, None)]);
+    let level = |deriver: &mut Deriver, residual: ExprId| -> Result<Level, LimitExceeded> {
+        let derivatives = deriver.derivatives(residual)?;
+        let texts = Some(u64::from(deriver.exprs.is_nullable(residual)));
+        Ok(Level { residual, derivatives, next: 0, texts })
+    };
+    let mut levels = vec![level(deriver, root)?];
+    while let Some(top) = levels.last_mut() {
+        let Some(&(bytes, next)) = top.derivatives.get(top.next) else {
+            let Level { residual, texts, .. } = *top;
+            if stop_at_poor && texts.is_some() && residual != ExprId::EMPTY {
+                return Ok(Searched::Poor);
+            }
+            known.insert(residual, texts);
+            levels.pop();
+            continue;
+        };
+        if !known.contains_key(&next) && deriver.is_live(next)? {
+            if known.len() >= MAX_RESIDUALS {
+                return Ok(Searched::TooLarge);
+            }
+            known.insert(next, None);
+            levels.push(level(deriver, next)?);
+            continue;
+        }
+        top.next += 1;
+        if let Some(&texts) = known.get(&next) {
+            let texts = texts.map(|texts| texts.saturating_mul(bytes.len() as u64));
+            top.texts = top.texts.zip(texts).map(|(sum, texts)| sum.saturating_add(texts));
+        }
+    }
+    Ok(Searched::Texts(known[&root]))
+}
+
+/// Whether an expression certainly has more texts than a text can hold: along one way, each time with the bytes of which most may
+/// come. What begins differently is never the same, and everything on the way can be completed.
+fn has_many_along_a_way(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+    let (mut rest, mut count) = (root, 1u64);
+    for _ in 0..MAX_WAY {
+        let mut ways = deriver.derivatives(rest)?.to_vec();
+        ways.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.len()));
+        let mut next = None;
+        for (bytes, behind) in ways {
+            if deriver.is_live(behind)? {
+                next = Some((bytes.len() as u64, behind));
+                break;
+            }
+        }
+        let Some((choices, behind)) = next else { return Ok(false) };
+        count = count.saturating_mul(choices);
+        if count >= BEYOND_ANY_TEXT {
+            return Ok(true);
+        }
+        rest = behind;
+    }
+    Ok(false)
+}
+
+/// A number of values that an expression certainly has, read off its parts: of each part as many as it has texts of one
+/// length in plain characters.
+fn at_least(exprs: &ExprSet, key: ExprId) -> u64 {
+    let mut count = 1u64;
+    let mut rest = key;
+    loop {
+        let (head, tail) = match *exprs.get(rest) {
+            Expr::Concat { head, tail } => (head, Some(tail)),
+            _ => (rest, None),
+        };
+        let factor = match *exprs.get(head) {
+            Expr::Repeat { body, max, .. } => match (plain_characters(exprs, body), max) {
+                (0 | 1, _) => 1,
+                (choices, Some(rounds)) => choices.saturating_pow(rounds),
+                (_, None) => u64::MAX,
+            },
+            _ => plain_characters(exprs, head).max(1),
+        };
+        count = count.saturating_mul(factor);
+        match tail {
+            Some(tail) => rest = tail,
+            None => return count,
+        }
+    }
+}
+
+/// How many characters of one byte an expression certainly matches that a JSON string may hold as they are.
+fn plain_characters(exprs: &ExprSet, expr: ExprId) -> u64 {
+    let plain = |expr: ExprId| match exprs.get(expr) {
+        Expr::Bytes(set) => {
+            let plain: ByteSet = (0x20..0x7f).filter(|byte| !b"\"\\".contains(byte)).collect();
+            set.intersect(&plain).len() as u64
+        }
+        _ => 0,
+    };
+    match exprs.get(expr) {
+        Expr::Or(parts) => parts.iter().map(|&part| plain(part)).max().unwrap_or(0),
+        _ => plain(expr),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencilm_regex::Limits;
+
+    fn parsed(pattern: &str) -> (Deriver, ExprId) {
+        let mut deriver = Deriver::new(Limits::default());
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+        let key = parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).unwrap();
+        (deriver, key)
+    }
+
+    #[test]
+    fn keys_run_out_or_not() {
+        use KeySpace::{Endless, Few, Uneven};
+        for (pattern, expected) in [
+            ("\"(a|bc?)\"", Few(3)),
+            ("\"[a-c]{2}\"", Few(9)),
+            ("\"[a-z]{3,4}\"", Few(26 * 26 * 26 * 27)),
+            ("\"a*\"", Endless),
+            ("\"[a-z]+\"", Endless),
+            ("\"a*b\"", Uneven),
+            ("\"(ac|b.*)\"", Uneven),
+            ("\"[a-z]{9}\"", Uneven),
+            ("\"[^\"]{1,256}\"", Uneven),
+            ("\"[a-z]*[0-9]{2}\"", Uneven),
+            // Values are counted, not their spellings.
+            (r#""(a|\\u006[12])""#, Few(1)),
+            (r#""(\\n|\\u000[aA]|\\t)""#, Few(2)),
+            ("[a-b]{3}", Few(8)),
+            ("\"[a-z]{3}\"&~(\"a.*)", Few(25 * 26 * 26)),
+        ] {
+            let (part, without) = pattern.split_once("&~").unwrap_or((pattern, "[]"));
+            let (mut deriver, key) = parsed(part);
+            let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+            let without = without.trim_start_matches('(').trim_end_matches(')');
+            let without = parse_pattern(&mut deriver.exprs, without, &options, &mut Utf8).unwrap();
+            let others = deriver.exprs.not(without);
+            let key = deriver.exprs.and(&[key, others]);
+            assert_eq!(key_space(&mut deriver, key).unwrap(), Some(expected), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn many_are_seen_along_one_way() {
+        let many = |pattern| {
+            let (mut deriver, key) = parsed(pattern);
+            has_many_along_a_way(&mut deriver, key).unwrap()
+        };
+        assert!(many("\"[a-z]{9}\"") && many("\"(http|ftp)://[a-z]+(/[a-z0-9]*)?\"") && many("\"([a-z]|b+c)*x\""));
+        // Nothing is counted where there is one way on, or the way ends soon.
+        assert!(!many("\"a*b\"") && !many("\"[a-z]{5}\"") && !many("\"(abc|[0-9])\""));
+    }
+
+    #[test]
+    fn few_keys_are_told() {
+        let (mut deriver, key) = parsed(r#""(bc?|\\n|\\u000[aA]|é)""#);
+        let keys: Vec<String> =
+            canonical_keys(&mut deriver, key).unwrap().into_iter().map(|key| String::from_utf8(key).unwrap()).collect();
+        assert_eq!(keys, [r#""\n""#, "\"b\"", "\"bc\"", "\"é\""]);
+    }
+}

@@ -1,0 +1,24 @@
+//! The one form that every notation becomes: rules over regular lexemes, with nodes of their own for JSON objects and arrays.
+//!
+//! One idea: a [`grammar`] is frozen data. It knows no notation, no vocabulary and no text; those who make one collect nodes in a
+//! [`builder`], and what matches no text is dropped before it is frozen ([`productive`]).
+//!
+//! Entry points: [`grammar::Grammar`], [`builder::GrammarBuilder`], [`serialize`].
+//!
+//! # Example
+//! The schema of an object with one required integer member `a`, laid out as `{"a": 12}`, is one object node: opened by `{`,
+//! closed by `}`, with the declared member `"a"` whose value is the lexeme `-?(0|[1-9][0-9]*)`.
+
+pub(crate) mod builder;
+pub(crate) mod cardinality_bounds;
+pub(crate) mod error;
+pub(crate) mod exprs;
+pub(crate) mod fixpoint;
+pub(crate) mod grammar;
+pub(crate) mod key_space;
+pub(crate) mod markers;
+pub(crate) mod objects;
+pub(crate) mod productive;
+pub(crate) mod report;
+pub(crate) mod syntax_error;
+pub(crate) mod word_trie;

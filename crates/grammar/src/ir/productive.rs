@@ -1,0 +1,220 @@
+//! Drops the parts of a grammar that match no text, so that no matcher can ever walk into a dead end.
+//!
+//! The productive nodes are the least fixed point of "matches some text".
+
+use std::borrow::Cow;
+
+use stencilm_regex::{Deriver, ExprId, Limits};
+
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::fixpoint::{Clause, least_fixed_point};
+use crate::ir::grammar::{Element, Grammar, Items, KnownMember, Node, NodeId};
+use crate::json_schema::common_exprs;
+
+/// The same language, without dead alternatives, optional members and repetitions.
+///
+/// # Errors
+/// [`ErrorKind::Unsatisfiable`] when nothing is left, [`ErrorKind::Limit`] when a lexeme is too hard to decide.
+pub fn without_dead_parts(grammar: Grammar) -> Result<Grammar, GrammarError> {
+    let grammar = if is_plainly_alive(&grammar) {
+        debug_assert!(
+            without_dead_alternatives(grammar.clone()).is_ok_and(|same| {
+                same.nodes == grammar.nodes && same.members == grammar.members && same.items == grammar.items
+            }),
+            "where every node is alive there is nothing to drop"
+        );
+        grammar
+    } else {
+        without_dead_alternatives(grammar)?
+    };
+    refuse_empty_elements(&grammar)?;
+    Ok(grammar)
+}
+
+fn without_dead_alternatives(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
+    let productive = productive_nodes(&grammar)?;
+    let is_productive = |id: NodeId| productive[id.0 as usize];
+    if !is_productive(grammar.root) {
+        return Err(GrammarError::new(
+            ErrorKind::Unsatisfiable,
+            "",
+            "nothing can match: every way through the grammar ends in a part that matches no text or in a recursion \
+             without an end; give it a base case or loosen a constraint",
+        ));
+    }
+    let mut nodes = std::mem::take(&mut grammar.nodes);
+    for node in &mut nodes {
+        match node {
+            Node::Choice(parts) if !parts.iter().all(|&part| is_productive(part)) => {
+                *parts = parts.iter().copied().filter(|&part| is_productive(part)).collect();
+            }
+            Node::Repeat { body, min: 0, .. } if !is_productive(*body) => *node = Node::Sequence(Box::default()),
+            _ => {}
+        }
+    }
+    grammar.nodes = nodes;
+    for members in &mut grammar.members {
+        let keeps = |known: &KnownMember| known.required || is_productive(known.value);
+        members.ordered = members.known[..members.ordered].iter().filter(|known| keeps(known)).count();
+        members.known.retain(keeps);
+        members.free.retain(|free| is_productive(free.value) || free.some.is_some());
+        for free in &mut members.free {
+            // What one member must be is all that any may be.
+            free.value = if is_productive(free.value) { free.value } else { free.some.unwrap_or(free.value) };
+        }
+    }
+    for items in &mut grammar.items {
+        let alive = |place: &[Element]| place.iter().copied().filter(|element| is_productive(element.value)).collect();
+        items.prefix.iter_mut().for_each(|place| *place = alive(place));
+        items.rest = alive(&items.rest);
+        let dead = items.prefix.iter().position(|place| place.is_empty());
+        let end = dead.or(items.rest.is_empty().then_some(items.prefix.len()));
+        if let Some(end) = end {
+            items.prefix.truncate(end);
+            items.rest = Box::default();
+            items.max = Some(items.max.map_or(end as u32, |max| max.min(end as u32)));
+        }
+    }
+    Ok(grammar)
+}
+
+/// An element that may be the empty text would make places that cannot be told apart.
+fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
+    if grammar.items.is_empty() {
+        return Ok(());
+    }
+    let nullable = grammar.nullable_nodes();
+    let mut elements = grammar.items.iter().flat_map(Items::elements);
+    if elements.any(|element| nullable[element.value.0 as usize]) {
+        let message = "an element of an array may be empty; give each at least one character";
+        return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+    }
+    Ok(())
+}
+
+/// So many rounds are looked whether everything is alive: as deep as what is required nests in most grammars.
+const ROUNDS: usize = 8;
+
+/// Whether every single node surely matches some text, by looking at each after those before it, in a few rounds: that is
+/// told of most grammars, and then nothing is dead.
+fn is_plainly_alive(grammar: &Grammar) -> bool {
+    let mut alive = vec![false; grammar.nodes.len()];
+    let mut left = alive.len();
+    for _ in 0..ROUNDS {
+        let before = left;
+        for index in 0..alive.len() {
+            if !alive[index] && is_alive_from(grammar, &grammar.nodes[index], &alive) {
+                alive[index] = true;
+                left -= 1;
+            }
+        }
+        if left == 0 || left == before {
+            break;
+        }
+    }
+    left == 0
+}
+
+/// Whether a node surely matches some text if these do.
+fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
+    let is_alive = |node: NodeId| alive[node.0 as usize];
+    match node {
+        Node::Lexeme(expr) => *expr != ExprId::NOTHING && !grammar.exprs.has_boolean(*expr),
+        Node::Token(_) => true,
+        Node::Sequence(parts) => parts.iter().all(|&part| is_alive(part)),
+        Node::Choice(parts) => parts.iter().any(|&part| is_alive(part)),
+        Node::Repeat { body, min, max } => *min == 0 || (max.is_none_or(|max| *min <= max) && is_alive(*body)),
+        Node::Marked { body, .. } => is_alive(*body),
+        Node::Rule(rule) => is_alive(grammar.rule(*rule).body),
+        Node::Members(id) => {
+            let members = grammar.members(*id);
+            members.min == 0
+                && members.max.is_none()
+                && members.free.iter().all(|free| free.some.is_none())
+                && members.known.iter().all(|known| !known.required || is_alive(known.value))
+        }
+        Node::Items(id) => {
+            let items = grammar.items(*id);
+            items.contains.is_empty()
+                && !items.rest.is_empty()
+                && items.prefix.iter().all(|place| !place.is_empty())
+                && items.max.is_none_or(|max| items.min <= max)
+                && (items.min == 0 || items.elements().all(|element| is_alive(element.value)))
+        }
+    }
+}
+
+fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
+    // Most grammars have nothing to search.
+    let mut deriver: Option<Deriver> = None;
+    least_fixed_point(grammar.nodes.len(), |index| {
+        Ok(match &grammar.nodes[index] {
+            Node::Lexeme(expr) if grammar.exprs.has_boolean(*expr) => {
+                let deriver = deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
+                let copy = deriver.exprs.import(&grammar.exprs, *expr);
+                let live = deriver.is_live(copy).map_err(|limit| GrammarError::limit("", limit))?;
+                if live { Clause::always() } else { Clause::Never }
+            }
+            Node::Lexeme(ExprId::NOTHING) => Clause::Never,
+            // Whether a vocabulary has such a token is not known here; the engine asks.
+            Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Clause::always(),
+            Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
+            Node::Choice(parts) => Clause::Any(parts),
+            Node::Repeat { min, max: Some(max), .. } if max < min => Clause::Never,
+            Node::Repeat { body, .. } | Node::Marked { body, .. } => Clause::If(*body),
+            Node::Rule(rule) => Clause::If(grammar.rule(*rule).body),
+            Node::Members(id) => {
+                let members = grammar.members(*id);
+                let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
+                if members.min > 0 || members.max.is_some() || members.free.iter().any(|free| free.some.is_some()) {
+                    let values = members.known.iter().map(|known| known.value).chain(free).collect();
+                    let test = |holds: &[bool]| members.is_possible(|node| holds[node.0 as usize]);
+                    return Ok(Clause::Test(values, Box::new(test)));
+                }
+                Clause::All(members.known.iter().filter(|known| known.required).map(|known| known.value).collect())
+            }
+            Node::Items(id) => {
+                let items = grammar.items(*id);
+                items.check_counters()?;
+                let values = items.elements().map(|element| element.value).collect();
+                let none = vec![0; items.contains.len()];
+                Clause::Test(values, Box::new(move |holds| items.can_complete(0, &none, |node| holds[node.0 as usize])))
+            }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::builder::GrammarBuilder;
+    use crate::ir::report::Report;
+
+    #[test]
+    fn recursion_without_a_base_case_is_refused() {
+        let mut builder = GrammarBuilder::default();
+        let rule = builder.declare_rule("root");
+        let a = builder.exprs.literal(b"a");
+        let a = builder.lexeme(a);
+        let call = builder.node(Node::Rule(rule));
+        let body = builder.sequence(&[a, call]);
+        builder.define_rule(rule, body);
+        let error = builder.finish(call, Report::default()).expect_err("nothing matches");
+        assert_eq!(error.kind, ErrorKind::Unsatisfiable);
+    }
+
+    #[test]
+    fn dead_alternatives_go() {
+        let mut builder = GrammarBuilder::default();
+        let rule = builder.declare_rule("root");
+        let a = builder.exprs.literal(b"a");
+        let a = builder.lexeme(a);
+        let nothing = builder.lexeme(ExprId::NOTHING);
+        let call = builder.node(Node::Rule(rule));
+        let dead = builder.sequence(&[call, nothing]);
+        let body = builder.choice(&[a, dead]);
+        builder.define_rule(rule, body);
+        let grammar = builder.finish(call, Report::default()).expect("`a` matches");
+        assert_eq!(*grammar.node(body), Node::Choice([a].into()));
+    }
+}

@@ -1,0 +1,66 @@
+//! Errors in a text of several lines: an offset while it is read, line and column for who wrote it.
+
+use stencilm_regex::check_time;
+
+use crate::ir::error::{ErrorKind, GrammarError};
+
+/// An error of a text, at an offset that becomes line and column once the text is at hand.
+#[derive(Clone, Debug)]
+pub(crate) struct SyntaxError {
+    pub kind: ErrorKind,
+    pub offset: usize,
+    pub message: String,
+}
+
+impl SyntaxError {
+    /// The text is not of its notation.
+    pub fn at(offset: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { kind: ErrorKind::Syntax, offset, message: message.into() }
+    }
+
+    /// What the text asks for cannot be enforced exactly.
+    pub fn unsupported(offset: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { kind: ErrorKind::Unsupported, offset, message: message.into() }
+    }
+
+    /// A bound on size, depth or work.
+    pub fn limit(offset: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { kind: ErrorKind::Limit, offset, message: message.into() }
+    }
+
+    /// Ends what takes too long at this offset.
+    pub fn check_time(offset: usize) -> Result<(), SyntaxError> {
+        check_time().map_err(|limit| SyntaxError::limit(offset, limit.while_reading()))
+    }
+
+    /// An error with line and column of a text that is a part of another and starts there.
+    pub fn within(error: GrammarError, part: &str, start: usize) -> SyntaxError {
+        let GrammarError { kind, place, message } = error;
+        let numbers = place.strip_prefix("line ").and_then(|place| place.split_once(", column "));
+        let numbers = numbers.and_then(|(line, column)| Some((line.parse().ok()?, column.parse().ok()?)));
+        let (line, column): (usize, usize) = numbers.expect("what reads it tells line and column");
+        let before: usize = part.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let inside = part[before..].chars().take(column - 1).map(char::len_utf8).sum::<usize>();
+        SyntaxError { kind, offset: start + before + inside, message }
+    }
+
+    /// The error with its place in `text` as line and column.
+    pub fn placed(self, text: &str) -> GrammarError {
+        let before = &text.as_bytes()[..self.offset.min(text.len())];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        // Characters, not bytes: continuation bytes do not count.
+        let column = before[start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count() + 1;
+        GrammarError::new(self.kind, format!("line {line}, column {column}"), self.message)
+    }
+
+    /// An error of the whole grammar, which knows no place: where the rule is that texts start from.
+    pub fn of_whole(error: GrammarError, text: &str, start: usize) -> GrammarError {
+        let GrammarError { kind, place, message } = error;
+        if place.is_empty() {
+            SyntaxError { kind, offset: start, message }.placed(text)
+        } else {
+            GrammarError { kind, place, message }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Standard formats of strings as expressions between the quotes (JSON Schema Validation 2020-12, section 7.3).
+//!
+//! Dates and times follow RFC 3339 section 5.6 with its restrictions: days that the calendar has, and a leap second only
+//! where it is 23:59 in UTC. Hosts and mailboxes are in [`addresses`], URIs and their kin in [`uri`], and so on.
+
+mod addresses;
+mod ecma;
+mod idn;
+#[cfg(test)]
+mod tests;
+mod uri;
+
+use std::sync::OnceLock;
+
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
+use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
+
+use super::strings::Strings;
+use super::values::common_exprs;
+use crate::json_schema::Spelling;
+use crate::json_schema::read::schema::Format;
+
+/// Months by length, then the last day of February: years divisible by 4, but centuries only by 400.
+const DATE: &str = r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
+const HOUR: &str = "(?:[01][0-9]|2[0-3])";
+const MINUTE: &str = "[0-5][0-9]";
+const FRACTION: &str = r"(?:\.[0-9]+)?";
+const UUID: &str = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
+/// RFC 3339, appendix A: units in order and none left out between two others; weeks stand alone.
+const DURATION: &str = r"P(?:(?:(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?)|T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)|[0-9]+W)";
+/// RFC 6901, section 3.
+const POINTER: &str = "(?:/(?:[^/~]|~[01])*)*";
+const NATURAL: &str = "(?:0|[1-9][0-9]*)";
+
+/// Minutes of a day.
+const DAY: u32 = 24 * 60;
+
+/// Formats as they were first asked for, by spelling: a grammar takes a copy and pays for no other.
+static BUILT: [[OnceLock<(ExprSet, ExprId)>; Format::ALL.len()]; Spelling::Bare as usize + 1] =
+    [const { [const { OnceLock::new() }; Format::ALL.len()] }; Spelling::Bare as usize + 1];
+
+/// What stands between the quotes of a string of a format, in a set of expressions that begins with the common ones.
+pub(crate) fn shared(exprs: &mut ExprSet, spelling: Spelling, format: Format) -> ExprId {
+    let (built, body) = BUILT[spelling as usize][format as usize].get_or_init(|| {
+        let _held = Held::new();
+        let mut exprs = common_exprs();
+        let body = unwatched(|| body(&mut exprs, &mut Strings::new(spelling), format));
+        exprs.shrink_to_fit();
+        (exprs, body)
+    });
+    exprs.import(built, *body)
+}
+
+/// What stands between the quotes of a string of a format.
+pub(crate) fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
+    let pattern = match format {
+        Format::Time => return time(exprs, strings),
+        Format::DateTime => {
+            let date = strings.format(exprs, Format::Date);
+            let mark = whole(exprs, strings, "[Tt]");
+            let time = strings.format(exprs, Format::Time);
+            return exprs.concat_all(&[date, mark, time]);
+        }
+        Format::Hostname => {
+            let labels = whole(exprs, strings, &addresses::labels());
+            return addresses::short_enough(exprs, strings, labels);
+        }
+        Format::IdnHostname => return idn::hostname(exprs, strings),
+        Format::Regex => return ecma::pattern(exprs, strings),
+        Format::Date => DATE.into(),
+        Format::Duration => DURATION.into(),
+        Format::Uuid => UUID.into(),
+        Format::Ipv4 => addresses::ipv4(),
+        Format::Ipv6 => addresses::ipv6(),
+        Format::Email => addresses::email(false),
+        Format::IdnEmail => addresses::email(true),
+        Format::Uri => uri::absolute(false),
+        Format::UriReference => uri::reference(false),
+        Format::Iri => uri::absolute(true),
+        Format::IriReference => uri::reference(true),
+        Format::UriTemplate => uri::template(),
+        Format::JsonPointer => POINTER.into(),
+        Format::RelativeJsonPointer => format!("{NATURAL}(?:#|(?:[+\\-]{NATURAL})?{POINTER})"),
+    };
+    whole(exprs, strings, &pattern)
+}
+
+fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
+    let pattern = format!("{HOUR}:{MINUTE}:{MINUTE}{FRACTION}(?:[Zz]|[+-]{HOUR}:{MINUTE})");
+    let mut ways = vec![whole(exprs, strings, &pattern)];
+    // A leap second ends the day in UTC: for every offset there is one hour and minute where it may stand.
+    let fraction = whole(exprs, strings, FRACTION);
+    let numbers: Vec<ExprId> = (0..60).map(|number| strings.bodies(exprs, &[&format!("{number:02}")])).collect();
+    let number = |number: u32| numbers[number as usize];
+    let [colon, plus, minus, second] = [":", "+", "-", ":60"].map(|text| strings.bodies(exprs, &[text]));
+    let z = whole(exprs, strings, "[Zz]");
+    for hour in 0..24 {
+        let mut minutes = Vec::with_capacity(60);
+        for minute in 0..60 {
+            // The offset east of UTC for which this minute is 23:59 there, and the same counted westwards.
+            let east = (hour * 60 + minute + 1) % DAY;
+            let west = (DAY - east) % DAY;
+            let mut offset =
+                |sign, minutes| exprs.concat_all(&[sign, number(minutes / 60), colon, number(minutes % 60)]);
+            let mut offsets = vec![offset(plus, east), offset(minus, west)];
+            if east == 0 {
+                offsets.push(z);
+            }
+            let offset = exprs.or(&offsets);
+            minutes.push(exprs.concat_all(&[colon, number(minute), second, fraction, offset]));
+        }
+        let rest = exprs.or(&minutes);
+        ways.push(exprs.concat(number(hour), rest));
+    }
+    exprs.or(&ways)
+}
+
+/// A pattern of ours that has to match everything.
+fn whole(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
+    let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+    parse_pattern(exprs, pattern, &options, &mut strings.alphabet()).expect("the patterns of this file are well-formed")
+}

@@ -1,0 +1,78 @@
+//! The format tests of the JSON Schema test suite, and the bounds on lengths.
+
+use stencilm_regex::{Deriver, Dfa, Limits, StateId};
+
+use super::*;
+use crate::json_schema::constraints::lengths::of_format;
+use crate::json_schema::lower::validate::spelled;
+
+/// What is accepted although the test suite says that it is invalid, and why.
+fn is_known(format: Format, text: &str) -> bool {
+    match format {
+        // Whether a label that begins so is one hangs on what it decodes to.
+        Format::Hostname | Format::IdnHostname => text.to_ascii_lowercase().contains("xn--"),
+        _ => false,
+    }
+}
+
+#[test]
+fn formats_are_those_of_the_test_suite() {
+    let folder =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/json-schema-test-suite/draft2020-12/optional/format");
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for format in Format::ALL {
+        let Ok(text) = std::fs::read_to_string(format!("{folder}/{}.json", format.name())) else { continue };
+        let groups: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut deriver = Deriver::over(common_exprs(), Limits::default());
+        let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| shared(&mut deriver.exprs, spelling, format));
+        // With the check after every byte that the text can still be completed.
+        let mut dfas = bodies.map(|body| Dfa::new(&mut deriver, &[body], Limits::default()).unwrap());
+        for test in groups.as_array().unwrap().iter().flat_map(|group| group["tests"].as_array().unwrap()) {
+            let Some(text) = test["data"].as_str() else { continue };
+            let valid = test["valid"].as_bool().unwrap();
+            count += 1;
+            for dfa in &mut dfas {
+                let end = dfa
+                    .run(&mut deriver, StateId::START, spelled(text).as_bytes())
+                    .unwrap_or_else(|error| panic!("{} {text:?}: {error}", format.name()));
+                let found = !dfa.accepts(end).is_empty();
+                if found != valid && !(found && is_known(format, text)) {
+                    wrong.push(format!("{} {text:?} {}", format.name(), test["description"]));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn bounds_on_lengths_hold_and_are_reached() {
+    for format in Format::ALL {
+        let mut deriver = Deriver::over(common_exprs(), Limits::default());
+        let body = shared(&mut deriver.exprs, Spelling::Natural, format);
+        let lengths = of_format(format);
+        let min = u32::try_from(lengths.min).unwrap();
+        assert_eq!(deriver.exprs.shortest_at_least(body), min, "{}", format.name());
+        // Too many rules at once to search through all names of that length.
+        let Some(max) = lengths.max.filter(|_| format != Format::IdnHostname) else { continue };
+        let longer = Strings::new(Spelling::Natural).any_string(&mut deriver.exprs, max as u32 + 1, None);
+        let quoted = crate::json::strings::quote(&mut deriver.exprs, body);
+        let both = deriver.exprs.and(&[quoted, longer]);
+        assert!(!deriver.is_live(both).unwrap(), "{} has longer texts than {max}", format.name());
+    }
+}
+
+#[test]
+fn a_format_is_small_and_built_once() {
+    for spelling in [Spelling::Natural, Spelling::Any] {
+        for format in Format::ALL {
+            let mut exprs = common_exprs();
+            let body = shared(&mut exprs, spelling, format);
+            let size = exprs.own_len();
+            assert!(size < 20_000, "{}: {size}", format.name());
+            assert_eq!(Strings::new(spelling).format(&mut exprs, format), body);
+            assert_eq!(exprs.own_len(), size);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! How JSON texts are laid out: the text between values as expressions, blanks included.
+//!
+//! Every gap between two tokens belongs to exactly one expression, so a run of blanks is never read in two ways. The
+//! indented form is that of Python's `json.dumps(indent=n)`: there the gaps depend on how deep the container stands.
+
+use stencilm_regex::{ExprId, ExprSet};
+
+use super::values::common;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::Surface;
+use crate::json_schema::JsonSchemaOptions;
+
+/// How deep an indented text may nest: its blanks differ on every level.
+pub(crate) const MAX_INDENT_DEPTH: u32 = 64;
+/// Most blanks for one level of indentation.
+const MAX_INDENT: u32 = 64;
+
+enum Layout {
+    /// A run of up to this many blanks in every gap.
+    Blanks(Option<u32>),
+    /// Exactly these separators.
+    Compact { item: String, colon: String },
+    /// One entry per line.
+    Indented { item: String, colon: String, width: u32 },
+}
+
+/// The gaps of arrays and objects, by depth.
+pub(crate) struct Surfaces {
+    layout: Layout,
+    /// Those of objects and of arrays where they are the same at every depth, once they are built.
+    known: [Option<Surface>; 2],
+}
+
+impl Surfaces {
+    /// For sets of expressions that begin with the common ones.
+    pub(crate) fn new(options: &JsonSchemaOptions) -> Result<Surfaces, GrammarError> {
+        let invalid = |message: String| Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        if options.any_whitespace {
+            let known = common().surfaces(options.max_whitespace).unwrap_or([None; 2]);
+            return Ok(Surfaces { known, ..Surfaces::of_blanks(options.max_whitespace) });
+        }
+        let default_item = if options.indent.is_some() { "," } else { ", " };
+        let (item, colon) = match &options.separators {
+            Some((item, colon)) => (item.clone(), colon.clone()),
+            None => (default_item.to_string(), ": ".to_string()),
+        };
+        for (separator, token) in [(&item, ","), (&colon, ":")] {
+            if separator.trim_matches([' ', '\t', '\n', '\r']) != token {
+                return invalid(format!(
+                    "the separator {separator:?} does not make JSON; use {token:?} with blanks around it"
+                ));
+            }
+        }
+        let layout = match options.indent {
+            None => Layout::Compact { item, colon },
+            Some(width) if width > MAX_INDENT => {
+                return invalid(format!("indent {width} is above {MAX_INDENT}; use fewer blanks"));
+            }
+            Some(width) => Layout::Indented { item, colon, width },
+        };
+        Ok(Surfaces { layout, known: [None; 2] })
+    }
+
+    /// Runs of up to `max` blanks in every gap, for any set of expressions.
+    pub(crate) fn of_blanks(max: Option<u32>) -> Surfaces {
+        Surfaces { layout: Layout::Blanks(max), known: [None; 2] }
+    }
+
+    /// The gaps that were built, of objects and of arrays.
+    pub(crate) fn into_known(self) -> [Option<Surface>; 2] {
+        self.known
+    }
+
+    /// Whether the gaps of a container depend on how deep it stands.
+    pub(crate) fn depends_on_depth(&self) -> bool {
+        matches!(self.layout, Layout::Indented { .. })
+    }
+
+    /// The gaps of an object that stands `depth` containers deep.
+    pub(crate) fn object(&mut self, exprs: &mut ExprSet, depth: u32) -> Surface {
+        self.known(exprs, depth, 0, "{", "}")
+    }
+
+    /// The gaps of an array that stands `depth` containers deep; `colon` means nothing there.
+    pub(crate) fn array(&mut self, exprs: &mut ExprSet, depth: u32) -> Surface {
+        self.known(exprs, depth, 1, "[", "]")
+    }
+
+    fn known(&mut self, exprs: &mut ExprSet, depth: u32, which: usize, left: &str, right: &str) -> Surface {
+        if let Some(known) = self.known[which] {
+            return known;
+        }
+        let surface = self.container(exprs, depth, left, right);
+        if !self.depends_on_depth() {
+            self.known[which] = Some(surface);
+        }
+        surface
+    }
+
+    fn container(&self, exprs: &mut ExprSet, depth: u32, left: &str, right: &str) -> Surface {
+        match &self.layout {
+            Layout::Blanks(max) => {
+                let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+                let blanks = exprs.repeat(blank, 0, *max);
+                let mut gap = |before: bool, token: &str, after: bool| {
+                    let token = exprs.literal(token.as_bytes());
+                    let side = |wanted: bool| if wanted { blanks } else { ExprId::EMPTY };
+                    exprs.concat_all(&[side(before), token, side(after)])
+                };
+                let (open, colon, item) = (gap(false, left, true), gap(true, ":", true), gap(true, ",", true));
+                let close = gap(true, right, false);
+                let right = exprs.literal(right.as_bytes());
+                Surface { empty: exprs.concat(open, right), open, colon, item, close }
+            }
+            Layout::Compact { item, colon } => {
+                let mut text = |text: &str| exprs.literal(text.as_bytes());
+                let (open, close) = (text(left), text(right));
+                Surface { empty: text(&format!("{left}{right}")), open, colon: text(colon), item: text(item), close }
+            }
+            Layout::Indented { item, colon, width } => {
+                let line = |depth: u32| format!("\n{}", " ".repeat((width * depth) as usize));
+                let mut text = |text: &str| exprs.literal(text.as_bytes());
+                Surface {
+                    empty: text(&format!("{left}{right}")),
+                    open: text(&format!("{left}{}", line(depth + 1))),
+                    colon: text(colon),
+                    item: text(&format!("{item}{}", line(depth + 1))),
+                    close: text(&format!("{}{right}", line(depth))),
+                }
+            }
+        }
+    }
+}

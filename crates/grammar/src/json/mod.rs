@@ -1,0 +1,13 @@
+//! JSON as text: strings, numbers, layout and formats, as expressions over bytes.
+//!
+//! One idea: a JSON value has many spellings; each option that says which ones are allowed is decided here, in one place, and the
+//! schema compiler never writes bytes of its own.
+//!
+//! # Example
+//! The integer is `-?(0|[1-9][0-9]*)`; the key `a` is the bytes `"a"`, and the layout says `: ` after it.
+
+pub(crate) mod formats;
+pub(crate) mod intervals;
+pub(crate) mod layout;
+pub(crate) mod strings;
+pub(crate) mod values;

@@ -1,0 +1,581 @@
+//! JSON strings as expressions: which byte sequences spell a character between the quotes (RFC 8259 section 7).
+//!
+//! A character is spelled plainly in UTF-8, by a short escape, by `\uXXXX`, or by an escaped surrogate pair; all of them
+//! decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
+//! every spelling, and the natural one, in which printable ASCII has exactly one.
+
+use std::convert::Infallible;
+
+use stencilm_regex::syntax::{Alphabet, Utf8};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, LimitExceeded, Map, check_time};
+
+use super::formats;
+use super::values::common;
+use crate::ir::grammar::KnownMember;
+use crate::json_schema::Spelling;
+use crate::json_schema::read::schema::Format;
+
+/// Short escapes: the character, and the letter after the backslash.
+const SHORT: [(char, u8); 8] = [
+    ('"', b'"'),
+    ('\\', b'\\'),
+    ('/', b'/'),
+    ('\u{8}', b'b'),
+    ('\u{c}', b'f'),
+    ('\n', b'n'),
+    ('\r', b'r'),
+    ('\t', b't'),
+];
+
+/// What a JSON string must not contain plainly.
+const NEVER_PLAIN: [(u32, u32); 3] = [(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)];
+
+/// Sorted, disjoint ranges of code points, or of smaller numbers on the way to them.
+type Ranges = Vec<(u32, u32)>;
+
+/// Spellings already built.
+#[derive(Default)]
+pub(crate) struct Tables {
+    classes: [Map<Ranges, ExprId>; 3],
+    characters: [Map<char, ExprId>; 3],
+    hex: Map<(Ranges, u32), ExprId>,
+    formats: Map<(Spelling, Format), ExprId>,
+    quoted_any: Option<ExprId>,
+}
+
+/// Spellings already built, and the spelling in force for constrained strings.
+pub(crate) struct Strings {
+    spelling: Spelling,
+    /// What is built once for all.
+    common: Option<&'static Tables>,
+    own: Tables,
+    /// What no string may hold as it is written, and the texts that do not hold it.
+    pub(crate) without: Option<(&'static str, ExprId)>,
+}
+
+impl Strings {
+    /// For sets of expressions that begin with the common ones.
+    pub(crate) fn new(spelling: Spelling) -> Strings {
+        Strings { spelling, common: Some(&common().tables), own: Tables::default(), without: None }
+    }
+
+    /// For any set of expressions.
+    pub(crate) fn alone(spelling: Spelling) -> Strings {
+        Strings { spelling, common: None, own: Tables::default(), without: None }
+    }
+
+    /// Lets no string hold this text, which begins what ends the value around it: it is written with escapes. `without` are the
+    /// texts that do not hold it.
+    pub(crate) fn never(&mut self, text: &'static str, without: ExprId) {
+        self.without = Some((text, without));
+    }
+
+    /// Whether strings stand as they are, without quotes and escapes.
+    pub(crate) fn are_bare(&self) -> bool {
+        self.spelling == Spelling::Bare
+    }
+
+    /// Those of some strings that may be written.
+    fn allowed(&self, exprs: &mut ExprSet, strings: ExprId) -> ExprId {
+        match self.without {
+            Some((_, without)) => exprs.and(&[strings, without]),
+            None => strings,
+        }
+    }
+
+    /// What was built.
+    pub(crate) fn into_tables(self) -> Tables {
+        self.own
+    }
+
+    /// What `find` finds, in what is built once for all or else in what was built here.
+    fn known(&self, find: impl Fn(&Tables) -> Option<ExprId>) -> Option<ExprId> {
+        self.common.and_then(&find).or_else(|| find(&self.own))
+    }
+
+    /// The alphabet of constrained strings, for patterns.
+    pub(crate) fn alphabet(&mut self) -> Spelled<'_> {
+        let spelling = self.spelling;
+        Spelled { strings: self, spelling }
+    }
+
+    /// Any string of `min` to `max` characters, in any spelling, with its quotes.
+    pub(crate) fn any_string(&mut self, exprs: &mut ExprSet, min: u32, max: Option<u32>) -> ExprId {
+        if self.spelling == Spelling::Bare {
+            let character = self.class(exprs, Spelling::Bare, &[(0, 0x10ffff)]);
+            return exprs.repeat(character, min, max);
+        }
+        if let (Some(known), 0, None) = (self.known(|tables| tables.quoted_any), min, max) {
+            return self.allowed(exprs, known);
+        }
+        let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
+        let body = exprs.repeat(character, min, max);
+        let string = quote(exprs, body);
+        let string = self.allowed(exprs, string);
+        if (min, max) == (0, None) {
+            self.own.quoted_any = Some(string);
+        }
+        string
+    }
+
+    /// What stands between the quotes of a string of a format, in the spelling in force.
+    pub(crate) fn format(&mut self, exprs: &mut ExprSet, format: Format) -> ExprId {
+        let key = (self.spelling, format);
+        if let Some(known) = self.known(|tables| tables.formats.get(&key).copied()) {
+            return known;
+        }
+        let body = match self.common {
+            Some(_) => formats::shared(exprs, self.spelling, format),
+            None => formats::body(exprs, self, format),
+        };
+        self.own.formats.insert(key, body);
+        body
+    }
+
+    /// Any of these strings, with quotes, in the spelling in force.
+    pub(crate) fn literals(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+        let Ok(literals) = self.literals_while(exprs, texts, || Ok::<_, Infallible>(()));
+        literals
+    }
+
+    /// As [`Strings::literals`], for strings of a schema, which may be long or many.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(crate) fn literals_in_time(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> Result<ExprId, LimitExceeded> {
+        self.literals_while(exprs, texts, check_time)
+    }
+
+    fn literals_while<E>(
+        &mut self,
+        exprs: &mut ExprSet,
+        texts: &[&str],
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<ExprId, E> {
+        let mark = exprs.literal(if self.spelling == Spelling::Bare { &b""[..] } else { b"\"" });
+        let Some((never, _)) = self.without.filter(|(never, _)| texts.iter().any(|text| text.contains(never))) else {
+            let rest = self.trie(exprs, texts, mark, may_go_on)?;
+            return Ok(exprs.concat(mark, rest));
+        };
+        let (escaped, plain): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.contains(never));
+        let plain = self.trie(exprs, &plain, mark, &may_go_on)?;
+        let spelling = std::mem::replace(&mut self.spelling, Spelling::Any);
+        let escaped = self.trie(exprs, &escaped, mark, may_go_on);
+        self.spelling = spelling;
+        let rest = exprs.or(&[plain, escaped?]);
+        let literals = exprs.concat(mark, rest);
+        Ok(self.allowed(exprs, literals))
+    }
+
+    /// The key of a known member of this name, as [`KnownMember::key`] has it.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(crate) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Result<Option<ExprId>, LimitExceeded> {
+        let is_allowed = self.without.is_none_or(|(never, _)| !name.contains(never));
+        let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name) && is_allowed;
+        if is_plain { Ok(None) } else { self.literals_in_time(exprs, &[name]).map(Some) }
+    }
+
+    /// Any of these strings, with quotes, in every spelling.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(crate) fn literals_in_any_spelling(
+        &mut self,
+        exprs: &mut ExprSet,
+        texts: &[&str],
+    ) -> Result<ExprId, LimitExceeded> {
+        // Bare text has one spelling only.
+        let every = if self.spelling == Spelling::Bare { Spelling::Bare } else { Spelling::Any };
+        let spelling = std::mem::replace(&mut self.spelling, every);
+        let literals = self.literals_in_time(exprs, texts);
+        self.spelling = spelling;
+        literals
+    }
+
+    /// Any string, with quotes, in the spelling of constrained ones.
+    pub(crate) fn any_constrained(&mut self, exprs: &mut ExprSet) -> ExprId {
+        let character = self.class(exprs, self.spelling, &[(0, 0x10ffff)]);
+        let body = exprs.repeat(character, 0, None);
+        self.quoted(exprs, body)
+    }
+
+    /// What stands between the quotes, with them where the spelling has quotes.
+    pub(crate) fn quoted(&self, exprs: &mut ExprSet, body: ExprId) -> ExprId {
+        if self.spelling == Spelling::Bare {
+            return body;
+        }
+        let quoted = quote(exprs, body);
+        self.allowed(exprs, quoted)
+    }
+
+    /// The same without quotes.
+    pub(crate) fn bodies(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+        let Ok(bodies) = self.trie(exprs, texts, ExprId::EMPTY, || Ok::<_, Infallible>(()));
+        bodies
+    }
+
+    /// A trie over the characters of the texts, every edge with all its spellings, and `end` behind every text.
+    fn trie<E>(
+        &mut self,
+        exprs: &mut ExprSet,
+        texts: &[&str],
+        end: ExprId,
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<ExprId, E> {
+        if let [text] = texts {
+            return text.chars().rev().try_fold(end, |tail, character| {
+                may_go_on()?;
+                let head = self.character(exprs, self.spelling, character);
+                // Printable ASCII is spelled by itself only.
+                let is_byte = matches!(character, ' '..='~') && !matches!(character, '"' | '\\');
+                Ok(if is_byte && self.spelling == Spelling::Natural {
+                    exprs.byte_then(head, tail)
+                } else {
+                    exprs.concat(head, tail)
+                })
+            });
+        }
+        let mut sorted: Vec<&str> = texts.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        // `path` is the current text, and `open` says where in `ways` the ways behind each of its beginnings start.
+        let mut path: Vec<char> = Vec::new();
+        let mut open: Vec<usize> = vec![0];
+        let mut ways: Vec<ExprId> = Vec::new();
+        for text in sorted {
+            let common = path.iter().zip(text.chars()).take_while(|(a, b)| **a == *b).count();
+            self.close_to(exprs, common, &mut path, &mut open, &mut ways, &may_go_on)?;
+            for character in text.chars().skip(common) {
+                path.push(character);
+                open.push(ways.len());
+            }
+            ways.push(end);
+        }
+        self.close_to(exprs, 0, &mut path, &mut open, &mut ways, &may_go_on)?;
+        Ok(exprs.or(&ways))
+    }
+
+    fn close_to<E>(
+        &mut self,
+        exprs: &mut ExprSet,
+        depth: usize,
+        path: &mut Vec<char>,
+        open: &mut Vec<usize>,
+        ways: &mut Vec<ExprId>,
+        may_go_on: &impl Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
+        while path.len() > depth
+            && let (Some(character), Some(start)) = (path.pop(), open.pop())
+        {
+            may_go_on()?;
+            let head = self.character(exprs, self.spelling, character);
+            let tail = if let [only] = ways[start..] { only } else { exprs.or(&ways[start..]) };
+            ways.truncate(start);
+            ways.push(exprs.concat(head, tail));
+        }
+        Ok(())
+    }
+
+    /// One given character, in every spelling of the alphabet.
+    fn character(&mut self, exprs: &mut ExprSet, spelling: Spelling, character: char) -> ExprId {
+        if self.common.is_some()
+            && spelling == Spelling::Natural
+            && let Some(known) = common().ascii(character)
+        {
+            return known;
+        }
+        if let Some(known) = self.known(|tables| tables.characters[spelling as usize].get(&character).copied()) {
+            return known;
+        }
+        let code = u32::from(character);
+        let class = self.class(exprs, spelling, &[(code, code)]);
+        self.own.characters[spelling as usize].insert(character, class);
+        class
+    }
+
+    /// One character out of the ranges, in every spelling of the alphabet.
+    fn class(&mut self, exprs: &mut ExprSet, spelling: Spelling, ranges: &[(u32, u32)]) -> ExprId {
+        let ranges = without_surrogates(ranges);
+        if let Some(known) = self.known(|tables| tables.classes[spelling as usize].get(&ranges).copied()) {
+            return known;
+        }
+        let never_plain: &[(u32, u32)] = if spelling == Spelling::Bare { &[] } else { &NEVER_PLAIN };
+        let plain: Vec<(char, char)> = subtract(&ranges, never_plain)
+            .into_iter()
+            .filter_map(|(first, last)| Some((char::from_u32(first)?, char::from_u32(last)?)))
+            .collect();
+        let mut ways = vec![Utf8.class(exprs, &plain)];
+        if spelling == Spelling::Bare {
+            self.own.classes[spelling as usize].insert(ranges, ways[0]);
+            return ways[0];
+        }
+        let backslash = exprs.literal(b"\\");
+        let has_short = |character: char| match spelling {
+            Spelling::Any => true,
+            Spelling::Natural | Spelling::Bare => character != '/',
+        };
+        let short: ByteSet = SHORT
+            .iter()
+            .filter(|(character, _)| has_short(*character) && contains(&ranges, u32::from(*character)))
+            .map(|&(_, letter)| letter)
+            .collect();
+        let short = exprs.bytes(short);
+        ways.push(exprs.concat(backslash, short));
+        let numbered = match spelling {
+            Spelling::Any => ranges.clone(),
+            Spelling::Natural | Spelling::Bare => subtract(&ranges, &[(0x20, 0x7e)]),
+        };
+        ways.push(self.numbered(exprs, &numbered));
+        let class = exprs.or(&ways);
+        self.own.classes[spelling as usize].insert(ranges, class);
+        class
+    }
+
+    /// `\uXXXX` for the code points up to U+FFFF and surrogate pairs for those above.
+    fn numbered(&mut self, exprs: &mut ExprSet, ranges: &[(u32, u32)]) -> ExprId {
+        let escape = exprs.literal(b"\\u");
+        let low = intersect(ranges, 0, 0xffff);
+        let low = self.hex(exprs, low, 4);
+        let mut ways = vec![exprs.concat(escape, low)];
+        // Equal sets of second halves share one expression, under all first halves that lead to them. Between the first
+        // halves where a range starts or ends, all of them lead to the same set.
+        let mut halves: Vec<(Ranges, Ranges)> = Vec::new();
+        let astral = intersect(ranges, 0x10000, 0x10ffff);
+        let first_half = |code: u32| (code - 0x10000) >> 10;
+        let mut cuts: Vec<u32> = astral.iter().flat_map(|&(from, to)| [first_half(from), first_half(to)]).collect();
+        cuts.dedup();
+        let gaps = cuts.windows(2).map(|pair| (pair[0] + 1, pair[1] - 1));
+        for (first, last) in cuts.iter().map(|&cut| (cut, cut)).chain(gaps).filter(|(first, last)| first <= last) {
+            let start = 0x10000 + (first << 10);
+            let seconds = intersect(&astral, start, start + 0x3ff);
+            if seconds.is_empty() {
+                continue;
+            }
+            let seconds: Ranges =
+                seconds.iter().map(|&(from, to)| (from - start + 0xdc00, to - start + 0xdc00)).collect();
+            let firsts = (0xd800 + first, 0xd800 + last);
+            match halves.iter_mut().find(|(known, _)| *known == seconds) {
+                Some((_, known)) => known.push(firsts),
+                None => halves.push((seconds, vec![firsts])),
+            }
+        }
+        for (seconds, mut firsts) in halves {
+            firsts.sort_unstable();
+            let first = self.hex(exprs, firsts, 4);
+            let second = self.hex(exprs, seconds, 4);
+            ways.push(exprs.concat_all(&[escape, first, escape, second]));
+        }
+        exprs.or(&ways)
+    }
+
+    /// Numbers out of the ranges as hexadecimal digits of either case: a trie whose equal branches are one.
+    fn hex(&mut self, exprs: &mut ExprSet, ranges: Ranges, length: u32) -> ExprId {
+        if ranges.is_empty() {
+            return ExprId::NOTHING;
+        }
+        if length == 0 {
+            return ExprId::EMPTY;
+        }
+        if let [(code, last)] = *ranges
+            && code == last
+        {
+            let digits = (0..length).rev().map(|place| code >> (4 * place) & 15);
+            let letters: Vec<ExprId> = digits.map(|digit| exprs.bytes(hex_digit(digit))).collect();
+            return exprs.concat_all(&letters);
+        }
+        let key = (ranges, length);
+        if let Some(known) = self.known(|tables| tables.hex.get(&key).copied()) {
+            return known;
+        }
+        let width = 1u32 << (4 * (length - 1));
+        let mut branches: Vec<(Ranges, ByteSet)> = Vec::new();
+        for digit in 0..16 {
+            let start = digit * width;
+            let rest = intersect(&key.0, start, start + width - 1);
+            if rest.is_empty() {
+                continue;
+            }
+            let rest: Ranges = rest.iter().map(|&(from, to)| (from - start, to - start)).collect();
+            let position = branches.iter().position(|(known, _)| *known == rest).unwrap_or_else(|| {
+                branches.push((rest, ByteSet::EMPTY));
+                branches.len() - 1
+            });
+            branches[position].1 = branches[position].1.union(&hex_digit(digit));
+        }
+        let ways: Vec<ExprId> = branches
+            .into_iter()
+            .map(|(rest, letters)| {
+                let head = exprs.bytes(letters);
+                let tail = self.hex(exprs, rest, length - 1);
+                exprs.concat(head, tail)
+            })
+            .collect();
+        let expr = exprs.or(&ways);
+        self.own.hex.insert(key, expr);
+        expr
+    }
+}
+
+/// Characters as a JSON string spells them.
+pub(crate) struct Spelled<'a> {
+    strings: &'a mut Strings,
+    spelling: Spelling,
+}
+
+impl Alphabet for Spelled<'_> {
+    fn class(&mut self, exprs: &mut ExprSet, ranges: &[(char, char)]) -> ExprId {
+        let ranges: Ranges = ranges.iter().map(|&(first, last)| (u32::from(first), u32::from(last))).collect();
+        self.strings.class(exprs, self.spelling, &ranges)
+    }
+}
+
+/// Double quotes around a body.
+pub(crate) fn quote(exprs: &mut ExprSet, body: ExprId) -> ExprId {
+    let mark = exprs.literal(b"\"");
+    exprs.concat_all(&[mark, body, mark])
+}
+
+/// A hexadecimal digit in either case.
+fn hex_digit(digit: u32) -> ByteSet {
+    let letter = char::from_digit(digit, 16).expect("a hexadecimal digit is below 16") as u8;
+    [letter, letter.to_ascii_uppercase()].into_iter().collect()
+}
+
+fn contains(ranges: &[(u32, u32)], code: u32) -> bool {
+    ranges.iter().any(|&(first, last)| (first..=last).contains(&code))
+}
+
+fn intersect(ranges: &[(u32, u32)], first: u32, last: u32) -> Ranges {
+    let overlap = |&(from, to): &(u32, u32)| (from.max(first), to.min(last));
+    ranges.iter().map(overlap).filter(|(from, to)| from <= to).collect()
+}
+
+/// The ranges without some holes, which are sorted and disjoint.
+fn subtract(ranges: &[(u32, u32)], holes: &[(u32, u32)]) -> Ranges {
+    let mut result = Vec::new();
+    for &(first, last) in ranges {
+        let mut start = first;
+        for &(from, to) in holes.iter().filter(|(from, to)| *from <= last && *to >= first) {
+            if start < from {
+                result.push((start, from - 1));
+            }
+            start = start.max(to + 1);
+        }
+        if start <= last {
+            result.push((start, last));
+        }
+    }
+    result
+}
+
+fn without_surrogates(ranges: &[(u32, u32)]) -> Ranges {
+    subtract(ranges, &[(0xd800, 0xdfff)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencilm_regex::{Deriver, Limits};
+
+    fn check(expr: ExprId, deriver: &mut Deriver, accepted: &[&str], rejected: &[&str]) {
+        for (texts, expected) in [(accepted, true), (rejected, false)] {
+            for text in texts {
+                assert_eq!(deriver.matches(expr, text.as_bytes()).unwrap(), expected, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_string_counts_characters() {
+        let mut deriver = Deriver::new(Limits::default());
+        let expr = Strings::alone(Spelling::Natural).any_string(&mut deriver.exprs, 1, Some(2));
+        let accepted = [
+            r#""a""#,
+            r#""é😀""#,
+            r#""\ud83d\uDE00x""#,
+            r#""\/\n""#,
+            r#""\u0000\u00e9""#,
+            r#""\\""#,
+            r#""\"\"""#,
+            "\"\u{7f}\"",
+        ];
+        let rejected = [
+            r#""""#,
+            r#""abc""#,
+            r#""\ud83d""#,
+            r#""\ude00""#,
+            r#""\ud83d\u0041""#,
+            r#""\x""#,
+            r#"""""#,
+            "\"\n\"",
+            r#""\u00e""#,
+            r#""a"#,
+            r#"a""#,
+        ];
+        check(expr, &mut deriver, &accepted, &rejected);
+    }
+
+    #[test]
+    fn natural_literals_spell_ascii_plainly() {
+        let mut deriver = Deriver::new(Limits::default());
+        let mut strings = Strings::alone(Spelling::Natural);
+        let expr = strings.literals(&mut deriver.exprs, &["a/\"\\", "é", "\n", "😀", "\u{7f}"]);
+        let accepted = [
+            r#""a/\"\\""#,
+            r#""é""#,
+            r#""\u00e9""#,
+            r#""\u00E9""#,
+            r#""\n""#,
+            r#""\u000a""#,
+            r#""\u000A""#,
+            r#""😀""#,
+            r#""\uD83D\ude00""#,
+            "\"\u{7f}\"",
+            r#""\u007F""#,
+        ];
+        let rejected = [r#""\u0061/\"\\""#, r#""a\/\"\\""#, r#""a/\u0022\\""#, r#""e""#, "\"\n\"", r#""""#];
+        check(expr, &mut deriver, &accepted, &rejected);
+    }
+
+    #[test]
+    fn any_spelling_reaches_every_character() {
+        let mut deriver = Deriver::new(Limits::default());
+        let mut strings = Strings::alone(Spelling::Any);
+        let expr = strings.literals(&mut deriver.exprs, &["a/\""]);
+        let accepted = [r#""a/\"""#, r#""\u0061\/\u0022""#, r#""a\u002F\"""#];
+        check(expr, &mut deriver, &accepted, &[r#""a/"""#, r#""\a/\"""#]);
+    }
+
+    #[test]
+    fn classes_are_exact() {
+        let cuts =
+            [0x41, 0x7f, 0xd7ff, 0xe000, 0xffff, 0x10000, 0x103ff, 0x10400, 0x1abcd, 0x1f600, 0x10fc00, 0x10ffff];
+        for (index, &from) in cuts.iter().enumerate() {
+            for &to in &cuts[index..] {
+                let ranges = [(from, from), (from + (to - from) / 2, to)];
+                let ranges = if from == to { &ranges[1..] } else { &ranges[..] };
+                let mut deriver = Deriver::new(Limits::default());
+                let class = Strings::alone(Spelling::Any).class(&mut deriver.exprs, Spelling::Any, ranges);
+                for code in cuts.iter().flat_map(|cut| cut - 1..=cut + 1).chain([0x19999, 0x50000, 0xfffff]) {
+                    let Some(character) = char::from_u32(code) else { continue };
+                    let escapes: String =
+                        character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                    for text in [character.to_string(), escapes] {
+                        let found = deriver.matches(class, text.as_bytes()).unwrap();
+                        assert_eq!(found, contains(ranges, code), "{text} in {ranges:x?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_any_character_is_small() {
+        let mut exprs = ExprSet::new();
+        let before = exprs.len();
+        Strings::alone(Spelling::Natural).any_string(&mut exprs, 0, None);
+        assert!(exprs.len() - before < 80, "{}", exprs.len() - before);
+    }
+}

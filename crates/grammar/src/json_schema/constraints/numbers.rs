@@ -1,0 +1,479 @@
+//! What schemas ask of numbers as expressions: bounds, divisors and numbers left out, in the spelling in force.
+//!
+//! Plain decimals between bounds are [`intervals`](crate::json::intervals), and numbers with an exponent that no bound can cut are
+//! built once for all grammars; everything else is a [`NumberSet`], whose derivatives are arithmetic.
+
+use stencilm_regex::{
+    Decimal, End, ExprId, ExprSet, LARGE_EXPONENTS, LimitExceeded, NumberForm, NumberSet, NumberSetError, Plain,
+    SMALL_EXPONENTS, check_time,
+};
+
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::word_trie::{Part, common_beginning, trie};
+use crate::json::intervals::{between, many_zeros, point_zeros};
+use crate::json::values::common;
+use crate::json_schema::Spelling;
+use crate::json_schema::lower::schemas::Lowering;
+use crate::json_schema::normal_form::merge::{Clash, Merged};
+use crate::json_schema::read::document::Json;
+use crate::json_schema::read::schema::{SchemaId, Types};
+use crate::json_schema::read::vocabulary::Draft;
+
+/// Which numbers count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// All of them.
+    Number,
+    /// Those without a fraction; zeros after the point are none.
+    Integer,
+    /// Those with one.
+    Fraction,
+    /// Those written without a point or exponent, which is what draft 4 means by an integer.
+    Pointless,
+    /// Those written with one.
+    Pointed,
+}
+
+/// What is asked of a number.
+pub(crate) struct Numbers<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) lower: Option<&'a End>,
+    pub(crate) upper: Option<&'a End>,
+    /// It is a multiple of all of these.
+    pub(crate) multiple_of: Vec<Decimal>,
+    /// It is a multiple of none of these.
+    pub(crate) not_multiple_of: Vec<Decimal>,
+    /// It is none of these.
+    pub(crate) excluded: Vec<Decimal>,
+    /// Whether only those are meant that common readers have a number for: integers of at most [`MAX_READ_DIGITS`] digits, and
+    /// other numbers within the range of a double.
+    pub(crate) readable: bool,
+}
+
+/// Python reads no integer of more digits, for it takes time that grows with their square.
+const MAX_READ_DIGITS: u32 = 4_300;
+
+/// The greatest double.
+const GREATEST_DOUBLE: &str = "1.7976931348623157e308";
+
+impl Numbers<'_> {
+    /// The ends beyond which no number is read, where this one asks for that: below and above.
+    fn readable_ends(&self) -> Option<[End; 2]> {
+        self.readable.then(|| readable_ends(self.kind))
+    }
+}
+
+/// The ends beyond which no number of a kind is read.
+fn readable_ends(kind: Kind) -> [End; 2] {
+    let (greatest, exclusive) = match kind {
+        Kind::Pointless => (format!("1e{MAX_READ_DIGITS}"), true),
+        _ => (GREATEST_DOUBLE.into(), false),
+    };
+    [format!("-{greatest}"), greatest]
+        .map(|text| End { value: Decimal::parse(&text).expect("it is a number"), exclusive })
+}
+
+/// Any number of a kind that common readers have a number for, by digits alone or with a point and an exponent.
+pub(crate) fn any_readable(exprs: &mut ExprSet, kind: Kind) -> ExprId {
+    let [least, most] = readable_ends(kind);
+    match kind {
+        Kind::Pointless => {
+            between(exprs, None, None, kind, Some(MAX_READ_DIGITS)).expect("there is no end with too many digits")
+        }
+        _ => {
+            let numbers = NumberSet::new(Some(&least), Some(&most), &[], &[], NumberForm::Any);
+            exprs.numbers(numbers.expect("there are no steps"))
+        }
+    }
+}
+
+/// Why an expression for numbers cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NumbersError {
+    #[error("a bound needs too many digits; use a smaller number")]
+    TooManyDigits,
+    #[error(transparent)]
+    Set(#[from] NumberSetError),
+}
+
+impl Lowering<'_> {
+    /// Which numbers the types leave.
+    pub(crate) fn number_kind(&self, merged: &Merged) -> Kind {
+        let root = self.schemas.root;
+        match (merged.types.meets(Types::INTEGER), merged.types.meets(Types::FRACTION)) {
+            (true, false) if self.schemas.is_pointless(root) => Kind::Pointless,
+            (true, false) => Kind::Integer,
+            // Digits are how integers are written; only in draft 4 are they what an integer is.
+            (false, true) if self.schemas.draft(root) == Draft::D4 => Kind::Pointed,
+            (false, true) => Kind::Fraction,
+            _ => Kind::Number,
+        }
+    }
+
+    /// The numbers that the constraints leave.
+    pub(crate) fn number(&mut self, merged: &Merged, at: SchemaId) -> Result<ExprId, GrammarError> {
+        let steps = |fails: bool| {
+            let steps = merged.multiple_of.iter().filter(|step| step.fails == fails);
+            steps.map(|step| step.value.clone()).collect()
+        };
+        let document = self.schemas.document;
+        let excluded = merged.excluded.iter().filter_map(|excluded| match document.get(excluded.value) {
+            Json::Number(text) => Decimal::parse(text),
+            _ => None,
+        });
+        let asked = Numbers {
+            kind: self.number_kind(merged),
+            lower: merged.lower.as_ref().map(|bound| &bound.value),
+            upper: merged.upper.as_ref().map(|bound| &bound.value),
+            multiple_of: steps(false),
+            not_multiple_of: steps(true),
+            excluded: excluded.collect(),
+            readable: self.options.integers_as_digits,
+        };
+        numbers(&mut self.builder.exprs, asked, self.options.spelling).map_err(|error| {
+            let place = merged.multiple_of.first().map_or(at, |step| step.at);
+            let place = if matches!(error, NumbersError::Set(_)) { place } else { at };
+            GrammarError::new(ErrorKind::Limit, self.schemas.place(place), error.to_string())
+        })
+    }
+
+    /// Why no number is left, where none is.
+    pub(crate) fn without_numbers(&self, merged: &Merged, at: SchemaId, number: ExprId) -> Option<Clash> {
+        if number != ExprId::NOTHING {
+            return None;
+        }
+        let place = |at| self.schemas.place(at);
+        let bounds = match (&merged.lower, &merged.upper) {
+            (Some(low), Some(high)) => format!("lies between {} and {}", low.value.value, high.value.value),
+            (Some(low), None) => format!("lies above {}", low.value.value),
+            (None, Some(high)) => format!("lies below {}", high.value.value),
+            (None, None) => "is left".into(),
+        };
+        let steps = merged
+            .multiple_of
+            .iter()
+            .filter(|step| !step.fails)
+            .map(|step| format!("{} (in {})", step.value, place(step.at)));
+        let what = match (self.number_kind(merged), steps.collect::<Vec<_>>().join(" and of ")) {
+            (Kind::Integer | Kind::Pointless, steps) if steps.is_empty() => "integer".into(),
+            (Kind::Integer | Kind::Pointless, steps) => format!("integer that is a multiple of {steps}"),
+            (_, steps) if steps.is_empty() => "number".into(),
+            (_, steps) => format!("multiple of {steps}"),
+        };
+        let at = merged.lower.as_ref().or(merged.upper.as_ref()).map_or(at, |bound| bound.at);
+        Some(Clash { place: place(at), message: format!("no {what} {bounds}") })
+    }
+}
+
+/// The numbers asked for, in a spelling.
+pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -> Result<ExprId, NumbersError> {
+    let ends = asked.readable_ends();
+    let Numbers { kind, lower, upper, mut multiple_of, mut not_multiple_of, mut excluded, readable } = asked;
+    let is_plain = spelling == Spelling::Natural;
+    // Plain decimals of these kinds need no arithmetic where bounds are all that is asked.
+    let no_steps = multiple_of.is_empty() && not_multiple_of.is_empty();
+    let laid_out = no_steps && kind != Kind::Fraction && (is_plain || kind == Kind::Pointless);
+    let form = match kind {
+        Kind::Pointless => NumberForm::Digits,
+        _ if is_plain => NumberForm::Plain,
+        _ => NumberForm::Any,
+    };
+    match kind {
+        Kind::Integer if !laid_out => multiple_of.push(Decimal::from_integer(1)),
+        Kind::Fraction => not_multiple_of.push(Decimal::from_integer(1)),
+        _ => {}
+    }
+    let shape = if kind == Kind::Pointed { Kind::Number } else { kind };
+    excluded.sort_unstable();
+    excluded.dedup();
+    // The pieces between the numbers that are excluded.
+    let mut ways = Vec::with_capacity(excluded.len() + 1);
+    let mut from = lower.cloned();
+    let cuts = excluded.iter().map(|value| Some(End { value: value.clone(), exclusive: true }));
+    for cut in cuts.chain([None]) {
+        let to = match &cut {
+            Some(cut) if upper.is_none_or(|upper| cut.value <= upper.value) => Some(cut),
+            _ => upper,
+        };
+        let (from_end, to_end) = (from.as_ref(), to);
+        let is_free = (from_end, to_end) == (None, None) && multiple_of.is_empty() && not_multiple_of.is_empty();
+        let is_cut = ends.is_some() && (from_end.is_none() || to_end.is_none());
+        let (from_end, to_end) = match &ends {
+            Some([least, most]) if kind != Kind::Pointless || !laid_out => {
+                let from_end = Some(from_end.filter(|end| end.value > least.value).unwrap_or(least));
+                (from_end, Some(to_end.filter(|end| end.value < most.value).unwrap_or(most)))
+            }
+            _ => (from_end, to_end),
+        };
+        ways.push(match () {
+            () if is_free => common().number(shape, readable),
+            () if laid_out && (!is_cut || kind == Kind::Pointless) => {
+                let longest = readable.then_some(MAX_READ_DIGITS);
+                between(exprs, from_end, to_end, shape, longest).ok_or(NumbersError::TooManyDigits)?
+            }
+            () => exprs.numbers(NumberSet::new(from_end, to_end, &multiple_of, &not_multiple_of, form)?),
+        });
+        if !is_free && is_plain && matches!(shape, Kind::Number | Kind::Fraction) {
+            let free = if no_steps && shape == Kind::Number { free_scientific(from_end, to_end) } else { None };
+            ways.push(match free {
+                Some(free) => common().scientific(free),
+                None => {
+                    let form = NumberForm::Scientific;
+                    exprs.numbers(NumberSet::new(from_end, to_end, &multiple_of, &not_multiple_of, form)?)
+                }
+            });
+        }
+        // Numbers below the lower bound cut nothing off.
+        if cut.as_ref().is_some_and(|cut| lower.is_none_or(|lower| cut.value >= lower.value)) {
+            from = cut;
+        }
+    }
+    let all = exprs.or(&ways);
+    if kind != Kind::Pointed {
+        return Ok(all);
+    }
+    let pointless = common().number(Kind::Pointless, false);
+    let pointed = exprs.not(pointless);
+    Ok(exprs.and(&[all, pointed]))
+}
+
+/// Which numbers with an exponent lie between two ends, of the small and the large ones of each sign (bit 0 to 3: small and large
+/// ones above 0, small and large ones below). `None` where an end lies among them.
+fn free_scientific(lower: Option<&End>, upper: Option<&End>) -> Option<u8> {
+    // Orders of magnitude tell: the first digit of a number has the power of ten of its exponent.
+    let order = |end: &End| (!end.value.is_zero()).then(|| end.value.order());
+    let mut free = 0;
+    for (negative, near, far) in [(false, lower, upper), (true, upper, lower)] {
+        // An end on the other side of 0 rules out this sign if it is the far one, and says nothing else.
+        if far.is_some_and(|far| far.value.is_zero() || far.value.negative != negative) {
+            continue;
+        }
+        let near = near.filter(|near| near.value.negative == negative).and_then(order);
+        let far = far.and_then(order);
+        for (bit, (least, most)) in [SMALL_EXPONENTS, LARGE_EXPONENTS].into_iter().enumerate() {
+            let all = near.is_none_or(|near| near < least) && far.is_none_or(|far| far > most);
+            let none = near.is_some_and(|near| near > most) || far.is_some_and(|far| far < least);
+            match (all, none) {
+                (true, _) => free |= 1 << (bit + 2 * usize::from(negative)),
+                (false, true) => {}
+                (false, false) => return None,
+            }
+        }
+    }
+    Some(free)
+}
+
+/// Exactly one value. `None` when it has too many digits.
+pub(crate) fn exactly(exprs: &mut ExprSet, value: &Decimal, kind: Kind, spelling: Spelling) -> Option<ExprId> {
+    let end = End { value: value.clone(), exclusive: false };
+    let asked = Numbers {
+        kind,
+        lower: Some(&end),
+        upper: Some(&end),
+        multiple_of: Vec::new(),
+        not_multiple_of: Vec::new(),
+        excluded: Vec::new(),
+        readable: false,
+    };
+    numbers(exprs, asked, spelling).ok()
+}
+
+/// Adds the texts of exactly this number, each with what may follow it, where these are all that there are: zeros behind the point,
+/// and no exponent. Many such texts are read by one trie, where expressions of their own would be compared one by one at every byte.
+pub(crate) fn plain_texts(
+    exprs: &mut ExprSet,
+    value: &Decimal,
+    (kind, spelling): (Kind, Spelling),
+    texts: &mut Vec<(String, ExprId)>,
+) -> bool {
+    let end = End { value: value.clone(), exclusive: false };
+    let is_plain = match kind {
+        Kind::Pointless => true,
+        _ if spelling != Spelling::Natural => false,
+        Kind::Integer => true,
+        Kind::Number => free_scientific(Some(&end), Some(&end)) == Some(0),
+        Kind::Fraction | Kind::Pointed => false,
+    };
+    if !is_plain || (kind != Kind::Number && !value.is_integer()) {
+        return false;
+    }
+    let Some(Plain { int, frac }) = value.plain() else { return false };
+    let written = |digits: &[u8]| digits.iter().map(|digit| char::from(b'0' + digit)).collect::<String>();
+    let mut text = written(&int);
+    let follows = match kind {
+        Kind::Pointless => ExprId::EMPTY,
+        _ if frac.is_empty() => point_zeros(exprs),
+        _ => many_zeros(exprs, 0),
+    };
+    if !frac.is_empty() {
+        text = format!("{text}.{}", written(&frac));
+    }
+    // Zero has both signs.
+    if value.negative || value.is_zero() {
+        texts.push((format!("-{text}"), follows));
+    }
+    if !value.negative {
+        texts.push((text, follows));
+    }
+    true
+}
+
+/// Any of these texts with what follows each.
+///
+/// # Errors
+/// Where it takes too long.
+pub(crate) fn any_text(exprs: &mut ExprSet, texts: &[(String, ExprId)]) -> Result<ExprId, LimitExceeded> {
+    let texts = texts.iter().map(|(text, follows)| (&**text, *follows)).collect();
+    let mut in_time = Ok(());
+    let any = trie(texts, common_beginning, |part| {
+        if in_time.is_ok() {
+            in_time = check_time();
+        }
+        match part {
+            _ if in_time.is_err() => ExprId::NOTHING,
+            Part::Text(text, follows) => {
+                let text = exprs.literal(text.as_bytes());
+                exprs.concat(text, follows)
+            }
+            Part::Any(ways) => exprs.or(ways),
+        }
+    });
+    in_time.map(|()| any)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::values::common_exprs;
+    use stencilm_regex::{Deriver, Limits};
+
+    /// Whether a number text with an exponent is what some common writer of JSON writes, up to zeros.
+    fn is_scientific(text: &str) -> bool {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (mantissa, exponent) = unsigned.split_once('e').unwrap_or(("", "0"));
+        let power: i64 = exponent.parse().unwrap();
+        let padded = if power < 0 && power > -10 { format!("-0{}", -power) } else { format!("+{power}") };
+        let is_digit = mantissa.split('.').next().is_some_and(|int| int.len() == 1 && int != "0");
+        is_digit
+            && (exponent == power.to_string() || exponent == padded)
+            && ((-324..=-5).contains(&power) || (13..=308).contains(&power))
+    }
+
+    /// Numbers that are given are the same one by one and as a trie.
+    #[test]
+    fn given_numbers_are_spelled_alike_in_a_trie() {
+        let given =
+            ["0", "-0.0", "7", "7.00", "-12", "120", "1.5", "-0.25", "1e2", "1e12", "1e13", "0.0001", "1e-5", "1e400"];
+        for kind in [Kind::Number, Kind::Integer, Kind::Fraction, Kind::Pointless, Kind::Pointed] {
+            for spelling in [Spelling::Natural, Spelling::Any] {
+                let mut deriver = Deriver::over(common_exprs(), Limits::default());
+                let exprs = &mut deriver.exprs;
+                let (mut texts, mut ways) = (Vec::new(), Vec::new());
+                for value in given.map(|text| Decimal::parse(text).unwrap()) {
+                    if plain_texts(exprs, &value, (kind, spelling), &mut texts) {
+                        ways.push(exactly(exprs, &value, kind, spelling).unwrap());
+                    }
+                }
+                assert_eq!(
+                    ways.is_empty(),
+                    matches!(kind, Kind::Fraction | Kind::Pointed)
+                        || (spelling == Spelling::Any && kind != Kind::Pointless)
+                );
+                let one_by_one = exprs.or(&ways);
+                let all = any_text(exprs, &texts).unwrap();
+                let (more, less) = (exprs.not(one_by_one), exprs.not(all));
+                let (more, less) = (exprs.and(&[all, more]), exprs.and(&[one_by_one, less]));
+                assert!(!deriver.is_live(more).unwrap() && !deriver.is_live(less).unwrap(), "{kind:?} {spelling:?}");
+            }
+        }
+    }
+
+    /// Every kind and spelling with everything that can be asked, against comparison and division of decimals.
+    #[test]
+    fn what_is_asked_is_what_is_left() {
+        let texts: Vec<String> = ["", "-"]
+            .iter()
+            .flat_map(|sign| ["0", "1", "2", "3", "7", "10", "14", "21", "100"].map(|int| format!("{sign}{int}")))
+            .flat_map(|int| ["", ".0", ".5", ".25", ".50"].map(|fraction| format!("{int}{fraction}")))
+            .flat_map(|plain| {
+                ["", "e0", "E1", "e-1", "e+02", "e-5", "e-06", "E-7", "e-009", "e-10", "e13", "e+16", "e-325"]
+                    .map(|exponent| format!("{plain}{exponent}"))
+            })
+            .collect();
+        let number = |text: &str| Decimal::parse(text).unwrap();
+        let list = |texts: &[&str]| texts.iter().map(|text| number(text)).collect::<Vec<_>>();
+        let end = |text: &str, exclusive| End { value: number(text), exclusive };
+        let ends = [
+            (None, None),
+            (Some(end("-1", true)), None),
+            (None, Some(end("21", false))),
+            (Some(end("-1", true)), Some(end("21", false))),
+            (Some(end("0", true)), Some(end("7e-6", false))),
+            (Some(end("-1e13", true)), Some(end("-0.00001", true))),
+            (Some(end("3e16", false)), None),
+        ];
+        let steps: [&[&str]; 3] = [&[], &["7"], &["0.5", "0.2"]];
+        for kind in [Kind::Number, Kind::Integer, Kind::Fraction, Kind::Pointless, Kind::Pointed] {
+            for (lower, upper) in &ends {
+                let (lower, upper) = (lower.as_ref(), upper.as_ref());
+                for multiple_of in steps {
+                    for not_multiple_of in steps {
+                        for excluded in [&[][..], &["7.0", "0", "100", "-2", "7"]] {
+                            for spelling in [Spelling::Natural, Spelling::Any] {
+                                let mut deriver = Deriver::over(common_exprs(), Limits::default());
+                                let asked = Numbers {
+                                    kind,
+                                    lower,
+                                    upper,
+                                    multiple_of: list(multiple_of),
+                                    not_multiple_of: list(not_multiple_of),
+                                    excluded: list(excluded),
+                                    readable: false,
+                                };
+                                let expr = numbers(&mut deriver.exprs, asked, spelling).unwrap();
+                                for text in &texts {
+                                    let value = number(text);
+                                    let divides = |step: &&str| {
+                                        let set = NumberSet::new(None, None, &[number(step)], &[], NumberForm::Any);
+                                        set.unwrap().contains(&value)
+                                    };
+                                    let free = matches!(kind, Kind::Number | Kind::Pointed)
+                                        && lower.is_none()
+                                        && upper.is_none()
+                                        && steps[0] == multiple_of
+                                        && steps[0] == not_multiple_of
+                                        && excluded.is_empty();
+                                    let pointed = text.contains(['.', 'e', 'E']);
+                                    let with_exponent = matches!(kind, Kind::Number | Kind::Fraction | Kind::Pointed);
+                                    let natural = !text.contains(['e', 'E']) || (with_exponent && is_scientific(text));
+                                    let expected = (spelling == Spelling::Any || free || natural)
+                                        && match kind {
+                                            Kind::Number => true,
+                                            Kind::Integer => value.is_integer(),
+                                            Kind::Fraction => !value.is_integer(),
+                                            Kind::Pointless => !pointed,
+                                            Kind::Pointed => pointed,
+                                        }
+                                        && lower.is_none_or(|end| {
+                                            value > end.value || !end.exclusive && value == end.value
+                                        })
+                                        && upper.is_none_or(|end| {
+                                            value < end.value || !end.exclusive && value == end.value
+                                        })
+                                        && multiple_of.iter().all(divides)
+                                        && !not_multiple_of.iter().any(divides)
+                                        && !list(excluded).contains(&value);
+                                    let found = deriver.matches(expr, text.as_bytes()).unwrap();
+                                    assert_eq!(
+                                        found, expected,
+                                        "{text} of {kind:?}, {spelling:?}, {multiple_of:?}, {not_multiple_of:?}, {excluded:?}"
+                                    );
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Arrays: elements one by one, then a counted run of equal ones; with counters where some must match, in a node of their
+//! own.
+
+use super::explain::{Branch, Need, What};
+use super::schemas::Lowering;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Surface};
+use crate::json_schema::normal_form::atoms::Term;
+use crate::json_schema::normal_form::merge::{Clash, Contains, Merged, merge, with};
+use crate::json_schema::read::document::JsonId;
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+
+/// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
+const ELEMENTS_PER_RULE: usize = 16;
+/// Up to so many conditions on how many elements match, an element that matches may be taken for one that does not, where no
+/// greatest number is given: that spares negations, and makes as many ways to read an array as there are sets of elements.
+const FEW_CONTAINS: usize = 5;
+/// Most conditions on how many elements of one array match.
+const MAX_CONTAINS: usize = 32;
+/// Most alternatives for one element: the sets of conditions that it may count for.
+const MAX_ELEMENT_WAYS: usize = 64;
+
+/// Most values of elements of which it is asked, one by one, that two are there.
+const MAX_REPEATED: usize = 64;
+
+/// What is asked of an array, with the conditions on how many elements match that are left to be counted.
+#[derive(Clone)]
+struct Asked {
+    prefix: Vec<Vec<Term>>,
+    rest: Vec<Term>,
+    contains: Vec<Contains>,
+    min: u32,
+    max: Option<u32>,
+}
+
+impl Asked {
+    /// What is asked of the element at a place.
+    fn element(&self, place: usize) -> &[Term] {
+        self.prefix.get(place).unwrap_or(&self.rest)
+    }
+
+    /// The places from one on at which different things are asked, the last of which stands for all that follow.
+    fn places_from(&self, from: usize) -> std::ops::Range<usize> {
+        let all = self.prefix.len() + 1;
+        let end = self.max.map_or(all, |max| all.min(max as usize));
+        from.min(self.prefix.len())..end
+    }
+}
+
+/// The opposite of terms, where one term says it.
+fn opposite(terms: &[Term]) -> Option<Term> {
+    match *terms {
+        [Term::Holds(schema)] => Some(Term::Fails(schema)),
+        [Term::Fails(schema)] => Some(Term::Holds(schema)),
+        _ => None,
+    }
+}
+
+impl Lowering<'_> {
+    /// The node of an array, `depth` containers deep.
+    pub(crate) fn array(
+        &mut self,
+        merged: &Merged,
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        let closed = merged.closed_items.then_some(merged.prefix.len() as u32);
+        let asked = Asked {
+            prefix: merged.prefix.clone(),
+            rest: merged.rest.clone(),
+            contains: merged.contains.clone(),
+            min: merged.min_items,
+            max: merged.max_items.into_iter().chain(closed).min(),
+        };
+        match merged.repeated {
+            Some(repeated) => self.repeated(merged, asked, repeated, depth),
+            None => self.plain_or_counted(merged, asked, at, depth),
+        }
+    }
+
+    /// An array in which two elements are equal. That is no matter of its structure, but where elements have few values it is:
+    /// one of these is there twice.
+    fn repeated(
+        &mut self,
+        merged: &Merged,
+        asked: Asked,
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        if let Some(count) = self.count_values(&asked.rest)?
+            && count.saturating_add(asked.prefix.len()) < asked.min as usize
+        {
+            return self.plain_or_counted(merged, asked, at, depth);
+        }
+        let Some(values) = self.all_listed(&asked)? else {
+            let reason = "that two elements are equal cannot be asked for where they may have any of endlessly many values; \
+                          leave it out of what is negated, or list the values of elements in enum";
+            self.relax(at, "uniqueItems", reason)?;
+            return self.plain_or_counted(merged, asked, at, depth);
+        };
+        let mut ways = Vec::with_capacity(values.len());
+        let mut branches = Vec::with_capacity(values.len());
+        for value in values {
+            let mut asked = asked.clone();
+            let terms = vec![Term::Among(self.normal.list(&[value]))];
+            asked.contains.push(Contains { terms, from: 0, min: 2, max: None, at });
+            let (way, branch) = self.plain_or_counted(merged, asked, at, depth)?;
+            if !matches!(branch, Branch::Impossible(_)) {
+                ways.push(way);
+            }
+            branches.push(branch);
+        }
+        let branch = match branches.iter().position(|branch| !matches!(branch, Branch::Impossible(_))) {
+            Some(possible) => branches.swap_remove(possible),
+            None => branches.pop().unwrap_or_else(|| {
+                let message = "two elements must be equal, and no value is left for them".to_string();
+                Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }])
+            }),
+        };
+        Ok((self.builder.choice(&ways), branch))
+    }
+
+    /// The values that elements may have, where they are listed and few.
+    fn all_listed(&mut self, asked: &Asked) -> Result<Option<Vec<JsonId>>, GrammarError> {
+        let document = self.schemas.document;
+        let mut all: Vec<JsonId> = Vec::new();
+        for place in asked.places_from(0) {
+            for alternative in self.alternatives_or_more(asked.element(place))?.iter() {
+                let inner = merge(&self.normal, alternative);
+                if inner.is_impossible() {
+                    continue;
+                }
+                let Some(values) = &inner.values else { return Ok(None) };
+                for &value in &values.value {
+                    if all.iter().all(|&known| document.value_id(known) != document.value_id(value)) {
+                        all.push(value);
+                    }
+                }
+                if all.len() > MAX_REPEATED {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// An array of which everything is counted that must be.
+    fn plain_or_counted(
+        &mut self,
+        merged: &Merged,
+        asked: Asked,
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        let asked = self.without_what_is_settled(asked)?;
+        let Asked { min, max, .. } = asked;
+        if let Some(max) = max.filter(|&max| max < min) {
+            let message = format!("at least {min} elements are asked for, and at most {max} may be there");
+            let clash = Clash { place: self.schemas.place(at), message };
+            return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
+        }
+        if !asked.contains.is_empty() || merged.unique.is_some() {
+            return self.counted(merged, asked, depth);
+        }
+        let surface = self.surfaces.array(&mut self.builder.exprs, depth);
+        let mut ways = Vec::new();
+        let mut needs = Vec::new();
+        if min == 0 {
+            ways.push(self.lexeme(surface.empty));
+        }
+        if max != Some(0) {
+            let mut prefix = Vec::with_capacity(asked.prefix.len());
+            for all in asked.prefix.iter().take(max.map_or(usize::MAX, |max| max as usize)) {
+                prefix.push(self.value(all, depth + 1)?);
+            }
+            let has_rest = max.is_none_or(|max| max as usize > prefix.len());
+            let rest = if has_rest { Some(self.value(&asked.rest, depth + 1)?) } else { None };
+            for (place, &node) in prefix.iter().enumerate().take(min as usize) {
+                needs.push(Need { node, at, what: What::Element(place) });
+            }
+            if let Some(node) = rest.filter(|_| min as usize > prefix.len()) {
+                needs.push(Need { node, at, what: What::Element(prefix.len()) });
+            }
+            ways.push(self.elements(&surface, &prefix, rest, min, max));
+        }
+        let branch = if min == 0 { Branch::Possible } else { Branch::Needs(needs) };
+        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        Ok((node, branch))
+    }
+
+    /// An array with at least one element: the bracket, elements one by one, then a counted run of equal ones.
+    fn elements(
+        &mut self,
+        surface: &Surface,
+        prefix: &[NodeId],
+        rest: Option<NodeId>,
+        min: u32,
+        max: Option<u32>,
+    ) -> NodeId {
+        let open = self.lexeme(surface.open);
+        let separator = self.lexeme(surface.item);
+        let close = self.lexeme(surface.close);
+        let first_is_rest = prefix.is_empty();
+        let nothing = self.builder.sequence(&[]);
+        let read = prefix.len().max(1) as u32;
+        // What follows the last element of the prefix, then backwards: what follows each one before it.
+        let mut tail = match rest {
+            Some(rest) if max.is_none_or(|max| max > read) => {
+                let more = self.builder.sequence(&[separator, rest]);
+                self.builder.repeat(more, min.saturating_sub(read), max.map(|max| max - read))
+            }
+            _ => nothing,
+        };
+        for (place, &element) in prefix.iter().enumerate().skip(1).rev() {
+            let more = self.builder.sequence(&[separator, element, tail]);
+            tail = if place as u32 >= min { self.builder.choice(&[nothing, more]) } else { more };
+            if place % ELEMENTS_PER_RULE == 0 {
+                let rule = self.builder.declare_rule("tuple");
+                self.builder.define_rule(rule, tail);
+                tail = self.builder.node(Node::Rule(rule));
+            }
+        }
+        let first = match (first_is_rest, rest) {
+            (true, Some(rest)) => rest,
+            _ => prefix.first().copied().unwrap_or(nothing),
+        };
+        self.builder.sequence(&[open, first, tail, close])
+    }
+
+    /// Settles the conditions on how many elements match that every element meets or none does: of those of the kind that
+    /// negation brings about, nearly all.
+    fn without_what_is_settled(&mut self, mut asked: Asked) -> Result<Asked, GrammarError> {
+        for rule in std::mem::take(&mut asked.contains) {
+            let Some(opposite) = opposite(&rule.terms) else {
+                asked.contains.push(rule);
+                continue;
+            };
+            let (from, places) = (rule.from as u32, asked.places_from(rule.from));
+            if rule.max == Some(0) && rule.min == 0 {
+                while asked.prefix.len() < rule.from {
+                    asked.prefix.push(asked.rest.clone());
+                }
+                for place in asked.prefix.iter_mut().skip(rule.from).chain([&mut asked.rest]) {
+                    *place = with(std::mem::take(place), opposite);
+                }
+                continue;
+            }
+            if self.is_hopeless_at(&asked, places.clone(), opposite)? {
+                let least = if rule.min > 0 { from.saturating_add(rule.min) } else { 0 };
+                asked.min = asked.min.max(least);
+                asked.max = asked.max.into_iter().chain(rule.max.map(|max| from.saturating_add(max))).min();
+            } else if rule.min > 0 || !self.is_hopeless_at(&asked, places, rule.terms[0])? {
+                asked.contains.push(rule);
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Whether it is certain at first sight that no element at these places meets one term more.
+    fn is_hopeless_at(
+        &mut self,
+        asked: &Asked,
+        mut places: std::ops::Range<usize>,
+        term: Term,
+    ) -> Result<bool, GrammarError> {
+        places.try_fold(true, |all, place| Ok(all && self.is_hopeless(&with(asked.element(place).to_vec(), term))?))
+    }
+
+    /// An array whose elements are counted by what they match, or compared with each other.
+    fn counted(&mut self, merged: &Merged, mut asked: Asked, depth: u32) -> Result<(NodeId, Branch), GrammarError> {
+        if let Some(clash) = self.too_few_values(merged, &asked)? {
+            return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
+        }
+        let surface = self.surfaces.array(&mut self.builder.exprs, depth);
+        let Surface { empty, open, item, close, .. } = surface;
+        loop {
+            let Asked { min, max, .. } = asked;
+            let surface = ArraySurface { empty, open, item, close };
+            let error = match self.element_ways_at_places(&asked, depth)? {
+                Some((prefix, rest)) => {
+                    let contains = asked.contains.iter().map(|rule| (rule.min, rule.max)).collect();
+                    let unique = merged.unique.is_some();
+                    let branch = self.missing_elements(&asked.contains, &prefix, &rest);
+                    let items = Items { prefix, rest, min, max, contains, unique, surface };
+                    match items.check_counters() {
+                        Ok(()) => return Ok((self.builder.array(items), branch)),
+                        Err(error) => error.message,
+                    }
+                }
+                None => "the elements of one array are of too many kinds to be counted together".into(),
+            };
+            // Of several, the last one is left out, where that is asked for.
+            let Some(rule) = asked.contains.last() else { unreachable!("nothing is counted without a condition") };
+            let keyword = self.counting_keyword(rule);
+            let message = format!("{keyword}: {error}; say less of how many elements match, or join what is counted");
+            self.relax_error(rule.at, GrammarError::new(ErrorKind::Limit, self.schemas.place(rule.at), message))?;
+            asked.contains.pop();
+        }
+    }
+
+    /// The keyword that a condition on how many elements match comes from.
+    fn counting_keyword(&self, rule: &Contains) -> &'static str {
+        let keywords = &self.schemas.get(rule.at).keywords;
+        let has = |wanted: fn(&Keyword) -> bool| keywords.iter().any(wanted);
+        if has(|keyword| matches!(keyword, Keyword::Contains { .. })) {
+            "contains"
+        } else if has(|keyword| matches!(keyword, Keyword::Items(_))) {
+            "items"
+        } else {
+            "unevaluatedItems"
+        }
+    }
+
+    /// The alternatives of the elements at each leading place, and of all others; `None` where they are too many.
+    #[expect(clippy::type_complexity, reason = "the two parts of an array")]
+    fn element_ways_at_places(
+        &mut self,
+        asked: &Asked,
+        depth: u32,
+    ) -> Result<Option<(Vec<Box<[Element]>>, Box<[Element]>)>, GrammarError> {
+        if asked.contains.len() > MAX_CONTAINS {
+            return Ok(None);
+        }
+        let places = asked.contains.iter().map(|rule| rule.from).chain([asked.prefix.len()]).max().unwrap_or(0);
+        let places = asked.max.map_or(places, |max| places.min(max as usize));
+        let mut prefix = Vec::with_capacity(places);
+        for place in 0..places {
+            let Some(ways) = self.element_ways(asked.element(place), &asked.contains, place, depth)? else {
+                return Ok(None);
+            };
+            prefix.push(ways);
+        }
+        let rest = match asked.max.is_some_and(|max| max as usize <= places) {
+            true => Some(Box::default()),
+            false => self.element_ways(&asked.rest, &asked.contains, usize::MAX, depth)?,
+        };
+        Ok(rest.map(|rest| (prefix, rest)))
+    }
+
+    /// The alternatives of an element: for every set of rules, those that match exactly them, as far as that matters; `None`
+    /// where they are too many.
+    fn element_ways(
+        &mut self,
+        base: &[Term],
+        rules: &[Contains],
+        place: usize,
+        depth: u32,
+    ) -> Result<Option<Box<[Element]>>, GrammarError> {
+        let mut ways: Vec<(Vec<Term>, u32)> = vec![(base.to_vec(), 0)];
+        for (bit, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.from <= place) {
+            let mut next = Vec::with_capacity(2 * ways.len());
+            for (all, counts) in ways {
+                let matching = rule.terms.iter().copied().fold(all.clone(), with);
+                let failing = match opposite(&rule.terms) {
+                    Some(opposite) if rule.max.is_some() || rules.len() > FEW_CONTAINS => with(all, opposite),
+                    _ => all,
+                };
+                next.push((matching, counts | 1 << bit));
+                next.push((failing, counts));
+            }
+            // What is certain not to be is dropped at once, since kinds that exclude each other are as many as there are rules.
+            let mut kept = Vec::with_capacity(next.len());
+            for (all, counts) in next {
+                if !self.is_hopeless(&all)? {
+                    kept.push((all, counts));
+                }
+            }
+            if kept.len() > MAX_ELEMENT_WAYS {
+                return Ok(None);
+            }
+            ways = kept;
+        }
+        let mut elements: Vec<Element> = Vec::with_capacity(ways.len());
+        for (all, counts) in ways {
+            if counts == 0 && self.is_hopeless(&all)? {
+                continue;
+            }
+            let value = self.value(&all, depth + 1)?;
+            elements.push(Element { value, counts });
+        }
+        Ok(Some(elements.into()))
+    }
+
+    /// Whether it is certain at first sight that no value meets all these terms.
+    fn is_hopeless(&mut self, all: &[Term]) -> Result<bool, GrammarError> {
+        let alternatives = self.alternatives_or_more(all)?;
+        for alternative in alternatives.iter() {
+            if !self.normal.is_empty(alternative, 1)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where elements must match and no element can.
+    fn missing_elements(&self, rules: &[Contains], prefix: &[Box<[Element]>], rest: &[Element]) -> Branch {
+        for (bit, rule) in rules.iter().enumerate() {
+            let counts = |element: &Element| element.counts & 1 << bit != 0;
+            if rule.min > 0 && !rest.iter().any(counts) && !prefix.iter().flatten().any(counts) {
+                let message = "an element must match what contains asks for, and none can".to_string();
+                return Branch::Impossible(vec![Clash { place: self.schemas.place(rule.at), message }]);
+            }
+        }
+        Branch::Possible
+    }
+
+    /// Where more elements must differ than there are values.
+    fn too_few_values(&mut self, merged: &Merged, asked: &Asked) -> Result<Option<Clash>, GrammarError> {
+        let &Asked { min, ref prefix, ref rest, .. } = asked;
+        let Some(at) = merged.unique.filter(|_| min as usize > prefix.len().max(1)) else { return Ok(None) };
+        let Some(count) = self.count_values(rest)? else { return Ok(None) };
+        Ok((count + prefix.len() < min as usize).then(|| {
+            let message = format!(
+                "uniqueItems allows each value once, and there are fewer values than the {min} elements that minItems asks for"
+            );
+            Clash { place: self.schemas.place(at), message }
+        }))
+    }
+
+    /// How many values meet these terms, at most; `None` where they are not counted.
+    fn count_values(&mut self, all: &[Term]) -> Result<Option<usize>, GrammarError> {
+        let mut count = 0;
+        for alternative in self.alternatives_or_more(all)?.iter() {
+            let inner = merge(&self.normal, alternative);
+            count += match &inner.values {
+                Some(values) => values.value.len(),
+                None if inner.types.without(Types::NULL.or(Types::BOOLEAN)).is_empty() => {
+                    usize::from(inner.types.meets(Types::NULL)) + 2 * usize::from(inner.types.meets(Types::BOOLEAN))
+                }
+                None => return Ok(None),
+            };
+        }
+        Ok(Some(count))
+    }
+}

@@ -1,0 +1,152 @@
+//! In how many ways some members can be what at least one must be: what is negated asks for a member that fails it.
+//!
+//! Each thing asked is met by a member of its own or by one that meets another. Only the least ways count: a member that is
+//! asked for anyway meets what its key alone decides, and a way that asks for more than another one is no way of its own.
+
+use rustc_hash::FxHashSet;
+
+use super::keys::{KeyPlan, KnownKey};
+use super::schemas::Lowering;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::json_schema::normal_form::atoms::Term;
+use crate::json_schema::normal_form::merge::Merged;
+
+/// Most ways to meet everything that is asked of at least one member.
+const MAX_WAYS: usize = 256;
+/// Most ways on the way there.
+const MAX_PARTIAL: usize = 2_000;
+
+/// Which member is what at least one must be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Witness {
+    Known(usize),
+    /// One of the members of a class; members of other numbers are others.
+    Class {
+        index: usize,
+        copy: usize,
+    },
+}
+
+/// For each thing asked, who meets it.
+pub(crate) type Chosen = Vec<Witness>;
+
+/// A way that is not complete: who meets what, by place.
+#[derive(Clone, Default)]
+struct Partial {
+    chosen: Vec<(usize, Witness)>,
+}
+
+impl Lowering<'_> {
+    /// Every least choice of a member for each thing asked of at least one.
+    pub(crate) fn witnesses(&mut self, plan: &KeyPlan, merged: &Merged) -> Result<Vec<Chosen>, GrammarError> {
+        let can_be = |key: &KnownKey| {
+            let is_never = key.known.value.iter().any(|&term| self.normal.never_holds(term));
+            key.known.forbidden.is_none() && !is_never
+        };
+        let fixed = |place: usize| {
+            let known = plan.known.iter().enumerate().filter(move |(_, key)| key.some[place] && can_be(key));
+            known.map(|(index, _)| index)
+        };
+        let classes = |place: usize| (0..plan.classes.len()).filter(move |&index| plan.classes[index].some[place]);
+        // What can be met in fewest ways comes first.
+        let mut order: Vec<usize> = (0..plan.some.len()).collect();
+        order.sort_by_key(|&place| fixed(place).count() + classes(place).count());
+        let mut ways = vec![Partial::default()];
+        for place in order {
+            let mut next: Vec<Partial> = Vec::with_capacity(ways.len());
+            for way in &ways {
+                if let Some(witness) = way.met(plan, place) {
+                    next.push(way.and(place, witness));
+                    continue;
+                }
+                next.extend(fixed(place).map(|index| way.and(place, Witness::Known(index))));
+                for index in classes(place) {
+                    // One of those that are asked for something already, or one more.
+                    let copies = way.chosen.iter().filter_map(|(_, witness)| match witness {
+                        Witness::Class { index: known, copy } if *known == index => Some(copy + 1),
+                        _ => None,
+                    });
+                    let copies = copies.max().unwrap_or(0);
+                    next.extend((0..=copies).map(|copy| way.and(place, Witness::Class { index, copy })));
+                }
+            }
+            next.retain(|way| merged.max_members.is_none_or(|max| way.members(plan) <= max as usize));
+            if next.len() <= MAX_PARTIAL {
+                next = least(plan, next);
+            }
+            if next.len() > MAX_WAYS {
+                let message = format!(
+                    "not: there are more than {MAX_WAYS} ways in which members can fail what is negated here; negate \
+                     less, or say what is allowed instead"
+                );
+                return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(plan.some[place].at), message));
+            }
+            ways = next;
+        }
+        let complete = ways.into_iter().map(|mut way| {
+            way.chosen.sort_unstable_by_key(|(place, _)| *place);
+            way.chosen.into_iter().map(|(_, witness)| witness).collect()
+        });
+        Ok(complete.collect())
+    }
+}
+
+impl Partial {
+    fn and(&self, place: usize, witness: Witness) -> Partial {
+        let mut way = self.clone();
+        way.chosen.push((place, witness));
+        way
+    }
+
+    /// A member that is asked for anyway and meets one thing more.
+    fn met(&self, plan: &KeyPlan, place: usize) -> Option<Witness> {
+        let wanted = plan.some[place].value;
+        let required = plan.known.iter().enumerate().filter(|(_, key)| {
+            key.some[place] && key.known.required.is_some() && wanted.is_none_or(|term| key.known.value.contains(&term))
+        });
+        let mut required = required.map(|(index, _)| Witness::Known(index));
+        required.next().or_else(|| {
+            let met = self.chosen.iter().filter(|(other, witness)| {
+                let matches = match *witness {
+                    Witness::Known(index) => plan.known[index].some[place],
+                    Witness::Class { index, .. } => plan.classes[index].some[place],
+                };
+                matches && (wanted.is_none() || plan.some[*other].value == wanted)
+            });
+            met.map(|(_, witness)| *witness).next()
+        })
+    }
+
+    /// How many members there must be.
+    fn members(&self, plan: &KeyPlan) -> usize {
+        let required = plan.known.iter().enumerate().filter(|(_, key)| key.known.required.is_some());
+        let required = required.map(|(index, _)| Witness::Known(index));
+        let all: FxHashSet<Witness> = required.chain(self.chosen.iter().map(|(_, witness)| *witness)).collect();
+        all.len()
+    }
+
+    /// All that it asks for: members, each with what its value must be.
+    fn asked(&self, plan: &KeyPlan) -> FxHashSet<(Witness, Option<Term>)> {
+        let mut asked = FxHashSet::default();
+        for &(place, witness) in &self.chosen {
+            let is_there = matches!(witness, Witness::Known(index) if plan.known[index].known.required.is_some());
+            if !is_there {
+                asked.insert((witness, None));
+            }
+            asked.extend(plan.some[place].value.map(|term| (witness, Some(term))));
+        }
+        asked
+    }
+}
+
+/// Those ways that ask for no more than another one, and of several that ask for the same the first.
+fn least(plan: &KeyPlan, ways: Vec<Partial>) -> Vec<Partial> {
+    let asked: Vec<FxHashSet<(Witness, Option<Term>)>> = ways.iter().map(|way| way.asked(plan)).collect();
+    let is_less = |one: usize, other: usize| {
+        let (less, more) = (&asked[one], &asked[other]);
+        (less.len() < more.len() || (less.len() == more.len() && one < other)) && less.is_subset(more)
+    };
+    let kept = |place: &usize| (0..asked.len()).all(|other| other == *place || !is_less(other, *place));
+    let kept: Vec<usize> = (0..asked.len()).filter(kept).collect();
+    kept.into_iter().map(|place| ways[place].clone()).collect()
+}

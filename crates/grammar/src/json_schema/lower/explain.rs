@@ -1,0 +1,179 @@
+//! Why nothing matches: from the root along what is needed to the two constraints that clash.
+//!
+//! While rules are built, every node that might match nothing leaves its reasons here. Only when the whole turns out to be
+//! impossible are they followed; the way a schema that works goes through costs next to nothing.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use stencilm_regex::{Deriver, ExprId, ExprSet, Limits, Map};
+
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::NodeId;
+use crate::json::values::common_exprs;
+use crate::json_schema::normal_form::merge::Clash;
+use crate::json_schema::read::schema::{SchemaId, Schemas};
+
+/// One way to match a value, and what may stand in its way.
+pub(crate) enum Branch {
+    /// Nothing stands in its way.
+    Possible,
+    /// It is ruled out.
+    Impossible(Vec<Clash>),
+    /// A string under several constraints, which may exclude each other.
+    Text { expr: ExprId, at: SchemaId },
+    /// An array or object, which cannot do without these.
+    Needs(Vec<Need>),
+}
+
+/// A value inside that an array or object cannot do without.
+pub(crate) struct Need {
+    pub(crate) node: NodeId,
+    pub(crate) at: SchemaId,
+    pub(crate) what: What,
+}
+
+/// Which value inside.
+pub(crate) enum What {
+    Required(Arc<str>),
+    Element(usize),
+}
+
+impl Need {
+    fn describe(&self) -> String {
+        match &self.what {
+            What::Required(name) => format!("required names {name:?}"),
+            What::Element(place) => format!("minItems asks for an element at index {place}"),
+        }
+    }
+}
+
+/// The nodes that might match nothing, with their reasons.
+#[derive(Default)]
+pub(crate) struct Reasons {
+    by_node: Map<NodeId, (SchemaId, Vec<Branch>)>,
+    texts: bool,
+}
+
+impl Reasons {
+    /// Remembers the branches of a node, unless one of them is possible anyway.
+    pub(crate) fn add(&mut self, node: NodeId, at: SchemaId, branches: &mut Vec<Branch>) {
+        if branches.iter().any(|branch| matches!(branch, Branch::Possible)) {
+            return;
+        }
+        self.texts |= branches.iter().any(|branch| matches!(branch, Branch::Text { .. }));
+        self.by_node.insert(node, (at, std::mem::take(branches)));
+    }
+
+    /// Whether the fate of a node may hang on expressions that have not been searched for a match.
+    pub(crate) fn depends_on_lexemes(&self, node: NodeId) -> bool {
+        self.texts && self.by_node.contains_key(&node)
+    }
+
+    /// Why a node matches nothing; `None` if it matches something. Without expressions, texts are taken to be possible.
+    pub(crate) fn explain(&self, schemas: &Schemas, exprs: Option<ExprSet>, root: NodeId) -> Option<GrammarError> {
+        self.by_node.get(&root)?;
+        let live_texts = exprs.map(|exprs| self.live_texts(exprs));
+        let text_lives = |expr: ExprId| live_texts.as_ref().is_none_or(|live| live.contains(&expr));
+        let live = self.live_nodes(&text_lives);
+        let is_live = |node: NodeId| !self.by_node.contains_key(&node) || live.contains(&node);
+        if is_live(root) {
+            return None;
+        }
+        let mut visited = FxHashSet::default();
+        let mut node = root;
+        let mut last_need: Option<&Need> = None;
+        loop {
+            let (at, branches) = self.by_node.get(&node)?;
+            if !visited.insert(node) {
+                let need = last_need.map_or_else(String::new, Need::describe);
+                let place = last_need.map_or(*at, |need| need.at);
+                let message = format!(
+                    "nothing can match: {need}, which leads back to the same schema without an end; make it optional or \
+                     give it another form"
+                );
+                return Some(unsatisfiable(schemas.place(place), message));
+            }
+            let next = branches.iter().find_map(|branch| match branch {
+                Branch::Needs(needs) => needs.iter().find(|need| !is_live(need.node)),
+                _ => None,
+            });
+            let clash = branches.iter().find_map(|branch| match branch {
+                Branch::Impossible(clashes) => clashes.first().cloned(),
+                Branch::Text { at, .. } => Some(Clash {
+                    place: schemas.place(*at),
+                    message: "pattern, format and length constraints exclude each other, so no string fits".into(),
+                }),
+                _ => None,
+            });
+            match (clash, next) {
+                (Some(clash), _) => return Some(clash_error(schemas, clash, branches.len(), last_need)),
+                (None, Some(need)) => {
+                    node = need.node;
+                    last_need = Some(need);
+                }
+                (None, None) => return None,
+            }
+        }
+    }
+
+    fn live_texts(&self, exprs: ExprSet) -> FxHashSet<ExprId> {
+        let mut deriver = Deriver::over(common_exprs(), Limits::default());
+        deriver.exprs = exprs;
+        let texts = self.by_node.values().flat_map(|(_, branches)| branches).filter_map(|branch| match branch {
+            Branch::Text { expr, .. } => Some(*expr),
+            _ => None,
+        });
+        // What is too hard to decide counts as possible: then the message names something else.
+        texts.filter(|&expr| deriver.is_live(expr).unwrap_or(true)).collect()
+    }
+
+    /// The nodes that match something after all: those whose needs all do, from the inside out.
+    fn live_nodes(&self, text_lives: &impl Fn(ExprId) -> bool) -> FxHashSet<NodeId> {
+        let mut live: FxHashSet<NodeId> = FxHashSet::default();
+        loop {
+            let before = live.len();
+            for (node, (_, branches)) in self.by_node.iter().rev() {
+                let is_live = |node: &NodeId| !self.by_node.contains_key(node) || live.contains(node);
+                let possible = branches.iter().any(|branch| match branch {
+                    Branch::Possible => true,
+                    Branch::Impossible(_) => false,
+                    Branch::Text { expr, .. } => text_lives(*expr),
+                    Branch::Needs(needs) => needs.iter().all(|need| is_live(&need.node)),
+                });
+                if possible {
+                    live.insert(*node);
+                }
+            }
+            if live.len() == before {
+                return live;
+            }
+        }
+    }
+}
+
+#[cold]
+fn clash_error(schemas: &Schemas, clash: Clash, branches: usize, need: Option<&Need>) -> GrammarError {
+    let more = if branches > 1 {
+        format!(" (and none of the other {} ways to write the value is possible)", branches - 1)
+    } else {
+        String::new()
+    };
+    match need {
+        None => unsatisfiable(clash.place, format!("{}{more}", clash.message)),
+        Some(need) => {
+            let message = format!(
+                "{}, but no value is possible there: at {}, {}{more}",
+                need.describe(),
+                clash.place,
+                clash.message
+            );
+            unsatisfiable(schemas.place(need.at), message)
+        }
+    }
+}
+
+#[cold]
+fn unsatisfiable(place: String, message: String) -> GrammarError {
+    GrammarError::new(ErrorKind::Unsatisfiable, place, message)
+}

@@ -1,0 +1,20 @@
+//! Lowering: the normal form of a schema to nodes of the intermediate form.
+//!
+//! One idea: each constraint has one kind of node or lexeme that enforces it; what has none is refused by name, or left out and
+//! reported where the caller asked for that.
+//!
+//! # Example
+//! The alternative for objects becomes an object node with the declared member `a`.
+
+pub(crate) mod arrays;
+pub(crate) mod existential;
+pub(crate) mod explain;
+pub(crate) mod keys;
+pub(crate) mod literal;
+pub(crate) mod marked;
+pub(crate) mod objects;
+pub(crate) mod relaxing;
+pub(crate) mod scalars;
+pub(crate) mod schemas;
+pub(crate) mod validate;
+pub(crate) mod values;

@@ -1,0 +1,247 @@
+//! Objects: the members that a conjunction leaves, once for each choice of those that meet what at least one must.
+
+use std::sync::Arc;
+
+use super::existential::Witness;
+use super::explain::{Branch, Need, What};
+use super::keys::{KeyClass, KeyPlan, KnownKey};
+use super::schemas::Lowering;
+use crate::ir::error::GrammarError;
+use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, NodeId};
+use crate::json_schema::normal_form::atoms::Term;
+use crate::json_schema::normal_form::merge::{Clash, KeyRule, Merged, with};
+use crate::json_schema::read::schema::SchemaId;
+
+impl<'a> Lowering<'a> {
+    /// The node of an object, `depth` containers deep.
+    pub(crate) fn object(
+        &mut self,
+        merged: &Merged<'a>,
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        if merged.rules.is_empty() && merged.some.is_empty() && merged.names.is_empty() {
+            let known: Vec<Member> = merged
+                .known
+                .iter()
+                .map(|(&name, known)| Member {
+                    name,
+                    value: &known.value,
+                    required: known.required,
+                    is_forbidden: known.forbidden.is_some(),
+                    is_declared: known.is_declared,
+                })
+                .collect();
+            let is_free = !merged.closed
+                && !merged.free.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
+            let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
+            let class = Class { key, space: KeySpace::Endless, value: &merged.free, some: None };
+            let classes = if is_free { std::slice::from_ref(&class) } else { &[] };
+            return self.members(merged, merged.min_members, &known, classes, at, depth);
+        }
+        let plan = self.key_plan(merged, at)?;
+        let witnesses = match self.witnesses(&plan, merged) {
+            Err(error) => {
+                self.relax_error(at, error)?;
+                vec![Vec::new()]
+            }
+            Ok(witnesses) => witnesses,
+        };
+        let mut ways = Vec::with_capacity(witnesses.len());
+        let mut branches = Vec::new();
+        for chosen in &witnesses {
+            let (way, branch) = self.with_witnesses(merged, &plan, chosen, at, depth)?;
+            ways.push(way);
+            branches.push(branch);
+        }
+        let branch = if let Some(rule) = plan.some.first().filter(|_| ways.is_empty()) {
+            let message = "some member must fail what is negated here, and no member can".to_string();
+            Branch::Impossible(vec![Clash { place: self.schemas.place(rule.at), message }])
+        } else {
+            // Of several ways, one with a reason to be impossible is named only where all have one.
+            match branches.iter().position(|branch| matches!(branch, Branch::Possible)) {
+                Some(possible) => branches.swap_remove(possible),
+                None => branches.pop().unwrap_or(Branch::Possible),
+            }
+        };
+        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        Ok((node, branch))
+    }
+
+    fn with_witnesses(
+        &mut self,
+        merged: &Merged<'a>,
+        plan: &KeyPlan,
+        chosen: &[Witness],
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        let asked = |witness: Witness| {
+            let places = chosen.iter().enumerate().filter(move |(_, chosen)| **chosen == witness);
+            places.map(|(place, _)| &plan.some[place]).collect::<Vec<&KeyRule>>()
+        };
+        let mut values: Vec<(Vec<Term>, Option<SchemaId>)> = Vec::with_capacity(plan.known.len());
+        for (index, KnownKey { known, .. }) in plan.known.iter().enumerate() {
+            let asked = asked(Witness::Known(index));
+            let value = asked.iter().filter_map(|rule| rule.value).fold(known.value.to_vec(), with);
+            values.push((value, known.required.or(asked.first().map(|rule| rule.at))));
+        }
+        let known: Vec<Member> = plan
+            .known
+            .iter()
+            .zip(&values)
+            .map(|(key, (value, required))| Member {
+                name: &key.name,
+                value,
+                required: *required,
+                is_forbidden: key.known.forbidden.is_some(),
+                is_declared: key.known.is_declared,
+            })
+            .collect();
+        // A class stands there once for each of its members that is asked for something.
+        let mut somes: Vec<(usize, Option<Vec<Term>>)> = Vec::with_capacity(plan.classes.len());
+        for (index, KeyClass { value, space, .. }) in plan.classes.iter().enumerate() {
+            let mut copy = 0;
+            loop {
+                let asked = asked(Witness::Class { index, copy });
+                let some = asked.iter().filter_map(|rule| rule.value).fold(value.clone(), with);
+                // Where keys run out, it is not known for how long one is left to have another value than the rest.
+                let is_lost = matches!(space, KeySpace::Few(_)) && some != *value;
+                if let Some(rule) = asked.first().filter(|_| is_lost) {
+                    let reason = "one of few keys that no property names must have a value that fails what is negated here, \
+                                  which is not supported; name the keys in properties";
+                    self.relax(rule.at, "not", reason)?;
+                }
+                if copy > 0 && (asked.is_empty() || is_lost) {
+                    break;
+                }
+                somes.push((index, (!asked.is_empty() && !is_lost).then_some(some)));
+                copy += 1;
+            }
+        }
+        let classes: Vec<Class> = somes
+            .iter()
+            .map(|(index, some)| {
+                let KeyClass { key, space, value, .. } = &plan.classes[*index];
+                Class { key: *key, space: *space, value, some: some.as_deref() }
+            })
+            .collect();
+        let least = merged.min_members.max(plan.least);
+        self.members(merged, least, &known, &classes, at, depth)
+    }
+
+    fn members(
+        &mut self,
+        merged: &Merged,
+        least: u32,
+        known: &[Member],
+        classes: &[Class],
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        if self.strings.are_bare() {
+            return self.marked_members(merged, least, known, classes, at);
+        }
+        let surface = self.surfaces.object(&mut self.builder.exprs, depth);
+        let mut needs = Vec::new();
+        let mut members = Vec::with_capacity(known.len());
+        self.keys.reserve(known.len());
+        let mut clash = None;
+        let mut ordered = 0;
+        let in_order = known.iter().filter(|member| member.is_declared);
+        for member in in_order.chain(known.iter().filter(|member| !member.is_declared)) {
+            if member.is_forbidden {
+                if let Some(required) = member.required {
+                    let message = format!("the key {:?} is asked for, and no key of this name is allowed", member.name);
+                    clash.get_or_insert(Clash { place: self.schemas.place(required), message });
+                }
+                continue;
+            }
+            let value = self.value(member.value, depth + 1)?;
+            let (name, key) = match self.keys.get_key_value(member.name) {
+                Some((name, &key)) => (name.clone(), key),
+                None => {
+                    let key = self.strings.key(&mut self.builder.exprs, member.name);
+                    let key = key.map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))?;
+                    let name: Arc<str> = member.name.into();
+                    self.keys.insert(name.clone(), key);
+                    (name, key)
+                }
+            };
+            if let Some(at) = member.required {
+                if needs.is_empty() {
+                    needs.reserve(known.len());
+                }
+                needs.push(Need { node: value, at, what: What::Required(name.clone()) });
+            }
+            members.push(KnownMember { name, key, value, required: member.required.is_some() });
+            ordered += usize::from(member.is_declared && !self.options.any_order);
+        }
+        let mut free = Vec::with_capacity(classes.len());
+        if !classes.is_empty() {
+            let name = |member: &Member| match self.keys.get_key_value(member.name) {
+                Some((name, _)) => name.clone(),
+                None => member.name.into(),
+            };
+            let mut taken: Box<[Arc<str>]> = known.iter().map(name).collect();
+            taken.sort_unstable();
+            for (place, class) in classes.iter().enumerate() {
+                let mut space = class.space;
+                if let KeySpace::Few(count) = &mut space {
+                    for member in known {
+                        *count -= u32::from(self.is_spelled(class.key, member.name)?);
+                    }
+                    if *count == 0 {
+                        continue;
+                    }
+                }
+                let some = match class.some {
+                    Some(some) => Some(self.value(some, depth + 1)?),
+                    None => None,
+                };
+                let value = self.value(class.value, depth + 1)?;
+                let is_last = place + 1 == classes.len();
+                let taken = if is_last { std::mem::take(&mut taken) } else { taken.clone() };
+                free.push(FreeMembers { key: class.key, space, taken, value, some });
+            }
+        }
+        if free.is_empty() && members.len() < least as usize {
+            let message = format!("minProperties {least} is above the {} keys that may be there", members.len());
+            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
+        }
+        if let Some(max) = merged.max_members.filter(|&max| max < least) {
+            let message = format!("at least {least} members must be there, and maxProperties is {max}");
+            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
+        }
+        let branch = match clash {
+            Some(clash) => Branch::Impossible(vec![clash]),
+            None if needs.is_empty() => Branch::Possible,
+            None => Branch::Needs(needs),
+        };
+        if matches!(branch, Branch::Impossible(_)) {
+            return Ok((self.builder.choice(&[]), branch));
+        }
+        let required = members.iter().filter(|member| member.required).count() as u32;
+        let min = if least > required { least } else { 0 };
+        let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
+        let object = Members { known: members, ordered, free, min, max, surface };
+        Ok((self.builder.object(object), branch))
+    }
+}
+
+/// A member that may come, by its key.
+pub(crate) struct Member<'k> {
+    pub(crate) name: &'k str,
+    pub(crate) value: &'k [Term],
+    pub(crate) required: Option<SchemaId>,
+    pub(crate) is_forbidden: bool,
+    pub(crate) is_declared: bool,
+}
+
+/// Members that may come, by a class of keys.
+pub(crate) struct Class<'k> {
+    pub(crate) key: stencilm_regex::ExprId,
+    pub(crate) space: KeySpace,
+    pub(crate) value: &'k [Term],
+    pub(crate) some: Option<&'k [Term]>,
+}

@@ -1,0 +1,244 @@
+//! Constraints to rules and nodes: one rule for each conjunction of schemas that may be an array or an object.
+//!
+//! Rules come from a list of work, so neither the depth of a schema nor a recursive `$ref` makes this recurse, and equal
+//! conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
+//! arrays and objects are one lexeme.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use stencilm_regex::HashSet;
+use stencilm_regex::{Deriver, ExprId, Limits, Map};
+
+use super::explain::{Branch, Reasons};
+use super::marked::{Marked, Marking};
+use super::values::Values;
+use crate::ir::builder::GrammarBuilder;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{Grammar, NodeId, RuleId};
+use crate::ir::report::{Fate, Finding, KeptReport};
+use crate::json::layout::Surfaces;
+use crate::json::strings::Strings;
+use crate::json::values::common_exprs;
+use crate::json_schema::JsonSchemaOptions;
+use crate::json_schema::normal_form::atoms::Term;
+use crate::json_schema::normal_form::clauses::Normal;
+use crate::json_schema::normal_form::merge::Merged;
+use crate::json_schema::read::document::JsonId;
+use crate::json_schema::read::schema;
+use crate::json_schema::read::schema::{SchemaId, Schemas};
+
+/// A rule whose body is still to be built.
+pub(crate) struct Task<'a> {
+    pub(crate) rule: RuleId,
+    pub(crate) node: NodeId,
+    pub(crate) at: SchemaId,
+    pub(crate) depth: u32,
+    /// Everything that is neither array nor object.
+    pub(crate) scalars: ExprId,
+    pub(crate) containers: Vec<Container<'a>>,
+    pub(crate) branches: Vec<Branch>,
+}
+
+/// What a value may be beside a scalar.
+#[derive(Clone)]
+pub(crate) enum Container<'a> {
+    /// One array or object of an `enum` or `const`.
+    Value(JsonId),
+    Array(Rc<Merged<'a>>),
+    Object(Rc<Merged<'a>>),
+}
+
+/// A grammar under construction.
+pub(crate) struct Lowering<'a> {
+    pub(crate) schemas: &'a Schemas<'a>,
+    pub(crate) options: &'a JsonSchemaOptions,
+    pub(crate) normal: Normal<'a>,
+    pub(crate) builder: GrammarBuilder,
+    pub(crate) strings: Strings,
+    pub(crate) surfaces: Surfaces,
+    /// Bodies of patterns already read.
+    pub(crate) patterns: Map<&'a str, ExprId>,
+    /// Matches given values against patterns, with its own copies of their expressions; made when it is needed.
+    checker: Option<Box<Deriver>>,
+    pub(crate) relaxed: Vec<(SchemaId, Finding)>,
+    pub(crate) reasons: Reasons,
+    /// Spellings of known keys, which many objects may have.
+    pub(crate) keys: Map<Arc<str>, Option<ExprId>>,
+    /// The nodes of values.
+    pub(crate) values: Values<'a>,
+    lexemes: Map<ExprId, NodeId>,
+    pub(crate) work: Vec<Task<'a>>,
+    /// Where the members of the root are written between markers.
+    pub(crate) marking: Option<Box<Marking<'a>>>,
+    admitted: usize,
+}
+
+impl<'a> Lowering<'a> {
+    pub(crate) fn new(schemas: &'a Schemas<'a>, options: &'a JsonSchemaOptions, surfaces: Surfaces) -> Lowering<'a> {
+        Lowering {
+            schemas,
+            options,
+            normal: Normal::new(schemas, options.strict_mode, options.relax),
+            builder: GrammarBuilder::default(),
+            strings: Strings::new(options.spelling),
+            surfaces,
+            patterns: Map::default(),
+            checker: None,
+            relaxed: Vec::new(),
+            reasons: Reasons::default(),
+            keys: Map::default(),
+            values: Values::default(),
+            lexemes: Map::default(),
+            work: Vec::new(),
+            marking: None,
+            admitted: 0,
+        }
+    }
+
+    /// The same for roots whose members are written between these markers, if there are some.
+    pub(crate) fn with_marking(mut self, marked: Option<&'static Marked>) -> Lowering<'a> {
+        self.marking = marked.map(|marked| Box::new(Marking::new(marked)));
+        self.prepare_marking();
+        self
+    }
+
+    /// The report on the whole document.
+    pub(crate) fn report_alone(&mut self) -> Result<KeptReport, GrammarError> {
+        self.root()?;
+        Ok(self.report())
+    }
+
+    /// The grammar of the whole document; with this report, if there is one.
+    pub(crate) fn grammar(&mut self, report: Option<KeptReport>) -> Result<Grammar, GrammarError> {
+        let root = self.root()?;
+        let report = report.unwrap_or_else(|| self.report());
+        let builder = std::mem::take(&mut self.builder);
+        let (schemas, reasons) = (self.schemas, &self.reasons);
+        // Only texts under several patterns can turn out to match nothing without a reason being known.
+        let exprs = reasons.depends_on_lexemes(root).then(|| builder.exprs.clone());
+        builder.finish(root, report).map_err(|error| {
+            // A reason that is known comes before everything else.
+            let known = reasons.explain(schemas, None, root);
+            let of_texts = || match error.kind {
+                ErrorKind::Unsatisfiable => reasons.explain(schemas, exprs, root),
+                _ => None,
+            };
+            known.or_else(of_texts).unwrap_or(error)
+        })
+    }
+
+    fn root(&mut self) -> Result<NodeId, GrammarError> {
+        self.builder.limit_exprs(self.options.max_exprs);
+        // About as many expressions as there are letters in keys.
+        self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
+        self.builder.reserve_nodes(2 * self.schemas.list.len());
+        self.root_of(self.schemas.root)
+    }
+
+    fn root_of(&mut self, root: SchemaId) -> Result<NodeId, GrammarError> {
+        if self.marking.is_some() {
+            return self.arguments(root);
+        }
+        let node = self.value(&[Term::Holds(root)], 0)?;
+        self.define_all()?;
+        Ok(node)
+    }
+
+    /// Builds the bodies of all rules that still have none.
+    pub(crate) fn define_all(&mut self) -> Result<(), GrammarError> {
+        while let Some(task) = self.work.pop() {
+            self.define(task)?;
+        }
+        Ok(())
+    }
+
+    /// One grammar of several schemas, one after the other, and the node of each.
+    pub(crate) fn together(&mut self, roots: &[SchemaId]) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
+        self.builder.limit_exprs(self.options.max_exprs);
+        self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
+        let mut nodes = Vec::with_capacity(roots.len());
+        for &root in roots {
+            nodes.push(self.root_of(root)?);
+        }
+        let report = self.report();
+        let root = self.builder.sequence(&nodes);
+        Ok((std::mem::take(&mut self.builder).finish(root, report)?, nodes))
+    }
+
+    /// What matches texts against an expression, and its copy of it.
+    pub(crate) fn checker(&mut self, expr: ExprId) -> (&mut Deriver, ExprId) {
+        let made = || Box::new(Deriver::over(common_exprs(), Limits::default()));
+        let checker = self.checker.get_or_insert_with(made);
+        let copy = checker.exprs.import(&self.builder.exprs, expr);
+        (checker, copy)
+    }
+
+    pub(crate) fn lexeme(&mut self, expr: ExprId) -> NodeId {
+        let builder = &mut self.builder;
+        *self.lexemes.get_or_insert_with(expr, || builder.lexeme(expr))
+    }
+
+    fn define(&mut self, task: Task<'a>) -> Result<(), GrammarError> {
+        let Task { rule, node, at, depth, scalars, containers, mut branches } = task;
+        let mut ways = Vec::with_capacity(containers.len() + 1);
+        if scalars != ExprId::NOTHING {
+            ways.push(self.lexeme(scalars));
+        }
+        for container in containers {
+            let (way, branch) = match container {
+                Container::Value(value) => (self.literal(value, depth)?, Branch::Possible),
+                Container::Array(merged) => self.array(&merged, at, depth)?,
+                Container::Object(merged) => self.object(&merged, at, depth)?,
+            };
+            ways.push(way);
+            branches.push(branch);
+        }
+        let body = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        self.builder.define_rule(rule, body);
+        self.reasons.add(node, at, &mut branches);
+        Ok(())
+    }
+
+    /// Refuses, or notes as relaxed, what the schemas used since the last call ask for and is not supported.
+    pub(crate) fn admit(&mut self) -> Result<(), GrammarError> {
+        while let Some(&id) = self.normal.used.get(self.admitted) {
+            self.admitted += 1;
+            for refusal in &self.schemas.get(id).refusals {
+                self.relax(id, refusal.keyword, &refusal.reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&mut self) -> KeptReport {
+        let document = &self.schemas.document;
+        // Schemas that start at the same place of the text do not exist: each has a value of its own.
+        self.normal.used.sort_by_cached_key(|id| document.position(id.value));
+        self.relaxed.sort_by_key(|(id, _)| document.position(id.value));
+        self.relaxed.dedup_by(|(_, a), (_, b)| a == b);
+        let gone: HashSet<(&str, &str)> =
+            self.relaxed.iter().map(|(_, finding)| (&*finding.place, &*finding.keyword)).collect();
+        let mut report = KeptReport::default();
+        for &id in &self.normal.used {
+            let fates = self.schemas.fates(id);
+            if fates.is_empty() {
+                continue;
+            }
+            let place = report.text(|text| document.write_pointer(id.value, text));
+            for schema::Fate { enforced, keyword, note } in fates {
+                let fate = if *enforced { Fate::Enforced } else { Fate::Annotation };
+                let is_gone = || gone.contains(&(&*document.pointer(id.value), *keyword));
+                if gone.is_empty() || !*enforced || !is_gone() {
+                    report.add(fate, keyword, &place, note);
+                }
+            }
+        }
+        for (_, Finding { keyword, place, note }) in &self.relaxed {
+            let place = report.text(|text| text.push_str(place));
+            report.add(Fate::Relaxed, keyword, &place, note);
+        }
+        report.shrink_to_fit();
+        report
+    }
+}

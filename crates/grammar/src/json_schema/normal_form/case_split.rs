@@ -1,0 +1,283 @@
+//! Products are split by the value of one member where several factors speak of it: `type`, `kind`, `protocol`.
+//!
+//! A `oneOf` whose branches are told apart by such a member, conditions upon it and keys that depend on it multiply out to
+//! alternatives of which nearly all contradict themselves. By cases there are as many as there are values: the values that
+//! the schemas name, those that they do not tell apart joined; every other value; no such member; no object. In each case
+//! most of what is asked is settled at once.
+
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+
+use super::atoms::Atom;
+use super::clauses::Normal;
+use super::merge::type_of;
+use crate::json_schema::read::document::{Json, JsonId};
+use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+
+/// Most values told apart for one member.
+const MAX_VALUES: usize = 1_000;
+/// How far the schema of a member is looked into.
+const MAX_LEVEL: usize = 6;
+
+/// A list of values, by its position among those of the normal form.
+pub(crate) type ListId = u32;
+
+/// What is asked of a value and of its member of one name, in one case.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Case<'a> {
+    pub(crate) name: &'a str,
+    /// Whether values fit that are no objects.
+    pub(crate) others: bool,
+    /// Whether objects fit that lack the member.
+    pub(crate) lacking: bool,
+    /// The values of the member in objects that fit.
+    pub(crate) values: MemberValues,
+}
+
+/// Which values of a member.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum MemberValues {
+    None,
+    Any,
+    Among(ListId),
+    Outside(ListId),
+}
+
+impl Case<'_> {
+    /// The types of values that fit.
+    pub(crate) fn types(&self) -> Types {
+        let objects = if self.lacking || self.values != MemberValues::None { Types::OBJECT } else { Types::NONE };
+        if self.others { objects.or(Types::ALL.without(Types::OBJECT)) } else { objects }
+    }
+}
+
+impl<'a> Normal<'a> {
+    /// The position of a list of values.
+    pub(crate) fn list(&mut self, values: &[JsonId]) -> ListId {
+        if let Some(&known) = self.list_ids.get(values) {
+            return known;
+        }
+        let id = self.lists.len() as ListId;
+        self.lists.push(values.into());
+        self.list_ids.insert(values.into(), id);
+        id
+    }
+
+    /// The atom of a case.
+    pub(crate) fn case(&mut self, case: Case<'a>) -> Atom {
+        Atom::Case(self.cases.insert_full(case).0 as u32)
+    }
+
+    /// The properties of a schema whose values it lists, each with its schema.
+    pub(crate) fn listed_members(&mut self, id: SchemaId) -> Rc<[(&'a str, SchemaId)]> {
+        if let Some(known) = self.listed.get(&id) {
+            return known.clone();
+        }
+        let mut members = Vec::new();
+        for keyword in &self.schemas.get(id).keywords {
+            let Keyword::Properties(map) = keyword else { continue };
+            for (name, &value) in self.schemas.document.entries(*map).into_iter().flat_map(|entries| entries.iter()) {
+                let property = self.schemas.inner(id, value);
+                if self.mentioned(property, 0).is_some_and(|values| !values.is_empty()) {
+                    members.push((name, property));
+                }
+            }
+        }
+        let members: Rc<[(&'a str, SchemaId)]> = members.into();
+        self.listed.insert(id, members.clone());
+        members
+    }
+
+    /// The values that a schema lists, in order to allow or to forbid them; `None` where they are no scalars or too many.
+    fn mentioned(&self, id: SchemaId, level: usize) -> Option<Vec<JsonId>> {
+        let mut values = Vec::new();
+        if level > MAX_LEVEL {
+            return Some(values);
+        }
+        for keyword in &self.schemas.get(id).keywords {
+            match keyword {
+                Keyword::Values(listed) => values.extend_from_slice(listed),
+                Keyword::Ref(inner) | Keyword::Not(inner) => values.extend(self.mentioned(*inner, level + 1)?),
+                Keyword::AllOf(parts) | Keyword::AnyOf(parts) => {
+                    for &part in parts.iter().take(MAX_VALUES) {
+                        values.extend(self.mentioned(part, level + 1)?);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_scalar = |&value: &JsonId| !matches!(self.schemas.document.get(value), Json::Array(_) | Json::Object(_));
+        (values.len() <= MAX_VALUES && values.iter().all(is_scalar)).then_some(values)
+    }
+
+    /// The cases of a member that these schemas speak of; `None` where they are too many.
+    pub(crate) fn cases_of(
+        &mut self,
+        name: &'a str,
+        properties: &[SchemaId],
+        is_object: bool,
+    ) -> Option<Vec<Case<'a>>> {
+        let document = self.schemas.document;
+        // Which schemas list a value.
+        let mut listed: IndexMap<ValueId, (JsonId, Vec<u32>)> = IndexMap::new();
+        for (place, &property) in (0..).zip(properties) {
+            for value in self.mentioned(property, 0)? {
+                let (_, by) = listed.entry(document.value_id(value)).or_insert_with(|| (value, Vec::new()));
+                if by.last() != Some(&place) {
+                    by.push(place);
+                }
+            }
+        }
+        if listed.len() > MAX_VALUES {
+            return None;
+        }
+        let every: Vec<JsonId> = listed.values().map(|(value, _)| *value).collect();
+        let mut classes: IndexMap<(Types, Vec<u32>), Vec<JsonId>> = IndexMap::new();
+        for (value, by) in listed.into_values() {
+            classes.entry((type_of(document.get(value)), by)).or_default().push(value);
+        }
+        let case = |lacking: bool, values: MemberValues| Case { name, others: false, lacking, values };
+        let mut cases = Vec::with_capacity(classes.len() + 3);
+        for values in classes.values() {
+            cases.push(case(false, MemberValues::Among(self.list(values))));
+        }
+        cases.push(case(false, MemberValues::Outside(self.list(&every))));
+        cases.push(case(true, MemberValues::None));
+        if !is_object {
+            cases.push(Case { name, others: true, lacking: false, values: MemberValues::None });
+        }
+        Some(cases)
+    }
+
+    /// The case that is one or the other of two cases of the same member.
+    pub(crate) fn either(&mut self, one: &Case<'a>, other: &Case<'a>) -> Case<'a> {
+        let values = match (one.values, other.values) {
+            (MemberValues::None, values) | (values, MemberValues::None) => values,
+            (MemberValues::Any, _) | (_, MemberValues::Any) => MemberValues::Any,
+            (MemberValues::Among(one), MemberValues::Among(other)) => {
+                let more = self.without(other, one);
+                let all: Vec<JsonId> = self.lists[one as usize].iter().copied().chain(more).collect();
+                MemberValues::Among(self.list(&all))
+            }
+            (MemberValues::Outside(outside), MemberValues::Among(among))
+            | (MemberValues::Among(among), MemberValues::Outside(outside)) => {
+                let left = self.without(outside, among);
+                if left.is_empty() { MemberValues::Any } else { MemberValues::Outside(self.list(&left)) }
+            }
+            (MemberValues::Outside(one), MemberValues::Outside(other)) => {
+                let beyond = self.without(one, other);
+                let both: Vec<JsonId> =
+                    self.lists[one as usize].iter().copied().filter(|value| !beyond.contains(value)).collect();
+                if both.is_empty() { MemberValues::Any } else { MemberValues::Outside(self.list(&both)) }
+            }
+        };
+        Case { name: one.name, others: one.others || other.others, lacking: one.lacking || other.lacking, values }
+    }
+
+    /// The values of one list that are not in another one.
+    fn without(&self, from: ListId, taken: ListId) -> Vec<JsonId> {
+        let document = self.schemas.document;
+        let taken: Vec<ValueId> = self.lists[taken as usize].iter().map(|&value| document.value_id(value)).collect();
+        let from = self.lists[from as usize].iter().copied();
+        from.filter(|&value| !taken.contains(&document.value_id(value))).collect()
+    }
+
+    /// Whether all values of a member in some case are instances of a schema, or none is; `None` where that is not clear.
+    pub(crate) fn fits(&mut self, id: SchemaId, values: MemberValues) -> Option<bool> {
+        if let Some(&known) = self.fitting.get(&(id, values)) {
+            return known;
+        }
+        let found = match values {
+            MemberValues::Among(list) => {
+                let list = self.lists[list as usize].clone();
+                let mut verdicts = list.iter().map(|&value| self.value_fits(id, value, 0));
+                let first = verdicts.next().flatten();
+                if verdicts.all(|verdict| verdict == first) { first } else { None }
+            }
+            MemberValues::Outside(list) => self.others_fit(id, list, 0),
+            MemberValues::Any | MemberValues::None => None,
+        };
+        self.fitting.insert((id, values), found);
+        found
+    }
+
+    /// Whether a scalar is an instance of a schema, where its plain keywords tell.
+    fn value_fits(&self, id: SchemaId, value: JsonId, level: usize) -> Option<bool> {
+        let document = self.schemas.document;
+        let schema = self.schemas.get(id);
+        if schema.never {
+            return Some(false);
+        }
+        if level > MAX_LEVEL || !schema.refusals.is_empty() {
+            return None;
+        }
+        let of_type = type_of(document.get(value));
+        let inner = |part: SchemaId| self.value_fits(part, value, level + 1);
+        let verdicts = schema.keywords.iter().map(|keyword| match keyword {
+            // There, a number is an integer by its text.
+            Keyword::Type(types) if of_type.meets(Types::NUMBER) && self.schemas.is_pointless(id) => {
+                match types.and(Types::NUMBER) {
+                    Types::NUMBER => Some(true),
+                    Types::NONE => Some(false),
+                    _ => None,
+                }
+            }
+            Keyword::Type(types) => Some(types.meets(of_type)),
+            Keyword::Values(values) => {
+                let wanted = document.value_id(value);
+                Some(values.iter().any(|&listed| document.value_id(listed) == wanted))
+            }
+            Keyword::Ref(part) => inner(*part),
+            Keyword::Not(part) => inner(*part).map(|fits| !fits),
+            Keyword::AllOf(parts) => all_of(parts.iter().map(|&part| inner(part))),
+            Keyword::AnyOf(parts) => any_of(parts.iter().map(|&part| inner(part))),
+            keyword if !keyword.speaks_of(of_type) => Some(true),
+            _ => None,
+        });
+        all_of(verdicts)
+    }
+
+    /// Whether all values outside a list are instances of a schema, or none is.
+    fn others_fit(&self, id: SchemaId, list: ListId, level: usize) -> Option<bool> {
+        let document = self.schemas.document;
+        let schema = self.schemas.get(id);
+        if schema.never {
+            return Some(false);
+        }
+        if level > MAX_LEVEL || !schema.refusals.is_empty() {
+            return None;
+        }
+        let inner = |part: SchemaId| self.others_fit(part, list, level + 1);
+        let verdicts = schema.keywords.iter().map(|keyword| match keyword {
+            Keyword::Values(values) => {
+                let known: Vec<ValueId> =
+                    self.lists[list as usize].iter().map(|&value| document.value_id(value)).collect();
+                values.iter().all(|&value| known.contains(&document.value_id(value))).then_some(false)
+            }
+            Keyword::Ref(part) => inner(*part),
+            Keyword::Not(part) => inner(*part).map(|fits| !fits),
+            Keyword::AllOf(parts) => all_of(parts.iter().map(|&part| inner(part))),
+            Keyword::AnyOf(parts) => any_of(parts.iter().map(|&part| inner(part))),
+            _ => None,
+        });
+        all_of(verdicts)
+    }
+}
+
+fn all_of(verdicts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let mut all = Some(true);
+    for verdict in verdicts {
+        match verdict {
+            Some(false) => return Some(false),
+            Some(true) => {}
+            None => all = None,
+        }
+    }
+    all
+}
+
+fn any_of(verdicts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    all_of(verdicts.map(|verdict| verdict.map(|fits| !fits))).map(|none| !none)
+}

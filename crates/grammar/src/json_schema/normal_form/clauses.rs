@@ -1,0 +1,595 @@
+//! Normal form: every schema as a disjunction of conjunctions, as far as one value is concerned.
+//!
+//! References, `allOf`, `anyOf`, `oneOf`, `not`, `if` and dependencies speak of the same value as the schema they stand in.
+//! Multiplying them out leaves alternatives, each a list of atoms that must all hold. What a schema says of the values
+//! inside stays untouched: those are lists of terms, normalised when they are reached. The walk has its own stack, and
+//! every goal is normalised once.
+
+use std::rc::Rc;
+
+use indexmap::IndexSet;
+use rustc_hash::FxHashSet;
+use stencilm_regex::{KeyedState, Map};
+
+use super::atoms::{Atom, Term};
+use super::case_split::{Case, MemberValues};
+use super::merge::Clash;
+use super::negation::{Factor, Piece, Plan, Way};
+use super::overlap::Patterns;
+use super::products::{MAX_ALTERNATIVES, Sum};
+use super::string_alternatives::Texts;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::json_schema::constraints::elements::evaluated;
+use crate::json_schema::read::document::JsonId;
+use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas};
+
+/// Atoms that must all hold, in the order of the text. None at all: any value.
+pub(crate) type Conjunction = Rc<[Atom]>;
+/// Conjunctions of which any may hold.
+pub(crate) type Alternatives = Rc<[Conjunction]>;
+
+/// What counts beside whether a schema holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Mode {
+    /// Nothing.
+    Plain,
+    /// Alternatives may allow more, and need no look at whether branches exclude each other.
+    Loose,
+    /// Also which annotations there are at least.
+    Tracked,
+    /// Also which annotations there are exactly.
+    Exact,
+    /// What looks like a schema is a value, and the goal is to be another one.
+    Differs,
+}
+
+impl Mode {
+    pub(crate) fn is_tracked(self) -> bool {
+        matches!(self, Mode::Tracked | Mode::Exact)
+    }
+
+    /// No annotations come out of what must fail.
+    pub(crate) fn inside_not(self) -> Mode {
+        if self == Mode::Loose { Mode::Loose } else { Mode::Plain }
+    }
+}
+
+/// That a schema holds, or fails.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Goal {
+    pub(crate) schema: SchemaId,
+    pub(crate) fails: bool,
+    pub(crate) mode: Mode,
+}
+
+impl Goal {
+    /// Another value than this one.
+    pub(crate) fn differs(value: JsonId) -> Goal {
+        Goal { schema: SchemaId { value, scope: 0 }, fails: true, mode: Mode::Differs }
+    }
+}
+
+/// For every branch of a `oneOf` the other ones that may hold together with it.
+pub(crate) type Overlaps = Vec<Box<[u32]>>;
+
+/// A set of schemas.
+struct Used {
+    /// By value.
+    in_scope_0: Vec<bool>,
+    others: FxHashSet<SchemaId>,
+}
+
+impl Used {
+    /// Answers whether it is new.
+    fn insert(&mut self, id: SchemaId) -> bool {
+        match id.scope {
+            0 => !std::mem::replace(&mut self.in_scope_0[id.value.0 as usize], true),
+            _ => self.others.insert(id),
+        }
+    }
+}
+
+/// The normal forms found so far.
+pub(crate) struct Normal<'a> {
+    pub(crate) schemas: &'a Schemas<'a>,
+    pub(crate) strict: bool,
+    pub(crate) relax: bool,
+    known: Map<Goal, Alternatives>,
+    /// By schema and place of the keyword.
+    pub(crate) overlaps: Map<(SchemaId, u32), Overlaps>,
+    /// Schemas in the order of first use, for the report.
+    pub(crate) used: Vec<SchemaId>,
+    is_used: Used,
+    /// Lists of schemas whose annotations count together.
+    seen: Vec<Rc<[SchemaId]>>,
+    /// Lists of terms of which any must hold.
+    any: Vec<Rc<[Term]>>,
+    /// Lists of values of which a member may be one.
+    pub(crate) lists: Vec<Rc<[JsonId]>>,
+    pub(crate) list_ids: Map<Rc<[JsonId]>, u32>,
+    /// Cases of members that products are split by.
+    pub(crate) cases: IndexSet<Case<'a>, KeyedState>,
+    /// The properties whose values a schema lists.
+    pub(crate) listed: Map<SchemaId, Rc<[(&'a str, SchemaId)]>>,
+    /// Whether the values of a member in some case are instances of a schema.
+    pub(crate) fitting: Map<(SchemaId, MemberValues), Option<bool>>,
+    /// Alternatives that speak of types and texts only.
+    pub(crate) texts: Vec<Texts>,
+    /// What schemas say, by a number for each thing said.
+    pub(crate) words: Map<SchemaId, Option<u32>>,
+    pub(crate) said: Map<Vec<u8>, u32>,
+    /// Cycles of references, each with where it is and what is wrong.
+    pub(crate) cycles: Vec<Clash>,
+    /// Whether a product is searched for of which more may be allowed.
+    pub(crate) is_loose: bool,
+    /// Atoms in conjunctions looked at closely.
+    pub(crate) looks: usize,
+    /// How many terms were looked at to prove that nothing fits.
+    pub(crate) proofs: usize,
+    /// Patterns that were held against values and each other, where there was one.
+    pub(crate) patterns: Option<Patterns<'a>>,
+}
+
+impl<'a> Normal<'a> {
+    pub(crate) fn new(schemas: &'a Schemas<'a>, strict: bool, relax: bool) -> Normal<'a> {
+        Normal {
+            schemas,
+            strict,
+            relax,
+            known: Map::default(),
+            overlaps: Map::default(),
+            used: Vec::new(),
+            is_used: Used { in_scope_0: vec![false; schemas.document.len()], others: FxHashSet::default() },
+            seen: Vec::new(),
+            any: Vec::new(),
+            lists: Vec::new(),
+            list_ids: Map::default(),
+            cases: IndexSet::default(),
+            listed: Map::default(),
+            fitting: Map::default(),
+            texts: Vec::new(),
+            words: Map::default(),
+            said: Map::default(),
+            cycles: Vec::new(),
+            is_loose: false,
+            looks: 0,
+            proofs: 0,
+            patterns: None,
+        }
+    }
+
+    /// The alternatives of a value of which all these terms must hold.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`] for a cycle of references that comes back to the same value through a choice or a
+    /// negation, [`ErrorKind::Limit`] when there are too many alternatives.
+    pub(crate) fn alternatives(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
+        self.alternatives_in(all, Mode::Plain)
+    }
+
+    /// The same in a mode.
+    pub(crate) fn alternatives_in(&mut self, all: &[Term], mode: Mode) -> Result<Alternatives, GrammarError> {
+        let mut factors = Vec::with_capacity(all.len());
+        for &term in all {
+            factors.push(self.of_term(term, mode)?);
+        }
+        match factors.as_slice() {
+            [one] => Ok(one.clone()),
+            factors => {
+                let at = all.iter().find_map(|term| self.schema_of(*term));
+                self.product(at.unwrap_or(self.schemas.root), factors, mode)
+            }
+        }
+    }
+
+    fn of_term(&mut self, term: Term, mode: Mode) -> Result<Alternatives, GrammarError> {
+        match (self.goal_of(term), term) {
+            (Some(goal), _) if goal.mode == Mode::Differs => self.of(goal),
+            (Some(goal), _) => self.of(Goal { mode, ..goal }),
+            (None, Term::Any(list)) => {
+                let mut sum = Vec::new();
+                for &term in self.any[list as usize].clone().iter() {
+                    if let Some(goal) = self.goal_of(term) {
+                        sum.extend(self.of(Goal { mode, ..goal })?.iter().cloned());
+                    }
+                }
+                Ok(sum.into())
+            }
+            (None, Term::Among(list)) => Ok([Conjunction::from([Atom::Among(list)])].into()),
+            (None, Term::Outside(list)) => Ok([Conjunction::from([Atom::Outside(list)])].into()),
+            (None, _) => Ok([].into()),
+        }
+    }
+
+    /// What terms ask for where there is nothing to multiply out, as in most schemas: one atom, or none.
+    pub(crate) fn alone(&mut self, all: &[Term]) -> Option<Option<Atom>> {
+        let id = match *all {
+            [] => return Some(None),
+            [Term::Holds(id)] => id,
+            _ => return None,
+        };
+        let schema = self.schemas.get(id);
+        if schema.keywords.iter().any(|keyword| keyword.applies_in_place() || keyword.is_unevaluated()) {
+            return None;
+        }
+        self.note_used(&[id]);
+        Some(schema.constrains().then_some(Atom::Own(id)))
+    }
+
+    /// The schema that a term speaks of.
+    pub(crate) fn schema_of(&self, term: Term) -> Option<SchemaId> {
+        match term {
+            Term::Holds(schema) | Term::Fails(schema) => Some(schema),
+            Term::Any(list) => self.any[list as usize].iter().find_map(|&term| match term {
+                Term::Holds(schema) | Term::Fails(schema) => Some(schema),
+                _ => None,
+            }),
+            Term::Differs(_) | Term::Among(_) | Term::Outside(_) => None,
+        }
+    }
+
+    /// The schemas of a list of those whose annotations count.
+    pub(crate) fn seen(&self, list: u32) -> &Rc<[SchemaId]> {
+        &self.seen[list as usize]
+    }
+
+    /// The term for any of some terms; `None` where the list has not been made known.
+    pub(crate) fn known_any(&self, terms: &[Term]) -> Option<Term> {
+        match *terms {
+            [only] => Some(only),
+            _ => self.any.iter().position(|known| **known == *terms).map(|position| Term::Any(position as u32)),
+        }
+    }
+
+    /// The alternatives of one goal.
+    pub(crate) fn of(&mut self, root: Goal) -> Result<Alternatives, GrammarError> {
+        if let Some(known) = self.known.get(&root) {
+            return Ok(known.clone());
+        }
+        if root.mode == Mode::Plain
+            && !root.fails
+            && let Some(atom) = self.alone(&[Term::Holds(root.schema)])
+        {
+            let alternatives: Alternatives = [Conjunction::from(atom.as_slice())].into();
+            self.known.insert(root, alternatives.clone());
+            return Ok(alternatives);
+        }
+        // What is being normalised, outermost first, with goals still to come between; meeting one of the former again
+        // is a cycle.
+        let mut work = vec![root];
+        let mut inside: FxHashSet<Goal> = FxHashSet::default();
+        while let Some(&goal) = work.last() {
+            if self.known.contains_key(&goal) {
+                work.pop();
+                continue;
+            }
+            if inside.insert(goal) {
+                self.enter(goal);
+            }
+            let missing = self.missing(goal)?;
+            if missing.is_empty() {
+                let alternatives = self.combine(goal)?;
+                self.known.insert(goal, alternatives);
+                inside.remove(&goal);
+                work.pop();
+                continue;
+            }
+            if let Some(&again) = missing.iter().find(|goal| inside.contains(goal)) {
+                let entered: Vec<Goal> = work.iter().copied().filter(|goal| inside.contains(goal)).collect();
+                let start = entered.iter().position(|&goal| goal == again).unwrap_or(0);
+                let error = self.cycle(&entered[start..], again);
+                if !self.asks_for_itself(&entered[start..]) {
+                    return Err(error);
+                }
+                // Nothing fits what asks for itself first, here and wherever it is asked for.
+                let atom = Atom::Endless(self.cycles.len() as u32);
+                self.cycles.push(Clash { place: error.place, message: error.message });
+                for goal in &entered[start..] {
+                    self.known.insert(*goal, [Conjunction::from([atom])].into());
+                    inside.remove(goal);
+                }
+                continue;
+            }
+            work.extend(missing.into_iter().rev());
+        }
+        Ok(self.known[&root].clone())
+    }
+
+    /// Notes for the report that these schemas are used, which were not looked at because others say the same.
+    /// Answers whether any of them is new.
+    pub(crate) fn note_used(&mut self, schemas: &[SchemaId]) -> bool {
+        let before = self.used.len();
+        for &schema in schemas {
+            if self.is_used.insert(schema) {
+                self.used.push(schema);
+            }
+        }
+        self.used.len() > before
+    }
+
+    fn enter(&mut self, goal: Goal) {
+        if goal.mode != Mode::Differs && goal.mode != Mode::Loose && self.is_used.insert(goal.schema) {
+            self.used.push(goal.schema);
+        }
+    }
+
+    /// The goals that must be known before this one.
+    fn missing(&mut self, goal: Goal) -> Result<Vec<Goal>, GrammarError> {
+        let mut missing = Missing::default();
+        if let Some(base) = self.base(goal) {
+            missing.add(&self.known, base);
+        }
+        let choices = self.choices(goal);
+        for &schema in choices.iter().flat_map(|(_, parts)| parts) {
+            missing.add(&self.known, Goal { schema, ..goal });
+            missing.add(&self.known, Goal { schema, fails: false, mode: Mode::Loose });
+        }
+        if !missing.list.is_empty() {
+            return Ok(missing.list);
+        }
+        for (place, parts) in choices {
+            if !self.overlaps.contains_key(&(goal.schema, place)) {
+                let overlaps = self.find_overlaps(goal.schema, &parts)?;
+                self.overlaps.insert((goal.schema, place), overlaps);
+            }
+        }
+        for factor in self.plan_of(goal) {
+            match factor {
+                Factor::Ways(ways) => {
+                    for piece in ways.into_iter().flatten() {
+                        if let Piece::Goal(goal) = piece {
+                            missing.add(&self.known, goal);
+                        }
+                    }
+                }
+                Factor::AtLeastOne(parts) => {
+                    for &schema in &parts {
+                        missing.add(&self.known, Goal { schema, ..goal });
+                        if goal.mode == Mode::Exact {
+                            missing.add(&self.known, Goal { schema, fails: true, mode: Mode::Plain });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(missing.list)
+    }
+
+    /// The `oneOf`s of a goal for which it matters which of their branches may hold together.
+    fn choices(&self, goal: Goal) -> Vec<(u32, Box<[SchemaId]>)> {
+        if matches!(goal.mode, Mode::Loose | Mode::Differs) {
+            return Vec::new();
+        }
+        let keywords = (0..).zip(&self.schemas.get(goal.schema).keywords);
+        let choices = keywords.filter_map(|(place, keyword)| match keyword {
+            Keyword::OneOf(parts) => Some((place, parts.clone())),
+            _ => None,
+        });
+        choices.collect()
+    }
+
+    fn plan_of(&self, goal: Goal) -> Plan {
+        match goal.mode {
+            Mode::Differs => vec![Factor::Ways(self.differences(goal.schema.value))],
+            _ => self.plan(goal),
+        }
+    }
+
+    /// For a schema that speaks of what is not evaluated: the goal that says what is.
+    fn base(&self, goal: Goal) -> Option<Goal> {
+        let speaks = match goal.mode {
+            Mode::Plain => self.schemas.get(goal.schema).keywords.iter().any(Keyword::is_unevaluated),
+            _ => false,
+        };
+        let mode = if goal.fails { Mode::Exact } else { Mode::Tracked };
+        speaks.then_some(Goal { schema: goal.schema, fails: false, mode })
+    }
+
+    /// The alternatives of a goal whose parts are known.
+    fn combine(&mut self, goal: Goal) -> Result<Alternatives, GrammarError> {
+        let id = goal.schema;
+        let base = self.base(goal).map(|base| self.known[&base].clone());
+        if let (Some(base), false) = (&base, goal.fails) {
+            let is_asked = |atom: &&Atom| !matches!(atom, Atom::Seen(_));
+            return Ok(base.iter().map(|all| all.iter().filter(is_asked).copied().collect()).collect());
+        }
+        let plan = self.plan_of(goal);
+        // What holds in any way, which settles much of what the ways would be multiplied out to.
+        let mut common: Vec<Atom> = Vec::new();
+        for factor in &plan {
+            if let (Factor::Ways(ways), false) = (factor, goal.mode.is_tracked())
+                && let [way] = &**ways
+                && let Some(atoms) = self.only_way(way)
+            {
+                common.extend(atoms);
+            }
+        }
+        let common: Conjunction = common.into();
+        let mut factors: Vec<Alternatives> = Vec::with_capacity(plan.len());
+        for factor in plan {
+            factors.push(match factor {
+                Factor::Ways(ways) => self.sum(goal, ways, &common)?,
+                Factor::AtLeastOne(parts) => self.at_least_one(goal, &parts)?,
+            });
+        }
+        let product = self.product(id, &factors, goal.mode)?;
+        if goal.mode == Mode::Differs {
+            return Ok(product);
+        }
+        let speaks: Vec<u32> = (0..)
+            .zip(&self.schemas.get(id).keywords)
+            .filter(|(_, keyword)| keyword.is_unevaluated())
+            .map(|(place, _)| place)
+            .collect();
+        if speaks.is_empty() {
+            return Ok(product);
+        }
+        if goal.mode == Mode::Loose {
+            // Whatever it says of the rest only allows less; failing to say it may allow everything.
+            return Ok(if goal.fails { [Conjunction::from([])].into() } else { product });
+        }
+        let mut result: Vec<Conjunction> = Vec::new();
+        if let Some(base) = base {
+            // It fails where another keyword does, or where all others hold and this one does not.
+            result.extend(product.iter().cloned());
+            for all in base.iter() {
+                for &keyword in &speaks {
+                    let others = all.iter().filter(|atom| {
+                        !matches!(atom, Atom::Seen(_))
+                            && !matches!(atom, Atom::Unevaluated { schema, .. } if *schema == id)
+                    });
+                    let broken = all.iter().filter_map(|atom| match *atom {
+                        Atom::Unevaluated { schema, keyword: known, seen, .. } if schema == id && known == keyword => {
+                            Some(Atom::Unevaluated { schema, keyword, seen, broken: true })
+                        }
+                        _ => None,
+                    });
+                    result.push(others.copied().chain(broken).collect());
+                }
+            }
+            return Ok(result.into());
+        }
+        for all in product.iter() {
+            let seen: Rc<[SchemaId]> =
+                all.iter().filter_map(|atom| if let Atom::Seen(id) = atom { Some(*id) } else { None }).collect();
+            for &keyword in &speaks {
+                if let Keyword::UnevaluatedItems(inner) = self.schemas.get(id).keywords[keyword as usize] {
+                    let (_, counted) = evaluated(self.schemas, id, &seen);
+                    let terms: Rc<[Term]> = std::iter::once(inner).chain(counted).map(Term::Holds).collect();
+                    position_of(&mut self.any, terms);
+                }
+            }
+            let seen = position_of(&mut self.seen, seen);
+            let rests = speaks.iter().map(|&keyword| Atom::Unevaluated { schema: id, keyword, seen, broken: false });
+            result.push(all.iter().copied().chain(rests).collect());
+        }
+        Ok(result.into())
+    }
+
+    /// What a way asks for, where that is no choice itself.
+    fn only_way(&self, way: &Way) -> Option<Vec<Atom>> {
+        let mut all = Vec::new();
+        for piece in way {
+            match piece {
+                Piece::Atom(atom) => all.push(*atom),
+                Piece::Goal(goal) => match &*self.known[goal] {
+                    [only] => all.extend_from_slice(only),
+                    _ => return None,
+                },
+            }
+        }
+        Some(all)
+    }
+
+    /// Any of the ways, where what is common to all of them holds in any case.
+    fn sum(&mut self, goal: Goal, ways: Vec<Way>, common: &Conjunction) -> Result<Alternatives, GrammarError> {
+        let mut sum = Sum::default();
+        let is_choice = ways.len() > 1;
+        for way in ways {
+            let alternatives = match &*way {
+                [Piece::Goal(only)] => self.known[only].clone(),
+                _ => {
+                    let mut factors: Vec<Alternatives> = Vec::with_capacity(way.len() + 1);
+                    factors.extend((is_choice && !common.is_empty()).then(|| [common.clone()].into()));
+                    factors.extend(way.iter().map(|piece| match piece {
+                        Piece::Atom(atom) => [Conjunction::from([*atom])].into(),
+                        Piece::Goal(goal) => self.known[goal].clone(),
+                    }));
+                    self.product(goal.schema, &factors, goal.mode)?
+                }
+            };
+            sum.add(&alternatives);
+            if sum.list.len() > MAX_ALTERNATIVES {
+                return Err(self.too_many(goal.schema));
+            }
+        }
+        Ok(sum.absorbed(goal.mode))
+    }
+
+    /// Alternatives for every choice of schemas that hold, where their annotations count.
+    fn at_least_one(&mut self, goal: Goal, parts: &[SchemaId]) -> Result<Alternatives, GrammarError> {
+        let parts = parts.iter().map(|&schema| (schema, self.known[&Goal { schema, ..goal }].clone()));
+        let has_seen = |(_, alternatives): &(SchemaId, Alternatives)| {
+            alternatives.iter().any(|all| all.iter().any(|atom| matches!(atom, Atom::Seen(_))))
+        };
+        let (counting, plain): (Vec<_>, Vec<_>) = parts.partition(has_seen);
+        let mut with_some: Alternatives = Rc::new([]);
+        let mut with_none: Alternatives = [Conjunction::from([])].into();
+        for (part, holds) in counting {
+            let mut sum = Sum::default();
+            sum.add(&self.product(goal.schema, &[with_some.clone(), holds.clone()], goal.mode)?);
+            sum.add(&self.product(goal.schema, &[with_none.clone(), holds], goal.mode)?);
+            if goal.mode == Mode::Exact {
+                let fails = self.known[&Goal { schema: part, fails: true, mode: Mode::Plain }].clone();
+                sum.add(&self.product(goal.schema, &[with_some.clone(), fails.clone()], goal.mode)?);
+                with_none = self.product(goal.schema, &[with_none.clone(), fails], goal.mode)?;
+            } else {
+                // Fewer annotations only allow less, so it need not be said that the others fail.
+                sum.add(&with_some);
+            }
+            if sum.list.len() > MAX_ALTERNATIVES {
+                return Err(self.too_many(goal.schema));
+            }
+            with_some = sum.list.into();
+        }
+        let mut sum = Sum::default();
+        sum.add(&with_some);
+        for (_, holds) in plain {
+            sum.add(&self.product(goal.schema, &[with_none.clone(), holds], goal.mode)?);
+        }
+        Ok(sum.list.into())
+    }
+
+    /// Whether each of these goals has no way but the next one, and the last no way but the first.
+    fn asks_for_itself(&self, cycle: &[Goal]) -> bool {
+        let next = cycle.iter().cycle().skip(1);
+        cycle.iter().zip(next).all(|(&goal, next)| {
+            !goal.fails
+                && self.plan_of(goal).iter().any(|factor| match factor {
+                    Factor::Ways(ways) => match &**ways {
+                        [way] => way.iter().any(|piece| matches!(piece, Piece::Goal(part) if part == next)),
+                        _ => false,
+                    },
+                    Factor::AtLeastOne(_) => false,
+                })
+        })
+    }
+
+    #[cold]
+    fn cycle(&self, entered: &[Goal], again: Goal) -> GrammarError {
+        let mut places: Vec<String> = entered.iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
+        if entered.len() > 6 {
+            places.push("…".into());
+        }
+        let place = self.schemas.place(again.schema);
+        let chain = places.join(" → ");
+        let message = format!(
+            "nothing can match: the $ref cycle {chain} → {place} comes back to the same value without an end; put \
+             properties or items between"
+        );
+        GrammarError::new(ErrorKind::Unsatisfiable, place, message)
+    }
+}
+
+/// Goals still to be reached, each once.
+#[derive(Default)]
+struct Missing {
+    list: Vec<Goal>,
+    seen: FxHashSet<Goal>,
+}
+
+impl Missing {
+    fn add(&mut self, known: &Map<Goal, Alternatives>, goal: Goal) {
+        if !known.contains_key(&goal) && self.seen.insert(goal) {
+            self.list.push(goal);
+        }
+    }
+}
+
+fn position_of<T: PartialEq + ?Sized>(lists: &mut Vec<Rc<T>>, list: Rc<T>) -> u32 {
+    let position = lists.iter().position(|known| *known == list).unwrap_or_else(|| {
+        lists.push(list);
+        lists.len() - 1
+    });
+    position as u32
+}

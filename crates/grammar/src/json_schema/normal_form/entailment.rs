@@ -1,0 +1,111 @@
+//! Whether what is already asked of a value implies one more thing: then a choice that offers it is no choice.
+//!
+//! A `oneOf` says of each branch that all others fail, and each of them may fail in many ways. As soon as a branch holds
+//! whose discriminator differs, the others fail by that alone, and their other ways need not be multiplied out.
+
+use super::atoms::{Atom, Term};
+use super::clauses::{Mode, Normal};
+use super::merge::Merged;
+use super::overlap::MAX_PROOFS;
+use crate::ir::error::GrammarError;
+use crate::json_schema::read::document::JsonId;
+use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+
+/// Most values of an `enum` compared with those of another one.
+const MAX_VALUES: usize = 64;
+
+impl Normal<'_> {
+    /// Whether an atom holds wherever the merged ones do.
+    pub(crate) fn implies_atom(&mut self, merged: &Merged, atom: Atom) -> Result<bool, GrammarError> {
+        let document = self.schemas.document;
+        let is_object = merged.types == Types::OBJECT;
+        // No member that nothing names can be there.
+        let is_closed = merged.rules.is_empty() && merged.free.iter().any(|&term| self.never_holds(term));
+        match atom {
+            Atom::Broken { schema, keyword, part } => match &self.schemas.get(schema).keywords[keyword as usize] {
+                Keyword::Type(types) => Ok(!merged.types.meets(*types)),
+                Keyword::Values(values) => {
+                    let Some(own) = &merged.values else { return Ok(false) };
+                    if own.value.len() > MAX_VALUES || values.len() > MAX_VALUES {
+                        return Ok(false);
+                    }
+                    let others: Vec<ValueId> = values.iter().map(|&value| document.value_id(value)).collect();
+                    Ok(own.value.iter().all(|&value| !others.contains(&document.value_id(value))))
+                }
+                Keyword::Properties(_) if is_object => {
+                    let value = JsonId(part);
+                    let Some(known) = merged.known.get(document.key(value)) else { return Ok(false) };
+                    Ok(known.required.is_some() && self.apart(&known.value, self.schemas.inner(schema, value))?)
+                }
+                Keyword::AdditionalProperties(inner) if is_object => {
+                    let keywords = &self.schemas.get(schema).keywords;
+                    if keywords.iter().any(|keyword| matches!(keyword, Keyword::PatternProperties(_))) {
+                        return Ok(false);
+                    }
+                    let names = keywords.iter().find_map(|keyword| match keyword {
+                        Keyword::Properties(map) => document.entries(*map),
+                        _ => None,
+                    });
+                    for (name, known) in merged.known.iter() {
+                        let is_outside = names.is_none_or(|names| !names.contains_key(name));
+                        if known.required.is_some() && is_outside && self.apart(&known.value, *inner)? {
+                            return Ok(true);
+                        }
+                    }
+                    Ok(false)
+                }
+                _ => Ok(false),
+            },
+            Atom::MemberFails { schema, name } if is_object => {
+                let name = document.name(name);
+                let Some(known) = merged.known.get(name) else { return Ok(is_closed) };
+                if known.forbidden.is_some() || known.value.iter().any(|&term| self.never_holds(term)) {
+                    return Ok(true);
+                }
+                let property = self.schemas.get(schema).keywords.iter().find_map(|keyword| match keyword {
+                    Keyword::Properties(map) => document.entries(*map)?.get(name).copied(),
+                    _ => None,
+                });
+                match property {
+                    Some(property) => self.apart(&known.value, self.schemas.inner(schema, property)),
+                    None => Ok(false),
+                }
+            }
+            Atom::Has { name, .. } if is_object => {
+                Ok(merged.known.get(document.name(name)).is_some_and(|known| known.required.is_some()))
+            }
+            Atom::Lacks { name, .. } => {
+                let known = merged.known.get(document.name(name));
+                Ok(!merged.types.meets(Types::OBJECT) || known.map_or(is_closed, |known| known.forbidden.is_some()))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a term is that of the schema `false`.
+    pub(crate) fn never_holds(&self, term: Term) -> bool {
+        matches!(term, Term::Holds(id) if self.schemas.get(id).never)
+    }
+
+    /// Whether it is certain that no value meets all terms and the schema too.
+    fn apart(&mut self, terms: &[Term], schema: SchemaId) -> Result<bool, GrammarError> {
+        if self.schemas.get(schema).never {
+            return Ok(true);
+        }
+        // A loose form is asked for to tell just this: a member that holds the schema again would never come to an end.
+        if self.is_loose || self.proofs > MAX_PROOFS {
+            return Ok(false);
+        }
+        let mut all = terms.to_vec();
+        all.push(Term::Holds(schema));
+        // What is too much to multiply out, or leads in a circle, is not proven to be apart.
+        let Ok(alternatives) = self.alternatives_in(&all, Mode::Loose) else { return Ok(false) };
+        for alternative in alternatives.iter() {
+            if !self.is_empty(alternative, 1)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,23 @@
+//! Normal form: a schema as alternatives, each a conjunction of constraints on one type, without `not`, `oneOf` or `if`.
+//!
+//! One idea: alternatives are searched for, not multiplied out: what holds already settles most of what is left
+//! ([`propagation`], [`case_split`]).
+//!
+//! # Example
+//! The schema of the example, which says no `type`, has one alternative for objects, with the member `a` required to be an
+//! integer, and one for every other type.
+
+pub(crate) mod atoms;
+pub(crate) mod case_split;
+pub(crate) mod clauses;
+pub(crate) mod conflicts;
+pub(crate) mod discriminators;
+pub(crate) mod entailment;
+pub(crate) mod merge;
+pub(crate) mod negation;
+pub(crate) mod overlap;
+pub(crate) mod products;
+pub(crate) mod propagation;
+pub(crate) mod search;
+pub(crate) mod string_alternatives;
+pub(crate) mod structural_key;

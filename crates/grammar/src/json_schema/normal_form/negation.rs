@@ -1,0 +1,289 @@
+//! How a schema can hold and how it can fail: one step of the normal form, written as sums of products.
+//!
+//! A schema holds when all its keywords do, and fails when one of them does. So the plan of a goal is a product of sums of
+//! products; what stands in it is an atom, or the goal of a schema that is applied to the same value. Negation never
+//! goes further than one schema: what a keyword says of values inside fails as a term of such a value.
+
+use stencilm_regex::HashSet;
+
+use super::atoms::{Atom, Term};
+use super::clauses::{Goal, Mode, Normal};
+use super::merge::type_of;
+use crate::json_schema::read::document::{Json, JsonId};
+use crate::json_schema::read::schema::{Keyword, Schema, SchemaId, Types};
+
+/// A part of a product.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    Atom(Atom),
+    Goal(Goal),
+}
+
+/// Pieces that must all hold.
+pub(crate) type Way = Vec<Piece>;
+
+/// A factor of a plan.
+pub(crate) enum Factor {
+    /// Any of these.
+    Ways(Vec<Way>),
+    /// At least one of these schemas, where it counts which of them hold, since their annotations do.
+    AtLeastOne(Box<[SchemaId]>),
+}
+
+/// Factors that must all hold.
+pub(crate) type Plan = Vec<Factor>;
+
+impl Normal<'_> {
+    /// How a goal is reached.
+    pub(crate) fn plan(&self, goal: Goal) -> Plan {
+        if goal.fails { vec![Factor::Ways(self.failures(goal))] } else { self.holdings(goal) }
+    }
+
+    fn holdings(&self, goal: Goal) -> Plan {
+        let Goal { schema: id, mode, .. } = goal;
+        let schema = self.schemas.get(id);
+        let mut plan = Vec::new();
+        let mut own = Way::new();
+        if schema.constrains() {
+            own.push(Piece::Atom(Atom::Own(id)));
+        }
+        if mode.is_tracked() && annotates(schema) {
+            own.push(Piece::Atom(Atom::Seen(id)));
+        }
+        plan.push(Factor::Ways(vec![own]));
+        let holds = |schema: SchemaId| Piece::Goal(Goal { schema, fails: false, mode });
+        let fails = |schema: SchemaId| Piece::Goal(Goal { schema, fails: true, mode: mode.inside_not() });
+        for (place, keyword) in schema.keywords.iter().enumerate() {
+            match keyword {
+                Keyword::Ref(target) => plan.push(Factor::Ways(vec![vec![holds(*target)]])),
+                Keyword::AllOf(parts) => {
+                    plan.extend(parts.iter().map(|&part| Factor::Ways(vec![vec![holds(part)]])));
+                }
+                Keyword::AnyOf(parts) if mode.is_tracked() => plan.push(Factor::AtLeastOne(parts.clone())),
+                Keyword::AnyOf(parts) => {
+                    plan.push(Factor::Ways(parts.iter().map(|&part| vec![holds(part)]).collect()));
+                }
+                Keyword::OneOf(parts) => {
+                    let overlaps = self.overlaps.get(&(id, place as u32)).filter(|_| mode != Mode::Loose);
+                    let way = |(place, &part): (usize, &SchemaId)| {
+                        let mut way = vec![holds(part)];
+                        let others = overlaps.map_or(&[][..], |overlaps| &overlaps[place]);
+                        way.extend(others.iter().map(|&other| fails(parts[other as usize])));
+                        way
+                    };
+                    plan.push(Factor::Ways(parts.iter().enumerate().map(way).collect()));
+                }
+                Keyword::Not(inner) => plan.push(Factor::Ways(vec![vec![fails(*inner)]])),
+                Keyword::If { condition, then, otherwise } => {
+                    let mut yes = vec![holds(*condition)];
+                    yes.extend(then.map(holds));
+                    let mut no = vec![fails(*condition)];
+                    no.extend(otherwise.map(holds));
+                    plan.push(Factor::Ways(vec![yes, no]));
+                }
+                Keyword::Dependent(map) => {
+                    for &value in self.schemas.document.entries(*map).into_iter().flat_map(|entries| entries.values()) {
+                        let mut with = vec![Piece::Atom(Atom::Has { name: value, at: id })];
+                        match self.schemas.document.get(value) {
+                            Json::Object(_) | Json::Bool(_) => with.push(holds(self.schemas.inner(id, value))),
+                            _ => with.extend(
+                                self.dependent_names(value).map(|name| Piece::Atom(Atom::Has { name, at: id })),
+                            ),
+                        }
+                        let without = vec![Piece::Atom(Atom::Lacks { name: value, at: id })];
+                        plan.push(Factor::Ways(vec![without, with]));
+                    }
+                }
+                _ => {}
+            }
+        }
+        plan
+    }
+
+    /// The keys that another key asks for.
+    fn dependent_names(&self, value: JsonId) -> impl Iterator<Item = JsonId> {
+        let document = self.schemas.document;
+        let one = matches!(document.get(value), Json::String(_)).then_some(value);
+        let list: &[JsonId] = if let Json::Array(names) = document.get(value) { names } else { &[] };
+        list.iter().copied().chain(one)
+    }
+
+    /// The ways in which a schema can fail.
+    fn failures(&self, goal: Goal) -> Vec<Way> {
+        let Goal { schema: id, mode, .. } = goal;
+        let document = self.schemas.document;
+        let schema = self.schemas.get(id);
+        if schema.never || (!schema.refusals.is_empty() && self.relax) {
+            return vec![Way::new()];
+        }
+        let holds = |schema: SchemaId| Piece::Goal(Goal { schema, fails: false, mode });
+        let fails = |schema: SchemaId| Piece::Goal(Goal { schema, fails: true, mode });
+        let mut ways: Vec<Way> = Vec::new();
+        let types = self.types_within(schema);
+        for (place, keyword) in schema.keywords.iter().enumerate() {
+            // What can only fail for other types fails together with what allows none of those.
+            let says_types = matches!(keyword, Keyword::Type(_) | Keyword::Values(_)) || keyword.is_unevaluated();
+            if !says_types && !keyword.speaks_of(types) {
+                continue;
+            }
+            let broken = |part: u32| Piece::Atom(Atom::Broken { schema: id, keyword: place as u32, part });
+            match keyword {
+                Keyword::Ref(target) => ways.push(vec![fails(*target)]),
+                Keyword::AllOf(parts) => ways.extend(parts.iter().map(|&part| vec![fails(part)])),
+                Keyword::AnyOf(parts) => ways.push(parts.iter().map(|&part| fails(part)).collect()),
+                Keyword::OneOf(_) if mode == Mode::Loose => ways.push(Way::new()),
+                Keyword::OneOf(parts) => {
+                    ways.push(parts.iter().map(|&part| fails(part)).collect());
+                    // Two that are apart wherever the other keywords hold need no way: elsewhere those fail.
+                    let overlaps = self.overlaps.get(&(id, place as u32));
+                    for (right, others) in overlaps.into_iter().flatten().enumerate() {
+                        let before = others.iter().map(|&left| left as usize).filter(|&left| left < right);
+                        ways.extend(before.map(|left| vec![holds(parts[left]), holds(parts[right])]));
+                    }
+                }
+                Keyword::Not(inner) => ways.push(vec![holds(*inner)]),
+                Keyword::If { condition, then, otherwise } => {
+                    ways.extend(then.map(|then| vec![holds(*condition), fails(then)]));
+                    ways.extend(otherwise.map(|otherwise| vec![fails(*condition), fails(otherwise)]));
+                }
+                Keyword::Dependent(map) => {
+                    for &value in document.entries(*map).into_iter().flat_map(|entries| entries.values()) {
+                        let has = Piece::Atom(Atom::Has { name: value, at: id });
+                        match document.get(value) {
+                            Json::Object(_) | Json::Bool(_) => {
+                                ways.push(vec![has, fails(self.schemas.inner(id, value))]);
+                            }
+                            _ => ways.extend(
+                                self.dependent_names(value)
+                                    .map(|name| vec![has.clone(), Piece::Atom(Atom::Lacks { name, at: id })]),
+                            ),
+                        }
+                    }
+                }
+                Keyword::Values(values) => {
+                    let mut way = vec![broken(0)];
+                    way.extend(
+                        values
+                            .iter()
+                            .filter(|&&value| matches!(document.get(value), Json::Array(_) | Json::Object(_)))
+                            .map(|&value| Piece::Goal(Goal::differs(value))),
+                    );
+                    ways.push(way);
+                }
+                Keyword::Properties(map) => {
+                    let required: HashSet<&str> =
+                        self.required(schema).iter().map(|&name| document.name(name)).collect();
+                    let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
+                    // One that is required fails together with `required`.
+                    let optional = values.filter(|&&value| {
+                        !required.contains(document.key(value)) && !self.always_holds(self.schemas.inner(id, value))
+                    });
+                    ways.extend(optional.map(|value| vec![broken(value.0)]));
+                }
+                Keyword::PatternProperties(map) => {
+                    let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
+                    let values = values.filter(|&&value| !self.always_holds(self.schemas.inner(id, value)));
+                    ways.extend(values.map(|value| vec![broken(value.0)]));
+                }
+                Keyword::Required(_) => {
+                    let name = |&name: &JsonId| vec![Piece::Atom(Atom::MemberFails { schema: id, name })];
+                    ways.extend(self.required(schema).iter().map(name));
+                }
+                Keyword::PrefixItems(parts) => {
+                    let parts = (0..parts.len()).filter(|&place| !self.always_holds(parts[place]));
+                    ways.extend(parts.map(|place| vec![broken(place as u32)]));
+                }
+                Keyword::Items(inner) | Keyword::AdditionalProperties(inner) | Keyword::PropertyNames(inner) => {
+                    if !self.always_holds(*inner) {
+                        ways.push(vec![broken(0)]);
+                    }
+                }
+                Keyword::Contains { min, max, .. } => {
+                    if *min > 0 {
+                        ways.push(vec![broken(0)]);
+                    }
+                    if max.is_some() {
+                        ways.push(vec![broken(1)]);
+                    }
+                }
+                Keyword::MinLength(0) | Keyword::MinItems(0) | Keyword::MinProperties(0) => {}
+                // Decided for each way in which the rest holds, by whoever asked for this plan.
+                Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) => {}
+                _ => ways.push(vec![broken(0)]),
+            }
+        }
+        if ways.is_empty() && !schema.keywords.iter().any(Keyword::is_unevaluated) {
+            ways.push(vec![Piece::Atom(Atom::Never(id))]);
+        }
+        ways
+    }
+
+    /// Types outside of which a schema holds for no value, as `type`, `enum` and `const` say.
+    fn types_within(&self, schema: &Schema) -> Types {
+        let document = self.schemas.document;
+        schema.keywords.iter().fold(Types::ALL, |types, keyword| match keyword {
+            Keyword::Type(own) => types.and(*own),
+            Keyword::Values(values) => {
+                let of_values = values.iter().map(|&value| type_of(document.get(value)));
+                types.and(of_values.fold(Types::NONE, Types::or))
+            }
+            _ => types,
+        })
+    }
+
+    fn required(&self, schema: &Schema) -> &[JsonId] {
+        let list = schema.keywords.iter().find_map(|keyword| match keyword {
+            Keyword::Required(list) => Some(*list),
+            _ => None,
+        });
+        match list.map(|list| self.schemas.document.get(list)) {
+            Some(Json::Array(names)) => names,
+            _ => &[],
+        }
+    }
+
+    /// Whether a schema says nothing at all.
+    pub(crate) fn always_holds(&self, id: SchemaId) -> bool {
+        let schema = self.schemas.get(id);
+        !schema.never && schema.keywords.is_empty() && schema.refusals.is_empty()
+    }
+
+    /// The ways in which a value can differ from an array or an object: of another type, of another size, or in a part.
+    pub(crate) fn differences(&self, value: JsonId) -> Vec<Way> {
+        let reasons = match self.schemas.document.get(value) {
+            // Too few, too many, or in an element.
+            Json::Array(items) => 3 + items.len(),
+            // Too many, or without a member, or in it.
+            Json::Object(entries) => 2 + 2 * entries.len(),
+            _ => 1,
+        };
+        (0..reasons as u32).map(|reason| vec![Piece::Atom(Atom::Differs { value, reason })]).collect()
+    }
+
+    /// The goal of a term; `None` for lists of terms.
+    pub(crate) fn goal_of(&self, term: Term) -> Option<Goal> {
+        Some(match term {
+            Term::Holds(schema) => Goal { schema, fails: false, mode: Mode::Plain },
+            Term::Fails(schema) => Goal { schema, fails: true, mode: Mode::Plain },
+            Term::Differs(value) => Goal::differs(value),
+            Term::Any(_) | Term::Among(_) | Term::Outside(_) => return None,
+        })
+    }
+}
+
+/// Whether a schema says of some members or elements that they are spoken of.
+fn annotates(schema: &Schema) -> bool {
+    schema.keywords.iter().any(|keyword| {
+        matches!(
+            keyword,
+            Keyword::Properties(_)
+                | Keyword::PatternProperties(_)
+                | Keyword::AdditionalProperties(_)
+                | Keyword::UnevaluatedProperties(_)
+                | Keyword::PrefixItems(_)
+                | Keyword::Items(_)
+                | Keyword::Contains { .. }
+                | Keyword::UnevaluatedItems(_)
+        )
+    })
+}

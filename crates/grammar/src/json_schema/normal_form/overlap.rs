@@ -1,0 +1,243 @@
+//! Which branches of a `oneOf` may hold together: only there must it be said that the others fail.
+//!
+//! Two branches are apart when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`, or in a
+//! required member: by its values, as with the usual discriminator, or by its key, which the other branch forbids. That is sound and not complete: where it is not proven, the normal form has
+//! the negation of the other branch.
+
+use stencilm_regex::HashMap;
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::{Deriver, ExprId, Limits};
+
+use super::atoms::{Atom, Term};
+use super::clauses::{Conjunction, Goal, Mode, Normal, Overlaps};
+use super::discriminators::{Marks, are_apart};
+use super::merge::{Keys, Merged, Signed, merge, with};
+use super::products::joined;
+use crate::ir::error::GrammarError;
+use crate::json_schema::read::document::{Json, JsonId};
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+
+/// Most pairs of alternatives compared for one `oneOf`; beyond, branches are taken to overlap.
+const MAX_PAIRS: usize = 100_000;
+/// Most patterns held against each other, and most steps to find a string that meets them all.
+const MAX_PATTERNS: usize = 8;
+const MAX_SEARCH: usize = 500;
+/// Most values of an `enum` held against patterns.
+const MAX_VALUES: usize = 64;
+/// How deep a clash is looked for.
+const MAX_LEVEL: usize = 2;
+
+/// Most terms that are looked at for all proofs that nothing fits: past that nothing is taken to be proven.
+pub(crate) const MAX_PROOFS: usize = 300_000;
+
+/// Patterns as expressions over characters, to tell what excludes each other.
+pub(crate) struct Patterns<'a> {
+    deriver: Deriver,
+    known: HashMap<&'a str, Option<ExprId>>,
+}
+
+impl Default for Patterns<'_> {
+    fn default() -> Self {
+        let limits = Limits { max_search: MAX_SEARCH, ..Limits::default() };
+        Patterns { deriver: Deriver::new(limits), known: HashMap::default() }
+    }
+}
+
+impl<'a> Normal<'a> {
+    /// For every branch of a `oneOf` the other ones that may hold together with it. The loose forms of all are known.
+    pub(crate) fn find_overlaps(&mut self, id: SchemaId, branches: &[SchemaId]) -> Result<Overlaps, GrammarError> {
+        let own: Conjunction = if self.schemas.get(id).constrains() { [Atom::Own(id)].into() } else { [].into() };
+        let mut forms = Vec::with_capacity(branches.len());
+        let mut marks = Marks::default();
+        for &schema in branches {
+            let mut form = Vec::new();
+            let alternatives = self.of(Goal { schema, fails: false, mode: Mode::Loose })?;
+            marks.next_branch(alternatives.len());
+            for alternative in alternatives.iter() {
+                let all = joined(&own, alternative);
+                let merged = merge(self, &all);
+                marks.add(self, &merged);
+                form.push((all, merged.types));
+            }
+            forms.push(form);
+        }
+        let marks = marks.best();
+        let mut overlaps: Vec<Vec<u32>> = vec![Vec::new(); branches.len()];
+        let mut pairs = 0;
+        for (right, right_form) in forms.iter().enumerate() {
+            self.check_time(id)?;
+            for (left, left_form) in forms[..right].iter().enumerate() {
+                // Most branches of long lists are told apart by one member, or are values themselves.
+                if are_apart(&marks[left], &marks[right]) {
+                    continue;
+                }
+                let mut apart = true;
+                'pairs: for (a, a_types) in left_form {
+                    for (b, b_types) in right_form {
+                        pairs += 1;
+                        self.check_time(id)?;
+                        if pairs > MAX_PAIRS || (a_types.meets(*b_types) && !self.is_empty(&joined(a, b), MAX_LEVEL)?) {
+                            apart = false;
+                            break 'pairs;
+                        }
+                    }
+                }
+                if !apart {
+                    overlaps[right].push(left as u32);
+                    overlaps[left].push(right as u32);
+                }
+            }
+        }
+        Ok(overlaps.into_iter().map(Vec::into_boxed_slice).collect())
+    }
+
+    /// Whether it is certain that nothing fits all of these.
+    pub(crate) fn is_empty(&mut self, all: &Conjunction, level: usize) -> Result<bool, GrammarError> {
+        self.proofs += 1 + all.len();
+        if self.proofs > MAX_PROOFS {
+            return Ok(false);
+        }
+        let merged = merge(self, all);
+        if merged.is_impossible() || self.no_value_fits(&merged) || self.no_string_fits(&merged) {
+            return Ok(true);
+        }
+        if level == 0 {
+            return Ok(false);
+        }
+        if merged.types == Types::ARRAY {
+            return self.lacks_an_element(&merged, level);
+        }
+        if merged.types != Types::OBJECT {
+            return Ok(false);
+        }
+        let required = merged.known.iter().filter(|(_, known)| known.required.is_some());
+        let required: Vec<(&str, Vec<Term>)> = required.map(|(&name, known)| (name, known.value.to_vec())).collect();
+        for (name, mut inner) in required {
+            for rule in &merged.rules {
+                if let (Some(term), Some(true)) = (rule.value, self.speaks_of(&rule.keys, name)) {
+                    inner = with(inner, term);
+                }
+            }
+            // What is too much to multiply out, or leads in a circle, is not proven to be empty.
+            let Ok(alternatives) = self.alternatives_in(&inner, Mode::Loose) else { continue };
+            let mut empty = true;
+            for alternative in alternatives.iter() {
+                empty = empty && self.is_empty(alternative, level - 1)?;
+            }
+            if empty {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether it is certain that nothing fits an element that must be there.
+    fn lacks_an_element(&mut self, merged: &Merged, level: usize) -> Result<bool, GrammarError> {
+        for place in 0..(merged.min_items as usize).min(merged.prefix.len() + 1) {
+            let Ok(alternatives) = self.alternatives_in(merged.element(place), Mode::Loose) else { continue };
+            let mut empty = true;
+            for alternative in alternatives.iter() {
+                empty = empty && self.is_empty(alternative, level - 1)?;
+            }
+            if empty {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a rule speaks of the member with a key; `None` where a pattern is too much to tell.
+    fn speaks_of(&mut self, keys: &Keys, name: &str) -> Option<bool> {
+        let document = self.schemas.document;
+        match keys {
+            Keys::Match(pattern) => self.matches(document.key(*pattern), name),
+            Keys::Outside(schemas) => {
+                for &schema in schemas.iter() {
+                    for keyword in &self.schemas.get(schema).keywords {
+                        match keyword {
+                            Keyword::Properties(map) if document.entries(*map)?.contains_key(name) => {
+                                return Some(false);
+                            }
+                            Keyword::PatternProperties(map) => {
+                                for pattern in document.entries(*map)?.keys() {
+                                    if self.matches(pattern, name)? {
+                                        return Some(false);
+                                    }
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                Some(true)
+            }
+            Keys::Fail(_) => None,
+        }
+    }
+
+    /// Whether there are few values, and each is a string that fails a pattern or a bound on its length.
+    fn no_value_fits(&mut self, merged: &Merged) -> bool {
+        let Some(values) = merged.values.as_ref().filter(|values| values.value.len() <= MAX_VALUES) else {
+            return false;
+        };
+        if merged.patterns.is_empty() && merged.min_length == 0 && merged.max_length.is_none() {
+            return false;
+        }
+        let document = self.schemas.document;
+        values.value.iter().all(|&value| match document.get(value) {
+            Json::String(text) => {
+                let length = text.chars().count();
+                let fits =
+                    length >= merged.min_length as usize && merged.max_length.is_none_or(|max| length <= max as usize);
+                !fits || merged.patterns.iter().any(|pattern| self.fails(pattern, text))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a string has a match of a pattern; `None` where that is too much to tell.
+    fn matches(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
+        let expr = self.pattern_texts(pattern)?;
+        self.pattern_deriver().matches(expr, text.as_bytes()).ok()
+    }
+
+    /// Whether a string certainly does not do what is asked of it by a pattern.
+    fn fails(&mut self, asked: &Signed<JsonId>, text: &str) -> bool {
+        self.pattern_of(asked).and_then(|pattern| self.matches(pattern, text)) == Some(asked.fails)
+    }
+
+    fn pattern_of(&self, asked: &Signed<JsonId>) -> Option<&'a str> {
+        match self.schemas.document.get(asked.value) {
+            Json::String(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// Whether it is certain that no string meets all patterns.
+    fn no_string_fits(&mut self, merged: &Merged) -> bool {
+        if merged.types != Types::STRING || merged.patterns.len() < 2 || merged.patterns.len() > MAX_PATTERNS {
+            return false;
+        }
+        let mut all = Vec::with_capacity(merged.patterns.len());
+        for pattern in &merged.patterns {
+            let Some(texts) = self.pattern_of(pattern).and_then(|pattern| self.pattern_texts(pattern)) else {
+                return false;
+            };
+            all.push(if pattern.fails { self.pattern_deriver().exprs.not(texts) } else { texts });
+        }
+        let deriver = self.pattern_deriver();
+        let all = deriver.exprs.and(&all);
+        deriver.is_live(all) == Ok(false)
+    }
+
+    fn pattern_deriver(&mut self) -> &mut Deriver {
+        &mut self.patterns.get_or_insert_default().deriver
+    }
+
+    /// The strings with a match of a pattern; `None` where it is not understood.
+    fn pattern_texts(&mut self, pattern: &'a str) -> Option<ExprId> {
+        let Patterns { deriver, known } = self.patterns.get_or_insert_default();
+        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
+        *known.entry(pattern).or_insert_with(|| parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).ok())
+    }
+}

@@ -1,0 +1,236 @@
+//! Products of alternatives: one of each factor holds. What is impossible, or asks for more than another alternative, is
+//! dropped on the way, and what becomes too many is an error.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
+use stencilm_regex::check_time;
+
+use super::atoms::Atom;
+use super::clauses::{Alternatives, Conjunction, Mode, Normal};
+use super::overlap::MAX_PROOFS;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::json_schema::read::schema::{SchemaId, Schemas, Types};
+
+/// Most alternatives of one value.
+pub(crate) const MAX_ALTERNATIVES: usize = 50_000;
+/// Most atoms in the alternatives of one product, all counted: bounds the time to multiply out.
+const MAX_PRODUCT: usize = 1_000_000;
+/// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
+pub(crate) const MANY: usize = 12;
+/// Most atoms in conjunctions looked at closely for one schema: bounds the time to multiply out.
+const MAX_LOOKS: usize = 1_000_000;
+/// The same for a product of which more may be allowed.
+const LOOSE_LOOKS: usize = 3_000;
+/// So many combinations are multiplied out without a look at what they settle.
+const FEW_WAYS: usize = 4;
+/// Up to so many alternatives, those that another one contains are dropped.
+const FEW: usize = 64;
+
+impl Normal<'_> {
+    /// The alternatives in which one of each factor holds.
+    pub(crate) fn product(
+        &mut self,
+        at: SchemaId,
+        factors: &[Alternatives],
+        mode: Mode,
+    ) -> Result<Alternatives, GrammarError> {
+        if mode == Mode::Differs {
+            return self.plain_product(at, factors);
+        }
+        if mode.is_tracked() {
+            return self.tracked_product(at, factors);
+        }
+        let ways = factors.iter().fold(1, |ways: usize, factor| ways.saturating_mul(factor.len().max(1)));
+        let choices = factors.iter().filter(|factor| factor.len() > 1).count();
+        if ways <= FEW_WAYS || choices < 2 {
+            return self.plain_product(at, factors);
+        }
+        if mode != Mode::Loose {
+            return self.search(at, factors, mode, MAX_LOOKS);
+        }
+        if self.proofs > MAX_PROOFS {
+            return self.loose_product(at, factors);
+        }
+        let looks = self.looks;
+        let outer = std::mem::replace(&mut self.is_loose, true);
+        let found = self.search(at, factors, mode, looks + LOOSE_LOOKS);
+        self.is_loose = outer;
+        // It serves proofs, and counts as one.
+        self.proofs += self.looks - looks;
+        self.looks = looks;
+        found.or_else(|error| if error.kind == ErrorKind::Limit { self.loose_product(at, factors) } else { Err(error) })
+    }
+
+    /// A product with less asked: of the factors that are choices only the smallest one.
+    fn loose_product(&mut self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
+        self.check_time(at)?;
+        let smallest = (0..factors.len()).filter(|&place| factors[place].len() > 1).min_by_key(|&at| factors[at].len());
+        let some = (0..factors.len()).filter(|&place| factors[place].len() == 1 || Some(place) == smallest);
+        let some: Vec<Alternatives> = some.map(|place| factors[place].clone()).collect();
+        self.plain_product(at, &some)
+    }
+
+    /// A product in which every combination counts, since its annotations do.
+    fn tracked_product(&mut self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
+        let mut product: Alternatives = [Conjunction::from([])].into();
+        for factor in factors {
+            let before = product.len();
+            product = self.plain_product(at, &[product, factor.clone()])?;
+            if product.len() > MANY && product.len() > before.max(factor.len()) {
+                product = self.possible(at, &product)?;
+            }
+        }
+        Ok(product)
+    }
+
+    pub(crate) fn plain_product(&self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
+        let mut product: Alternatives = [Conjunction::from([])].into();
+        for factor in factors {
+            let neutral = |alternatives: &Alternatives| matches!(&**alternatives, [only] if only.is_empty());
+            if neutral(factor) || Rc::ptr_eq(factor, &product) {
+                continue;
+            }
+            if neutral(&product) {
+                product = factor.clone();
+                continue;
+            }
+            let size = |alternatives: &Alternatives| alternatives.iter().map(|all| all.len() + 1).sum::<usize>();
+            let cost = size(&product) * factor.len() + size(factor) * product.len();
+            if cost > MAX_PRODUCT.max(size(&product) + size(factor)) {
+                return Err(self.too_many(at));
+            }
+            let mut sum = Sum::default();
+            let mut impossible = None;
+            for left in product.iter() {
+                self.check_time(at)?;
+                for right in factor.iter() {
+                    let both = joined(left, right);
+                    if self.is_contradiction(&both) {
+                        impossible.get_or_insert(both);
+                    } else {
+                        sum.push(both);
+                    }
+                }
+                if sum.list.len() > MAX_ALTERNATIVES {
+                    return Err(self.too_many(at));
+                }
+            }
+            if sum.list.is_empty() {
+                // Kept to say why nothing fits.
+                sum.list.extend(impossible);
+            }
+            product = sum.list.into();
+        }
+        Ok(product)
+    }
+
+    /// Those of the alternatives that may hold, or one of them where none may.
+    pub(crate) fn possible(&mut self, at: SchemaId, all: &Alternatives) -> Result<Alternatives, GrammarError> {
+        let mut kept: Vec<Conjunction> = Vec::with_capacity(all.len());
+        for one in all.iter() {
+            self.look(at, one, MAX_LOOKS)?;
+            if !self.is_empty(one, 1)? {
+                kept.push(one.clone());
+            }
+        }
+        if kept.is_empty() {
+            kept.extend(all.first().cloned());
+        }
+        Ok(kept.into())
+    }
+
+    /// Counts a close look.
+    pub(crate) fn look(&mut self, at: SchemaId, all: &Conjunction, most: usize) -> Result<(), GrammarError> {
+        self.check_time(at)?;
+        self.looks += 1 + all.len();
+        if self.looks > most { Err(self.too_many(at)) } else { Ok(()) }
+    }
+
+    /// Whether atoms exclude each other at first sight.
+    pub(crate) fn is_contradiction(&self, all: &[Atom]) -> bool {
+        if all.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self))).is_empty() {
+            return true;
+        }
+        let document = self.schemas.document;
+        all.iter().any(|atom| match *atom {
+            Atom::Lacks { name, .. } => {
+                let name = document.name(name);
+                all.iter().any(|other| matches!(*other, Atom::Has { name: other, .. } if document.name(other) == name))
+            }
+            Atom::Broken { schema, .. } => all.contains(&Atom::Own(schema)),
+            _ => false,
+        })
+    }
+
+    /// Whether there is time left.
+    pub(crate) fn check_time(&self, at: SchemaId) -> Result<(), GrammarError> {
+        check_time().map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
+    }
+
+    #[cold]
+    pub(crate) fn too_many(&self, at: SchemaId) -> GrammarError {
+        // A value that others must differ from is no schema.
+        if at.scope == 0 && self.schemas.by_value[at.value.0 as usize] == Schemas::NONE {
+            let message = "not: a value of enum or const has too many parts to differ in; negate less";
+            return GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message);
+        }
+        let names: Vec<&str> = self.schemas.combining(at).collect();
+        let names = if names.is_empty() { "the schemas for one value".to_string() } else { names.join(", ") };
+        let message = format!(
+            "{names}: multiplies out to too many alternatives; move the common part into the branches, give the branches a \
+             required key whose const differs, use anyOf instead of oneOf, or drop some"
+        );
+        GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message)
+    }
+}
+
+/// Alternatives without repetition.
+#[derive(Default)]
+pub(crate) struct Sum {
+    pub list: Vec<Conjunction>,
+    seen: FxHashSet<Conjunction>,
+}
+
+impl Sum {
+    pub(crate) fn push(&mut self, all: Conjunction) {
+        if self.seen.insert(all.clone()) {
+            self.list.push(all);
+        }
+    }
+
+    pub(crate) fn add(&mut self, alternatives: &Alternatives) {
+        for all in alternatives.iter() {
+            self.push(all.clone());
+        }
+    }
+
+    /// Without those that ask for all that another one asks for, and more.
+    pub(crate) fn absorbed(mut self, mode: Mode) -> Alternatives {
+        // With annotations, asking for more may allow more.
+        if (2..=FEW).contains(&self.list.len()) && !mode.is_tracked() {
+            let covers = |less: &Conjunction, more: &Conjunction| {
+                less.len() < more.len() && less.iter().all(|atom| more.contains(atom))
+            };
+            let list = &self.list;
+            let kept = list.iter().filter(|more| !list.iter().any(|less| covers(less, more))).cloned().collect();
+            self.list = kept;
+        }
+        self.list.into()
+    }
+}
+
+/// All atoms of both, each once.
+pub(crate) fn joined(left: &[Atom], right: &[Atom]) -> Conjunction {
+    if right.is_empty() {
+        return left.into();
+    }
+    let mut both = left.to_vec();
+    if left.len() * right.len() < 64 {
+        both.extend(right.iter().filter(|atom| !left.contains(atom)));
+    } else {
+        let seen: FxHashSet<Atom> = left.iter().copied().collect();
+        both.extend(right.iter().filter(|atom| !seen.contains(atom)));
+    }
+    both.into()
+}

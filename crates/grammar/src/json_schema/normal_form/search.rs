@@ -1,0 +1,344 @@
+//! Products by search: what is chosen so far settles what it can of the factors that are left, and only then is there a
+//! choice, of the case of a member or of the way of the smallest factor (Davis, Logemann, Loveland 1962).
+//!
+//! A factor that what is chosen implies is done with, one way left of a factor is no choice, and where none is left the
+//! whole is impossible. So the work follows the alternatives that come out, and not the number of combinations.
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashSet;
+use stencilm_regex::HashMap;
+
+use super::atoms::{Atom, Term};
+use super::case_split::{Case, MemberValues};
+use super::clauses::{Alternatives, Conjunction, Mode, Normal};
+use super::merge::merge;
+use super::products::{MANY, MAX_ALTERNATIVES};
+use super::propagation::Known;
+use crate::ir::error::GrammarError;
+use crate::json_schema::read::document::JsonId;
+use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+
+/// The place of what is chosen without a factor: behind all others.
+const NO_FACTOR: u32 = u32::MAX;
+
+/// A factor, by its place, with the ways that are left.
+#[derive(Clone)]
+struct Factor {
+    place: u32,
+    ways: Alternatives,
+}
+
+/// A part of the search.
+#[derive(Clone, Default)]
+struct Branch<'a> {
+    /// What holds, with the place of the factor that it comes from.
+    chosen: Vec<(u32, Atom)>,
+    /// The same atoms.
+    known: FxHashSet<Atom>,
+    /// The factors that are not settled.
+    left: Vec<Factor>,
+    /// The members whose case is chosen, with the place of that case.
+    cases: Vec<(&'a str, u32)>,
+}
+
+impl Branch<'_> {
+    fn choose(&mut self, place: u32, way: &[Atom]) {
+        for &atom in way {
+            if self.known.insert(atom) {
+                self.chosen.push((place, atom));
+            }
+        }
+    }
+
+    /// All atoms, in the order of the factors, which is that of the text.
+    fn conjunction(&self) -> Conjunction {
+        let mut chosen = self.chosen.clone();
+        chosen.sort_by_key(|(place, _)| *place);
+        chosen.into_iter().map(|(_, atom)| atom).collect()
+    }
+}
+
+impl<'a> Normal<'a> {
+    /// The alternatives in which one of each factor holds.
+    pub(crate) fn search(
+        &mut self,
+        at: SchemaId,
+        factors: &[Alternatives],
+        mode: Mode,
+        most_looks: usize,
+    ) -> Result<Alternatives, GrammarError> {
+        let mut root = Branch::default();
+        for (place, ways) in (0..).zip(factors) {
+            let ways = self.with_texts_joined(ways);
+            root.left.push(Factor { place, ways });
+        }
+        let mut impossible = None;
+        let mut found: Vec<Branch<'a>> = Vec::new();
+        let mut work = vec![root];
+        while let Some(mut branch) = work.pop() {
+            if let Some(why) = self.settle(at, &mut branch, most_looks)? {
+                impossible.get_or_insert(why);
+            } else if branch.left.is_empty() {
+                found.push(branch);
+                if found.len() > MAX_ALTERNATIVES {
+                    return Err(self.too_many(at));
+                }
+            } else {
+                let before = work.len();
+                match self.cases_for(&branch) {
+                    Some((name, cases)) => work.extend(cases.into_iter().map(|case| self.in_case(&branch, name, case))),
+                    None => work.extend(by_ways(&branch)),
+                }
+                work[before..].reverse();
+            }
+        }
+        let found = self.joined_cases(found);
+        let all: Alternatives = match impossible {
+            // Kept to say why nothing fits.
+            Some(why) if found.is_empty() => [why].into(),
+            _ => found.into(),
+        };
+        if mode != Mode::Loose && all.len() > MANY { self.possible(at, &all) } else { Ok(all) }
+    }
+
+    /// Settles the factors that what is chosen decides; answers with what is impossible, if it is.
+    fn settle(
+        &mut self,
+        at: SchemaId,
+        branch: &mut Branch<'a>,
+        most_looks: usize,
+    ) -> Result<Option<Conjunction>, GrammarError> {
+        loop {
+            let chosen: Conjunction = branch.chosen.iter().map(|(_, atom)| *atom).collect();
+            self.look(at, &chosen, most_looks)?;
+            let merged = merge(self, &chosen);
+            if merged.is_impossible() {
+                return Ok(Some(chosen));
+            }
+            let cases = branch.cases.clone();
+            let facts = Known::new(&chosen, &merged, &cases);
+            let before = branch.chosen.len();
+            let mut left = Vec::with_capacity(branch.left.len());
+            for factor in std::mem::take(&mut branch.left) {
+                let mut ways = Vec::with_capacity(factor.ways.len());
+                let mut open = Vec::with_capacity(factor.ways.len());
+                // What is known of the ways that need not be chosen.
+                let mut known = None;
+                for way in factor.ways.iter() {
+                    let Some(asks) = self.left_of(&facts, way)? else { continue };
+                    ways.push(way.clone());
+                    open.push(asks);
+                    if open.last().is_some_and(Vec::is_empty) || self.is_no_choice(&open) {
+                        let settled = way.iter().copied().filter(|atom| open.iter().all(|asks| !asks.contains(atom)));
+                        known = Some(settled.collect::<Vec<Atom>>());
+                        break;
+                    }
+                }
+                if let Some(settled) = known {
+                    // What it says is known; which members it names counts for their order.
+                    let own: Vec<Atom> = settled.into_iter().filter(|atom| matches!(atom, Atom::Own(_))).collect();
+                    branch.choose(factor.place, &own);
+                } else if let [only] = &*ways {
+                    branch.choose(factor.place, only);
+                } else if ways.is_empty() {
+                    let mut why = branch.clone();
+                    if let Some(way) = factor.ways.first() {
+                        why.choose(factor.place, way);
+                    }
+                    return Ok(Some(why.conjunction()));
+                } else {
+                    let is_same = ways.len() == factor.ways.len();
+                    left.push(Factor { ways: if is_same { factor.ways } else { ways.into() }, ..factor });
+                }
+            }
+            branch.left = left;
+            if branch.chosen.len() == before {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether the last way asks that a key is there and another one that it is not, or the other way round.
+    fn is_no_choice(&self, ways: &[Vec<Atom>]) -> bool {
+        let document = self.schemas.document;
+        let name_of = |way: &[Atom]| match *way {
+            [Atom::Has { name, .. }] => Some((document.name(name), true)),
+            [Atom::Lacks { name, .. }] => Some((document.name(name), false)),
+            _ => None,
+        };
+        // Strict mode allows a key only where it is asked for.
+        let Some((name, is_there)) = ways.last().and_then(|way| name_of(way)).filter(|_| !self.strict) else {
+            return false;
+        };
+        ways.iter().any(|way| name_of(way) == Some((name, !is_there)))
+    }
+
+    /// The member of which most of the factors list values, where two do, and its cases.
+    fn cases_for(&mut self, branch: &Branch<'a>) -> Option<(&'a str, Vec<Case<'a>>)> {
+        // What strict mode forbids depends on which schemas name members.
+        if self.strict || branch.left.len() < 2 {
+            return None;
+        }
+        let mut counts: HashMap<&'a str, (usize, usize, Vec<SchemaId>)> = HashMap::default();
+        let is_chosen = |atom: Atom| branch.known.contains(&atom);
+        for (place, factor) in (1..).zip(&branch.left) {
+            for &atom in factor.ways.iter().flat_map(|way| way.iter()).filter(|atom| !is_chosen(**atom)) {
+                for (name, property) in self.members_of(atom) {
+                    let (count, last, properties) = counts.entry(name).or_default();
+                    if *last < place {
+                        (*count, *last) = (*count + 1, place);
+                    }
+                    properties.push(property);
+                }
+            }
+        }
+        counts.retain(|name, (count, ..)| *count >= 2 && branch.cases.iter().all(|(known, _)| known != name));
+        // Of several, the first in order, since the same schema must always come out the same.
+        let best = counts.iter().max_by_key(|(name, (count, ..))| (*count, std::cmp::Reverse(**name)));
+        let (name, mut properties) = best.map(|(name, (_, _, properties))| (*name, properties.clone()))?;
+        for &(_, atom) in &branch.chosen {
+            let here = self.members_of(atom);
+            properties.extend(here.into_iter().filter(|(known, _)| *known == name).map(|(_, property)| property));
+        }
+        properties.sort_unstable();
+        properties.dedup();
+        let chosen: Conjunction = branch.chosen.iter().map(|(_, atom)| *atom).collect();
+        let is_object = merge(self, &chosen).types == Types::OBJECT;
+        let cases = self.cases_of(name, &properties, is_object)?;
+        // What is chosen excludes most of the cases, in which nothing else need be looked at.
+        let mut kept = Vec::with_capacity(cases.len());
+        for case in cases {
+            if case.others || !self.excludes(&branch.chosen, &case) {
+                kept.push(case);
+            }
+        }
+        Some((name, kept)).filter(|(_, cases)| !cases.is_empty())
+    }
+
+    /// Whether what is chosen allows no object in some case of a member.
+    fn excludes(&mut self, chosen: &[(u32, Atom)], case: &Case<'a>) -> bool {
+        chosen.iter().any(|&(_, atom)| {
+            let Atom::Own(_) = atom else { return false };
+            let members = self.members_of(atom);
+            let mut here = members.into_iter().filter(|(name, _)| *name == case.name);
+            case.values != MemberValues::None && here.any(|(_, member)| self.fits(member, case.values) == Some(false))
+        })
+    }
+
+    /// The members whose values are listed in what an atom speaks of.
+    fn members_of(&mut self, atom: Atom) -> Vec<(&'a str, SchemaId)> {
+        let document = self.schemas.document;
+        let (schema, only) = match atom {
+            Atom::Own(schema) => (schema, None),
+            Atom::Broken { schema, keyword, part } => match self.schemas.get(schema).keywords[keyword as usize] {
+                Keyword::Properties(_) => (schema, Some(document.key(JsonId(part)))),
+                _ => return Vec::new(),
+            },
+            Atom::MemberFails { schema, name } => (schema, Some(document.name(name))),
+            _ => return Vec::new(),
+        };
+        let members = self.listed_members(schema);
+        members.iter().copied().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect()
+    }
+
+    fn in_case(&mut self, branch: &Branch<'a>, name: &'a str, case: Case<'a>) -> Branch<'a> {
+        let mut branch = branch.clone();
+        let is_member = case.types() == Types::OBJECT;
+        let atom = self.case(case);
+        branch.choose(NO_FACTOR, &[atom]);
+        if let (Atom::Case(case), true) = (atom, is_member) {
+            branch.cases.push((name, case));
+        }
+        branch
+    }
+
+    /// The alternatives found, with those joined that differ in the case of a member only.
+    fn joined_cases(&mut self, found: Vec<Branch<'a>>) -> Vec<Conjunction> {
+        let mut all: Vec<Conjunction> = found.iter().map(Branch::conjunction).collect();
+        let mut names: Vec<&'a str> = Vec::new();
+        for atom in all.iter().flat_map(|one| one.iter()) {
+            if let Atom::Case(case) = *atom
+                && !names.contains(&self.cases[case as usize].name)
+            {
+                names.push(self.cases[case as usize].name);
+            }
+        }
+        for name in names {
+            let mut joined: IndexMap<Conjunction, Option<Case<'a>>> = IndexMap::new();
+            for one in &all {
+                let is_case = |atom: &Atom| matches!(*atom, Atom::Case(case) if self.cases[case as usize].name == name);
+                // A factor may bring a case of its own, which holds beside the one that is chosen here, the last one.
+                let place = one.iter().rposition(is_case);
+                let case = place.map(|place| one[place]);
+                let others = one.iter().enumerate().filter(|&(at, _)| Some(at) != place);
+                let rest: Conjunction = others.map(|(_, atom)| *atom).collect();
+                let Some(Atom::Case(case)) = case else {
+                    joined.insert(rest, None);
+                    continue;
+                };
+                let case = self.cases[case as usize].clone();
+                match joined.get(&rest).cloned() {
+                    Some(None) => {}
+                    Some(Some(known)) => {
+                        let either = self.either(&known, &case);
+                        joined.insert(rest, Some(either));
+                    }
+                    None => {
+                        joined.insert(rest, Some(case));
+                    }
+                }
+            }
+            let mut next = Vec::with_capacity(joined.len());
+            for (rest, case) in joined {
+                next.push(match case.filter(|case| !self.is_known(&rest, case)) {
+                    None => rest,
+                    Some(case) => {
+                        let atom = self.case(case);
+                        rest.iter().copied().chain([atom]).collect()
+                    }
+                });
+            }
+            all = next;
+        }
+        all
+    }
+
+    /// Whether a case is the only one that the other atoms leave.
+    fn is_known(&mut self, all: &[Atom], case: &Case<'a>) -> bool {
+        let merged = merge(self, all);
+        if !case.others && merged.types != Types::OBJECT {
+            return false;
+        }
+        if case.lacking && case.values == MemberValues::Any {
+            return true;
+        }
+        let known = merged.known.get(case.name);
+        if !case.lacking && known.is_none_or(|known| known.required.is_none()) {
+            return false;
+        }
+        let MemberValues::Among(list) = case.values else { return case.values == MemberValues::Any };
+        let document = self.schemas.document;
+        let listed: Vec<ValueId> = self.lists[list as usize].iter().map(|&value| document.value_id(value)).collect();
+        let is_within = |id: SchemaId| {
+            self.schemas.get(id).keywords.iter().any(|keyword| match keyword {
+                Keyword::Values(values) => values.iter().all(|&value| listed.contains(&document.value_id(value))),
+                _ => false,
+            })
+        };
+        known.is_some_and(|known| known.value.iter().any(|term| matches!(*term, Term::Holds(id) if is_within(id))))
+    }
+}
+
+/// The branches in which each of the ways of the smallest factor is chosen.
+fn by_ways<'a>(branch: &Branch<'a>) -> Vec<Branch<'a>> {
+    let smallest = (0..branch.left.len()).min_by_key(|&place| branch.left[place].ways.len());
+    let mut rest = branch.clone();
+    let Some(factor) = smallest.map(|place| rest.left.remove(place)) else { return Vec::new() };
+    let chosen = factor.ways.iter().map(|way| {
+        let mut branch = rest.clone();
+        branch.choose(factor.place, way);
+        branch
+    });
+    chosen.collect()
+}

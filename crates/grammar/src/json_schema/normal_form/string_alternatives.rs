@@ -1,0 +1,78 @@
+//! Alternatives that speak of nothing but types and texts are one atom: a text under "all of these, any of those" is one
+//! expression, with `&` and `|` where the schema has them.
+//!
+//! Multiplied out, the same text would be read under every combination of patterns at once.
+
+use super::atoms::Atom;
+use super::clauses::{Alternatives, Conjunction, Normal};
+use super::merge::{Merged, merge};
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+
+/// How deep alternatives of texts may stand within each other, which is how deep expressions are built.
+const MAX_LEVEL: usize = 12;
+
+/// Alternatives of which any must hold, all of them about texts.
+#[derive(Clone)]
+pub(crate) struct Texts {
+    pub(crate) alternatives: Alternatives,
+    /// The types of which a value may be.
+    pub(crate) types: Types,
+    level: usize,
+}
+
+impl<'a> Normal<'a> {
+    /// The same alternatives, with those as one that speak of texts only.
+    pub(crate) fn with_texts_joined(&mut self, all: &Alternatives) -> Alternatives {
+        let (texts, mut others): (Vec<Conjunction>, Vec<Conjunction>) =
+            all.iter().cloned().partition(|one| !one.is_empty() && one.iter().all(|&atom| self.is_of_texts(atom)));
+        if texts.len() < 2 {
+            return all.clone();
+        }
+        let level = 1 + texts.iter().flat_map(|one| one.iter()).map(|&atom| self.text_level(atom)).max().unwrap_or(0);
+        if level > MAX_LEVEL {
+            return all.clone();
+        }
+        let types_of = |one: &Conjunction| one.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self)));
+        let types = texts.iter().map(types_of).fold(Types::NONE, Types::or);
+        let id = self.texts.len() as u32;
+        self.texts.push(Texts { alternatives: texts.into(), types, level });
+        others.push([Atom::Texts(id)].into());
+        others.into()
+    }
+
+    fn text_level(&self, atom: Atom) -> usize {
+        if let Atom::Texts(id) = atom { self.texts[id as usize].level } else { 0 }
+    }
+
+    fn is_of_texts(&self, atom: Atom) -> bool {
+        match atom {
+            Atom::Own(id) => {
+                let schema = self.schemas.get(id);
+                !schema.never
+                    && schema.keywords.iter().all(|keyword| keyword.applies_in_place() || is_of_texts(keyword))
+            }
+            Atom::Broken { schema, keyword, .. } => is_of_texts(&self.schemas.get(schema).keywords[keyword as usize]),
+            Atom::Texts(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The constraints of each of the alternatives that allow strings.
+    pub(crate) fn text_ways(&self, id: u32) -> Vec<Merged<'a>> {
+        let all = self.texts[id as usize].alternatives.iter();
+        all.map(|one| merge(self, one)).filter(|merged| merged.types.meets(Types::STRING)).collect()
+    }
+}
+
+fn is_of_texts(keyword: &Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::Type(_) | Keyword::Pattern(_) | Keyword::Format(_) | Keyword::MinLength(_) | Keyword::MaxLength(_)
+    )
+}
+
+/// Only to name the type in messages.
+pub(crate) fn place_of(normal: &Normal, id: u32) -> SchemaId {
+    let atoms = normal.texts[id as usize].alternatives.iter().flat_map(|one| one.iter());
+    atoms.filter_map(|atom| atom.at()).next().unwrap_or(normal.schemas.root)
+}

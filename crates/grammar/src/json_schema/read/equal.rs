@@ -1,0 +1,58 @@
+//! Which values of a document are equal, as numbers: lists of values are compared with each other again and again.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::canonical::canonical;
+use super::document::{Document, JsonId};
+
+/// What equal values have in common, and no others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct ValueId(u32);
+
+/// The values that were compared so far.
+#[derive(Default)]
+pub(crate) struct Compared(RefCell<Numbers>);
+
+#[derive(Default)]
+struct Numbers {
+    /// By id of a value, once it was compared.
+    by_value: Vec<Option<ValueId>>,
+    /// By canonical text. Its hashes are not known before, so that nobody can write a schema whose values all collide.
+    by_text: HashMap<Vec<u8>, ValueId>,
+}
+
+impl Document<'_> {
+    /// What a value has in common with those equal to it, as JSON Schema takes it: numbers are compared as numbers, objects in
+    /// any order.
+    pub(crate) fn value_id(&self, value: JsonId) -> ValueId {
+        let Numbers { by_value, by_text } = &mut *self.compared.0.borrow_mut();
+        if by_value.is_empty() {
+            by_value.resize(self.len(), None);
+        }
+        *by_value[value.0 as usize].get_or_insert_with(|| {
+            let next = ValueId(by_text.len() as u32);
+            *by_text.entry(canonical(self, value)).or_insert(next)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::json_schema::read::document::Json;
+    use crate::json_schema::read::parse::parse;
+
+    #[test]
+    fn equal_values_share_a_number() {
+        let text = r#"[1, 1.0, 10e-1, "1", {"a": [1], "b": 2}, {"b": 2.0, "a": [1.0]}, [1, 2], [2, 1], "\u0061", "a", null, false]"#;
+        let document = parse(text, &[], text.len()).unwrap();
+        let Json::Array(items) = document.get(document.root()) else { panic!("an array was parsed") };
+        let values: Vec<_> = items.iter().map(|&value| document.value_id(value)).collect();
+        let expected = [0, 0, 0, 3, 4, 4, 6, 7, 8, 8, 10, 11];
+        for (place, &value) in values.iter().enumerate() {
+            for (other_place, &other) in values.iter().enumerate() {
+                assert_eq!(value == other, expected[place] == expected[other_place], "{place} and {other_place}");
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Reading a schema: JSON text to a document with places, references resolved, keywords recognised for their draft.
+//!
+//! One idea: nothing is decided here but what the text says. A keyword that the draft does not have is an annotation.
+//!
+//! # Example
+//! `{"properties": {"a": {"type": "integer"}}, "required": ["a"]}` is a document of six values, each with its JSON pointer.
+
+pub(crate) mod canonical;
+pub(crate) mod document;
+pub(crate) mod equal;
+pub(crate) mod keywords;
+pub(crate) mod metaschemas;
+pub(crate) mod parse;
+pub(crate) mod refs;
+pub(crate) mod schema;
+pub(crate) mod scopes;
+pub(crate) mod uri;
+pub(crate) mod vocabulary;

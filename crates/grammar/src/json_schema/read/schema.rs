@@ -1,0 +1,334 @@
+//! The typed schema: every schema of a document as a list of its keywords with checked values, in the order of the text.
+//!
+//! A schema is known by the JSON value it stands in. A keyword that cannot be enforced becomes a [`Refusal`], which only
+//! matters if the schema is used: unused definitions may say what they like.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::Decimal;
+
+use super::document::{Document, JsonId};
+use super::refs::Refs;
+use super::scopes::Scopes;
+use super::vocabulary::Draft;
+
+/// A schema, as the JSON value it stands in, and the dynamic scope it is read in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct SchemaId {
+    pub(crate) value: JsonId,
+    pub(crate) scope: u32,
+}
+
+/// JSON types as bits. Numbers count as two: the integers and all others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Types(pub(crate) u8);
+
+impl Types {
+    pub(crate) const NONE: Types = Types(0);
+    pub(crate) const NULL: Types = Types(1);
+    pub(crate) const BOOLEAN: Types = Types(2);
+    pub(crate) const INTEGER: Types = Types(4);
+    pub(crate) const FRACTION: Types = Types(8);
+    pub(crate) const NUMBER: Types = Types(12);
+    pub(crate) const STRING: Types = Types(16);
+    pub(crate) const ARRAY: Types = Types(32);
+    pub(crate) const OBJECT: Types = Types(64);
+    pub(crate) const ALL: Types = Types(127);
+
+    /// The types that `type` may name.
+    pub(crate) const NAMES: [(&'static str, Types); 7] = [
+        ("null", Types::NULL),
+        ("boolean", Types::BOOLEAN),
+        ("integer", Types::INTEGER),
+        ("number", Types::NUMBER),
+        ("string", Types::STRING),
+        ("array", Types::ARRAY),
+        ("object", Types::OBJECT),
+    ];
+
+    pub(crate) fn and(self, other: Types) -> Types {
+        Types(self.0 & other.0)
+    }
+
+    pub(crate) fn or(self, other: Types) -> Types {
+        Types(self.0 | other.0)
+    }
+
+    pub(crate) fn without(self, other: Types) -> Types {
+        Types(self.0 & !other.0)
+    }
+
+    pub(crate) fn meets(self, other: Types) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl std::fmt::Display for Types {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let number = self.and(Types::NUMBER) == Types::NUMBER;
+        let names = Types::NAMES.iter().filter(|(name, types)| match *name {
+            "integer" => !number && self.meets(Types::INTEGER),
+            "number" => number,
+            _ => self.meets(*types),
+        });
+        f.write_str(&names.map(|(name, _)| *name).collect::<Vec<_>>().join(" or "))
+    }
+}
+
+/// The standard formats.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Format {
+    Date,
+    Time,
+    DateTime,
+    Uuid,
+    Ipv4,
+    Duration,
+    Email,
+    IdnEmail,
+    Hostname,
+    IdnHostname,
+    Ipv6,
+    Uri,
+    UriReference,
+    Iri,
+    IriReference,
+    UriTemplate,
+    JsonPointer,
+    RelativeJsonPointer,
+    Regex,
+}
+
+impl Format {
+    pub(crate) const ALL: [Format; 19] = [
+        Format::Date,
+        Format::Time,
+        Format::DateTime,
+        Format::Uuid,
+        Format::Ipv4,
+        Format::Duration,
+        Format::Email,
+        Format::IdnEmail,
+        Format::Hostname,
+        Format::IdnHostname,
+        Format::Ipv6,
+        Format::Uri,
+        Format::UriReference,
+        Format::Iri,
+        Format::IriReference,
+        Format::UriTemplate,
+        Format::JsonPointer,
+        Format::RelativeJsonPointer,
+        Format::Regex,
+    ];
+    /// Those that every grammar finds ready.
+    pub(crate) const COMMON: [Format; 5] = [Format::Date, Format::Time, Format::DateTime, Format::Uuid, Format::Ipv4];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Format::Date => "date",
+            Format::Time => "time",
+            Format::DateTime => "date-time",
+            Format::Uuid => "uuid",
+            Format::Ipv4 => "ipv4",
+            Format::Duration => "duration",
+            Format::Email => "email",
+            Format::IdnEmail => "idn-email",
+            Format::Hostname => "hostname",
+            Format::IdnHostname => "idn-hostname",
+            Format::Ipv6 => "ipv6",
+            Format::Uri => "uri",
+            Format::UriReference => "uri-reference",
+            Format::Iri => "iri",
+            Format::IriReference => "iri-reference",
+            Format::UriTemplate => "uri-template",
+            Format::JsonPointer => "json-pointer",
+            Format::RelativeJsonPointer => "relative-json-pointer",
+            Format::Regex => "regex",
+        }
+    }
+}
+
+/// A keyword that is enforced, with its checked value.
+#[derive(Clone, Debug)]
+pub(crate) enum Keyword {
+    Type(Types),
+    /// `enum`, or `const` as a list of one.
+    Values(Box<[JsonId]>),
+    Minimum {
+        bound: Decimal,
+        exclusive: bool,
+    },
+    Maximum {
+        bound: Decimal,
+        exclusive: bool,
+    },
+    MultipleOf(Decimal),
+    MinLength(u32),
+    MaxLength(u32),
+    Pattern(JsonId),
+    Format(Format),
+    MinItems(u32),
+    MaxItems(u32),
+    /// The first elements, one by one.
+    PrefixItems(Box<[SchemaId]>),
+    /// All elements after the first ones.
+    Items(SchemaId),
+    /// How many elements match.
+    Contains {
+        schema: SchemaId,
+        min: u32,
+        max: Option<u32>,
+    },
+    UniqueItems,
+    UnevaluatedItems(SchemaId),
+    /// The JSON object whose values are schemas.
+    Properties(JsonId),
+    /// The JSON object whose keys are patterns and whose values are schemas.
+    PatternProperties(JsonId),
+    /// The JSON array of keys.
+    Required(JsonId),
+    AdditionalProperties(SchemaId),
+    UnevaluatedProperties(SchemaId),
+    PropertyNames(SchemaId),
+    MinProperties(u32),
+    MaxProperties(u32),
+    AllOf(Box<[SchemaId]>),
+    AnyOf(Box<[SchemaId]>),
+    OneOf(Box<[SchemaId]>),
+    Ref(SchemaId),
+    Not(SchemaId),
+    If {
+        condition: SchemaId,
+        then: Option<SchemaId>,
+        otherwise: Option<SchemaId>,
+    },
+    /// The JSON object that says for some keys what holds where they are: an array of other keys, or a schema.
+    Dependent(JsonId),
+}
+
+impl Keyword {
+    /// Whether the keyword only combines other schemas for the same value.
+    pub(crate) fn applies_in_place(&self) -> bool {
+        matches!(
+            self,
+            Keyword::AllOf(_)
+                | Keyword::AnyOf(_)
+                | Keyword::OneOf(_)
+                | Keyword::Ref(_)
+                | Keyword::Not(_)
+                | Keyword::If { .. }
+                | Keyword::Dependent(_)
+        )
+    }
+
+    /// Whether the keyword speaks of what the others beside it and inside them have not spoken of.
+    pub(crate) fn is_unevaluated(&self) -> bool {
+        matches!(self, Keyword::UnevaluatedProperties(_) | Keyword::UnevaluatedItems(_))
+    }
+}
+
+/// A keyword that cannot be enforced.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal<'t> {
+    pub(crate) keyword: &'t str,
+    /// Why, and the way out.
+    pub(crate) reason: Cow<'static, str>,
+}
+
+/// One schema.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Schema<'t> {
+    /// Whether the schema is `false`.
+    pub(crate) never: bool,
+    pub(crate) keywords: Vec<Keyword>,
+    pub(crate) refusals: Vec<Refusal<'t>>,
+    /// Where in a list of all it stands what becomes of every keyword that is not refused.
+    pub(crate) fates: Range<u32>,
+}
+
+/// A keyword that is enforced, or an annotation.
+#[derive(Clone, Debug)]
+pub(crate) struct Fate<'t> {
+    pub(crate) enforced: bool,
+    pub(crate) keyword: &'t str,
+    pub(crate) note: Cow<'static, str>,
+}
+
+impl Schema<'_> {
+    /// Whether the schema says something of its own, beside combining others.
+    pub(crate) fn constrains(&self) -> bool {
+        self.never || self.keywords.iter().any(|keyword| !keyword.applies_in_place() && !keyword.is_unevaluated())
+    }
+}
+
+/// All schemas of a document that can be reached.
+pub(crate) struct Schemas<'t> {
+    pub(crate) document: &'t Document<'t>,
+    pub(crate) refs: Refs<'t>,
+    pub(crate) scopes: Scopes<'t>,
+    pub(crate) root: SchemaId,
+    /// Whether integers are written without a point, whatever the draft says.
+    pub(crate) integers_as_digits: bool,
+    /// Positions in `list` by JSON value, in scope 0; [`Schemas::NONE`] where no schema stands.
+    pub(crate) by_value: Vec<u32>,
+    /// The same in other scopes.
+    pub(crate) by_scope: FxHashMap<SchemaId, u32>,
+    pub(crate) list: Vec<Schema<'t>>,
+    /// What becomes of the keywords of all schemas.
+    pub(crate) fates: Vec<Fate<'t>>,
+}
+
+impl<'t> Schemas<'t> {
+    /// No schema.
+    pub(crate) const NONE: u32 = u32::MAX;
+
+    /// The schema behind an id, which stands for a value that was read as a schema.
+    pub(crate) fn get(&self, id: SchemaId) -> &Schema<'t> {
+        let position = if id.scope == 0 { self.by_value[id.value.0 as usize] } else { self.by_scope[&id] };
+        &self.list[position as usize]
+    }
+
+    /// What becomes of every keyword of a schema that is not refused.
+    pub(crate) fn fates(&self, id: SchemaId) -> &[Fate<'t>] {
+        let Range { start, end } = self.get(id).fates;
+        &self.fates[start as usize..end as usize]
+    }
+
+    /// Whether a schema stands there.
+    pub(crate) fn has(&self, id: SchemaId) -> bool {
+        match id.scope {
+            0 => self.by_value[id.value.0 as usize] != Schemas::NONE,
+            _ => self.by_scope.contains_key(&id),
+        }
+    }
+
+    /// A schema inside another one, as a value inside its value.
+    pub(crate) fn inner(&self, outer: SchemaId, value: JsonId) -> SchemaId {
+        if outer.scope == 0 {
+            return SchemaId { value, scope: 0 };
+        }
+        SchemaId { value, scope: self.scopes.inside(outer.scope, self.refs.resource_of(value)) }
+    }
+
+    /// The draft that a schema is written in.
+    pub(crate) fn draft(&self, id: SchemaId) -> Draft {
+        self.refs.draft(id.value)
+    }
+
+    /// Whether a number is an integer by its text here, as in draft 4: without a point or exponent.
+    pub(crate) fn is_pointless(&self, id: SchemaId) -> bool {
+        self.integers_as_digits || self.draft(id) == Draft::D4
+    }
+
+    /// The JSON pointer of a schema.
+    pub(crate) fn place(&self, id: SchemaId) -> String {
+        self.document.pointer(id.value)
+    }
+}

@@ -1,0 +1,159 @@
+//! Grammars made of grammars: one after the other, and any one of them.
+
+use std::convert::Infallible;
+
+use stencilm_regex::{ExprId, HashSet, check_time, check_time_now};
+
+use crate::ir::builder::GrammarBuilder;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::exprs;
+use crate::ir::grammar::{
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId, Surface,
+};
+use crate::ir::report::Report;
+use crate::passes::{drop_unreachable, expressions};
+
+impl Grammar {
+    /// The texts of the grammars one after the other; of none of them, the empty text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] when they are too large together.
+    pub fn concat(grammars: &[&Grammar]) -> Result<Grammar, GrammarError> {
+        combined(grammars, GrammarBuilder::sequence)
+    }
+
+    /// The texts of any of the grammars.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`] when there are none, [`ErrorKind::Limit`] when they are too large together.
+    pub fn union(grammars: &[&Grammar]) -> Result<Grammar, GrammarError> {
+        if grammars.is_empty() {
+            let message = "a union of no grammars has no texts; give at least one";
+            return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
+        }
+        combined(grammars, GrammarBuilder::choice)
+    }
+}
+
+fn combined(
+    grammars: &[&Grammar],
+    join: impl FnOnce(&mut GrammarBuilder, &[NodeId]) -> NodeId,
+) -> Result<Grammar, GrammarError> {
+    let mut builder = GrammarBuilder::default();
+    let mut names = HashSet::default();
+    let mut report = Report::default();
+    let mut roots = Vec::with_capacity(grammars.len());
+    for grammar in grammars {
+        let root = add_while(&mut builder, &mut names, grammar, check_time);
+        roots.push(root.map_err(|limit| GrammarError::limit("", limit))?);
+        let Report { enforced, annotations, relaxed } = grammar.report();
+        report.enforced.extend_from_slice(enforced);
+        report.annotations.extend_from_slice(annotations);
+        report.relaxed.extend_from_slice(relaxed);
+    }
+    let root = join(&mut builder, &roots);
+    let grammar = builder.finish(root, report)?;
+    check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
+    Ok(drop_unreachable(&grammar))
+}
+
+/// Adds all of a grammar, with names that no rule before has; gives its root.
+pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut HashSet<String>, grammar: &Grammar) -> NodeId {
+    let Ok(root) = add_while(builder, names, grammar, || Ok::<_, Infallible>(()));
+    root
+}
+
+/// The same, for as long as it may go on.
+fn add_while<E>(
+    builder: &mut GrammarBuilder,
+    names: &mut HashSet<String>,
+    grammar: &Grammar,
+    may_go_on: impl Fn() -> Result<(), E>,
+) -> Result<NodeId, E> {
+    let mut lexemes = Vec::new();
+    for node in grammar.nodes() {
+        may_go_on()?;
+        expressions(grammar, node, |expr| lexemes.push(expr));
+    }
+    let copies = exprs::copy_while(grammar.exprs(), lexemes, &mut builder.exprs, &may_go_on)?;
+    let rules: Vec<RuleId> = grammar.rules().iter().map(|rule| declare(builder, names, &rule.name)).collect();
+    // Every node becomes one node, so all of them keep their distances, whatever their order.
+    let first = builder.node_count() as u32;
+    let node_of = |id: &NodeId| NodeId(first + id.0);
+    for node in grammar.nodes() {
+        may_go_on()?;
+        let copy = match node {
+            Node::Lexeme(expr) => Node::Lexeme(copies.of(*expr)),
+            Node::Sequence(parts) => Node::Sequence(parts.iter().map(node_of).collect()),
+            Node::Choice(parts) => Node::Choice(parts.iter().map(node_of).collect()),
+            Node::Repeat { body, min, max } => Node::Repeat { body: node_of(body), min: *min, max: *max },
+            Node::Rule(rule) => Node::Rule(rules[rule.0 as usize]),
+            Node::Token(pattern) => Node::Token(pattern.clone()),
+            Node::Marked { mark, body } => Node::Marked { mark: mark.clone(), body: node_of(body) },
+            Node::Members(members) => {
+                let copy = grammar.members(*members).mapped(node_of, |expr| copies.of(expr));
+                builder.object(copy);
+                continue;
+            }
+            Node::Items(items) => {
+                let copy = grammar.items(*items).mapped(node_of, |expr| copies.of(expr));
+                builder.array(copy);
+                continue;
+            }
+        };
+        builder.node(copy);
+    }
+    for (&rule, original) in rules.iter().zip(grammar.rules()) {
+        builder.define_rule(rule, node_of(&original.body));
+    }
+    Ok(node_of(&grammar.root()))
+}
+
+/// A rule to be defined, called so or, where another one is, nearly so.
+pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>, wanted: &str) -> RuleId {
+    let mut name = wanted.to_owned();
+    let mut number = 1;
+    while !names.insert(name.clone()) {
+        // Hundreds of schemas all name their rules alike: behind the first few the numbers are not tried in turn.
+        number = if number < 8 { number + 1 } else { names.len().max(number + 1) };
+        name = format!("{wanted}_{number}");
+    }
+    builder.declare_rule(name)
+}
+
+impl Members {
+    /// The same object with other numbers for its nodes and expressions.
+    pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Members {
+        let known = self.known.iter().map(|known| KnownMember {
+            name: known.name.clone(),
+            key: known.key.map(&expr),
+            value: node(&known.value),
+            required: known.required,
+        });
+        let free = self.free.iter().map(|free| FreeMembers {
+            key: expr(free.key),
+            space: free.space,
+            taken: free.taken.clone(),
+            value: node(&free.value),
+            some: free.some.as_ref().map(&node),
+        });
+        let Surface { empty, open, colon, item, close } = self.surface;
+        let surface =
+            Surface { empty: expr(empty), open: expr(open), colon: expr(colon), item: expr(item), close: expr(close) };
+        let (known, free) = (known.collect(), free.collect());
+        Members { known, ordered: self.ordered, free, min: self.min, max: self.max, surface }
+    }
+}
+
+impl Items {
+    /// The same array with other numbers for its nodes and expressions.
+    pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Items {
+        let element = |element: &Element| Element { value: node(&element.value), counts: element.counts };
+        let place = |place: &[Element]| -> Box<[Element]> { place.iter().map(element).collect() };
+        let ArraySurface { empty, open, item, close } = self.surface;
+        let surface = ArraySurface { empty: expr(empty), open: expr(open), item: expr(item), close: expr(close) };
+        let (prefix, rest) = (self.prefix.iter().map(|at| place(at)).collect(), place(&self.rest));
+        let Items { min, max, unique, .. } = *self;
+        Items { prefix, rest, min, max, contains: self.contains.clone(), unique, surface }
+    }
+}

@@ -1,0 +1,71 @@
+//! EBNF: the notation that people write and that every grammar prints as.
+//!
+//! One idea: what the dialect adds to GBNF is what the intermediate form has and GBNF has not, so that each grammar has a
+//! text which reads back as the same grammar. The flow is one way: `scan` (words) -> `parse` (a flat tree) -> `lower`
+//! (nodes and expressions) -> the normalising passes. `print` is the way back.
+
+mod array;
+mod entries;
+pub(crate) mod escapes;
+pub(crate) mod lower;
+pub(crate) mod macros;
+mod object;
+mod parse;
+mod print;
+mod print_containers;
+mod print_expr;
+pub(crate) mod scan;
+mod spans;
+pub(crate) mod tree;
+
+use std::fmt;
+
+use crate::ir::builder::GrammarBuilder;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::Grammar;
+use crate::ir::report::Report;
+pub(crate) use crate::ir::syntax_error::SyntaxError;
+use crate::passes;
+
+/// Longest text accepted, in bytes.
+pub const MAX_EBNF_BYTES: usize = 1 << 20;
+
+impl Grammar {
+    /// The grammar of an EBNF text: a superset of GBNF, described in `docs/ebnf.md`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsatisfiable`] where no text matches,
+    /// [`ErrorKind::Limit`] where the text is too long or too costly.
+    pub fn from_ebnf(text: &str, root_rule_name: &str) -> Result<Grammar, GrammarError> {
+        if text.len() > MAX_EBNF_BYTES {
+            let message =
+                format!("the text has {} bytes and at most {MAX_EBNF_BYTES} are accepted; split it", text.len());
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
+        let mut builder = GrammarBuilder::default();
+        let parsed = parse::parse(text, &mut builder.exprs).map_err(|error| error.placed(text))?;
+        let Some(root) = parsed.names.get_index_of(root_rule_name) else {
+            let message = format!(
+                "no rule is named `{}`, which is where texts start; add `{0} ::= ...` or give another root_rule_name",
+                escapes::excerpt(root_rule_name)
+            );
+            return Err(GrammarError::new(ErrorKind::Syntax, "line 1, column 1", message));
+        };
+        let (_, start) = parsed.names[root];
+        let root = lower::lower(&mut builder, &parsed, root).map_err(|error| error.placed(text))?;
+        let grammar = builder.finish(root, Report::default()).and_then(|grammar| passes::normalised_in_time(&grammar));
+        grammar.map_err(|error| SyntaxError::of_whole(error, text, start))
+    }
+
+    /// The grammar as EBNF, normalised, with `root` as the rule that texts start from. [`Grammar::from_ebnf`] reads it
+    /// back as the same set of texts, and prints that as the same text again.
+    pub fn to_ebnf(&self) -> String {
+        print::print(&passes::normalised(self))
+    }
+}
+
+impl fmt::Display for Grammar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_ebnf())
+    }
+}

@@ -1,0 +1,516 @@
+//! EBNF text to a flat tree, with a stack of its own: nesting is bounded by the length of the text only.
+//!
+//! `|` binds weakest, then `&`, then standing side by side, then `~` in front, then `* + ? {m,n}` behind.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::{ExprId, ExprSet, NumberSet};
+
+use super::SyntaxError;
+use super::entries::Entry;
+use super::escapes::Ranges;
+use super::macros;
+use super::macros::Attributes;
+use super::scan::{Scanner, Word};
+use super::tree::{Array, Container, Object, Part, PartId, Text};
+use crate::ir::builder::MAX_EXPRS;
+use crate::ir::error::ErrorKind;
+use crate::ir::grammar::{Mark, TokenPattern};
+
+/// What an open bracket, or a rule, makes of its alternatives.
+pub(super) enum Opener {
+    Rule(u32, Attributes),
+    Group,
+    /// `(= ...)`
+    Lookahead,
+    Lexeme,
+    Lazy,
+    Not,
+    Marked(Mark),
+    Entry(Entry),
+}
+
+/// Alternatives under way.
+pub(super) struct Level {
+    pub opener: Opener,
+    place: usize,
+    choices: Vec<PartId>,
+    conjuncts: Vec<PartId>,
+    items: Vec<PartId>,
+    /// Where each `~` before the next item stands.
+    complements: Vec<usize>,
+    /// There was a `|` or a `&`.
+    has_sign: bool,
+}
+
+impl Level {
+    pub fn new(opener: Opener, place: usize) -> Level {
+        let (choices, conjuncts, items, complements) = Default::default();
+        Level { opener, place, choices, conjuncts, items, complements, has_sign: false }
+    }
+}
+
+pub(super) struct Parser<'a> {
+    pub scanner: Scanner<'a>,
+    pub text: Text,
+    pub exprs: &'a mut ExprSet,
+    classes: FxHashMap<Ranges, ExprId>,
+    pub levels: Vec<Level>,
+    /// The objects and arrays that are open, and where each began.
+    pub containers: Vec<(usize, Container)>,
+    /// A word that was read too early.
+    pub ahead: Option<(usize, Word)>,
+}
+
+/// Reads a whole text; terminals become expressions of `exprs`.
+pub(super) fn parse(text: &str, exprs: &mut ExprSet) -> Result<Text, SyntaxError> {
+    let scanner = Scanner { text, offset: 0 };
+    let (classes, levels, containers) = Default::default();
+    let parser = Parser { scanner, text: Text::default(), exprs, classes, levels, containers, ahead: None };
+    parser.run()
+}
+
+impl Parser<'_> {
+    pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
+        match self.ahead.take() {
+            Some(word) => Ok(word),
+            None => self.scanner.next(),
+        }
+    }
+
+    /// Takes the next word if it is this sign.
+    pub(super) fn takes(&mut self, sign: char) -> Result<bool, SyntaxError> {
+        let (place, word) = self.next()?;
+        if word == Word::Sign(sign) {
+            return Ok(true);
+        }
+        self.ahead = Some((place, word));
+        Ok(false)
+    }
+
+    pub(super) fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
+        let (place, word) = self.next()?;
+        if word == Word::Sign(sign) {
+            return Ok(());
+        }
+        Err(SyntaxError::at(place, format!("{} stands where `{sign}` must follow {after}", word.shown())))
+    }
+
+    fn run(mut self) -> Result<Text, SyntaxError> {
+        loop {
+            SyntaxError::check_time(self.scanner.offset)?;
+            if self.exprs.own_len() > MAX_EXPRS {
+                let message = format!("up to here the text has {MAX_EXPRS} parts of lexemes; shorten or split it");
+                return Err(SyntaxError { kind: ErrorKind::Limit, ..SyntaxError::at(self.scanner.offset, message) });
+            }
+            let (place, word) = self.next()?;
+            if self.levels.is_empty() {
+                match word {
+                    Word::End => return self.finish(),
+                    Word::Name(name) => self.rule(place, name)?,
+                    _ => {
+                        let message = format!("{} stands where a rule must start, as in `name ::= ...`", word.shown());
+                        return Err(SyntaxError::at(place, message));
+                    }
+                }
+            } else {
+                self.word(place, word)?;
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Text, SyntaxError> {
+        for (name, &(body, place)) in &self.text.names {
+            if body.is_none() {
+                let mut message = format!("the rule `{name}` is used but not defined; add `{name} ::= ...`");
+                let near = |other: &&String| other.eq_ignore_ascii_case(name) || other.replace('_', "-") == *name;
+                if let Some(other) = self.text.names.keys().filter(|&other| other != name).find(near) {
+                    message.push_str(&format!(" or write `{other}`"));
+                }
+                return Err(SyntaxError::at(place, message));
+            }
+        }
+        Ok(self.text)
+    }
+
+    fn rule(&mut self, place: usize, name: String) -> Result<(), SyntaxError> {
+        let attributes = if self.attributes_follow() { self.attributes(&name)? } else { Attributes::default() };
+        let (at, word) = self.next()?;
+        if word != Word::Define {
+            let message = format!("{} stands where `::=` must follow the name `{name}` of a rule", word.shown());
+            return Err(SyntaxError::at(at, message));
+        }
+        let (index, _) = self.text.names.insert_full(name.clone(), (None, place));
+        self.levels.push(Level::new(Opener::Rule(index as u32, attributes), place));
+        Ok(())
+    }
+
+    /// One word within a rule.
+    fn word(&mut self, place: usize, word: Word) -> Result<(), SyntaxError> {
+        let item = match word {
+            Word::Name(name) => {
+                // A name before `::=` starts the next rule; nothing else that may follow a name looks like it.
+                let attributes = if self.attributes_follow() { Some(self.attributes(&name)?) } else { None };
+                if attributes.is_none() && self.is_macro(&name) {
+                    let item = self.call(place, &name)?;
+                    return self.item(item);
+                }
+                let (at, next) = self.next()?;
+                if next == Word::Define {
+                    self.end_rule(place, &format!("the rule `{name}`"))?;
+                    if self.text.names.get(&name).is_some_and(|(body, _)| body.is_some()) {
+                        let message = format!("the rule `{name}` is defined twice; rename one, or join them with `|`");
+                        return Err(SyntaxError::at(place, message));
+                    }
+                    let seen = self.text.names.get(&name).map_or(place, |&(_, seen)| seen);
+                    let (index, _) = self.text.names.insert_full(name, (None, seen));
+                    let opener = Opener::Rule(index as u32, attributes.unwrap_or_default());
+                    self.levels.push(Level::new(opener, place));
+                    return Ok(());
+                }
+                if next == Word::Sign('@') {
+                    self.expect('(', "the `@` of a capture")?;
+                    self.levels.push(Level::new(Opener::Marked(Mark::Capture(name.into())), place));
+                    return Ok(());
+                }
+                self.ahead = Some((at, next));
+                let index = match self.text.names.get_index_of(&name) {
+                    Some(index) => index,
+                    None => self.text.names.insert_full(name, (None, place)).0,
+                };
+                self.text.add(place, Part::Call(index as u32))
+            }
+            Word::Text(text) => {
+                if self.takes('@')? {
+                    self.expect('(', "the `@` of a capture")?;
+                    self.levels.push(Level::new(Opener::Marked(Mark::Capture(text.into())), place));
+                    return Ok(());
+                }
+                let expr = self.exprs.literal_in_time(text.as_bytes());
+                let expr = expr.map_err(|limit| SyntaxError::limit(place, limit.while_reading()))?;
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Class(ranges) => {
+                let expr = self.class(ranges);
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Bytes(set) => {
+                let expr = self.exprs.bytes(set);
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Pattern(pattern) => {
+                let expr = self.pattern(place, &pattern)?;
+                self.text.add(place, Part::Terminal(expr))
+            }
+            Word::Token(pattern) => self.text.add(place, Part::Token(pattern)),
+            Word::Keyword(keyword) => return self.keyword(place, &keyword),
+            Word::Sign('(') => {
+                let opener = if self.takes('=')? { Opener::Lookahead } else { Opener::Group };
+                self.levels.push(Level::new(opener, place));
+                return Ok(());
+            }
+            Word::Sign('~') => {
+                self.level().complements.push(place);
+                return Ok(());
+            }
+            Word::Sign('|') => {
+                self.end_conjunction(place)?;
+                self.level().has_sign = true;
+                return Ok(());
+            }
+            Word::Sign('&') => {
+                self.end_sequence(place, "`&`")?;
+                return Ok(());
+            }
+            Word::Sign(')') => return self.close(place),
+            Word::Sign(';' | ':') if matches!(self.level().opener, Opener::Entry(_)) => {
+                return self.end_entry(place, word == Word::Sign(':'));
+            }
+            Word::End => return self.end_rule(place, "the end of the text"),
+            Word::Sign('*' | '+' | '?') | Word::Count(..) => {
+                let message = format!("{} repeats nothing; put what it repeats before it", word.shown());
+                return Err(SyntaxError::at(place, message));
+            }
+            Word::Sign(_) | Word::Define => {
+                let message = format!("{} stands where a part of a rule must be; quote it if it is text", word.shown());
+                return Err(SyntaxError::at(place, message));
+            }
+        };
+        self.item(item)
+    }
+
+    fn level(&mut self) -> &mut Level {
+        self.levels.last_mut().expect("words within a rule are read at some level")
+    }
+
+    fn class(&mut self, ranges: Ranges) -> ExprId {
+        if let Some(&known) = self.classes.get(&ranges) {
+            return known;
+        }
+        let expr = Utf8.class(self.exprs, &ranges);
+        self.classes.insert(ranges, expr);
+        expr
+    }
+
+    pub(super) fn pattern(&mut self, place: usize, pattern: &str) -> Result<ExprId, SyntaxError> {
+        self.pattern_behind(place, pattern, 0)
+    }
+
+    /// A pattern under flags; within a JSON string only the texts of characters that stand there as they are.
+    pub(super) fn flagged(
+        &mut self,
+        place: usize,
+        pattern: &str,
+        flags: &str,
+        json_string: bool,
+    ) -> Result<ExprId, SyntaxError> {
+        if let Some(flag) = flags.chars().find(|flag| !"imsxu".contains(*flag)) {
+            let message = format!("the flag {flag:?} of the pattern is not known; there are i, m, s, x and u");
+            return Err(SyntaxError::at(place, message));
+        }
+        // Patterns are of characters anyway.
+        let flags: BTreeSet<char> = flags.chars().filter(|&flag| flag != 'u').collect();
+        let expr = if flags.is_empty() {
+            self.pattern(place, pattern)?
+        } else {
+            let flags: String = flags.into_iter().collect();
+            // A comment of the flag x ends with its line.
+            let end = if flags.contains('x') { "\n)" } else { ")" };
+            let flagged = self.pattern_behind(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3);
+            // A bracket that is missing is told at its place by the pattern alone.
+            flagged.map_err(|error| self.pattern(place, pattern).err().unwrap_or(error))?
+        };
+        if !json_string {
+            return Ok(expr);
+        }
+        let plain = Utf8.class(self.exprs, &[(' ', '!'), ('#', '['), (']', char::MAX)]);
+        let plain = self.exprs.repeat(plain, 0, None);
+        Ok(self.exprs.and(&[expr, plain]))
+    }
+
+    /// A pattern of which `before` characters at its beginning are not in the text.
+    fn pattern_behind(&mut self, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
+        let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+        parse_pattern(self.exprs, pattern, &options, &mut Utf8).map_err(|error| {
+            let kind = match error.kind {
+                PatternErrorKind::Syntax => ErrorKind::Syntax,
+                PatternErrorKind::Unsupported => ErrorKind::Unsupported,
+                PatternErrorKind::Limit => ErrorKind::Limit,
+            };
+            let place = (place + 1 + error.offset.saturating_sub(before)).min(self.scanner.offset);
+            SyntaxError { kind, ..SyntaxError::at(place, error.message) }
+        })
+    }
+
+    /// An item with what stands behind and before it.
+    pub(super) fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
+        let place = self.text.places[item.index()];
+        loop {
+            let (at, word) = self.next()?;
+            let (min, max) = match word {
+                Word::Sign('*') => (0, None),
+                Word::Sign('+') => (1, None),
+                Word::Sign('?') => (0, Some(1)),
+                Word::Count(min, max) => (min, max),
+                _ => {
+                    self.ahead = Some((at, word));
+                    break;
+                }
+            };
+            item = self.text.add(place, Part::Repeat { body: item, min, max });
+        }
+        for place in std::mem::take(&mut self.level().complements).into_iter().rev() {
+            item = self.text.add(place, Part::Complement(item));
+        }
+        self.level().items.push(item);
+        Ok(())
+    }
+
+    /// What stands behind `%if_token` or `%other_tokens`.
+    fn named_tokens(&mut self, place: usize, keyword: &str) -> Result<TokenPattern, SyntaxError> {
+        self.expect('(', &format!("`%{keyword}`"))?;
+        let (mut ids, mut names) = (Vec::new(), Vec::new());
+        while !self.takes(')')? {
+            let (at, word) = self.next()?;
+            match &word {
+                Word::Text(name) => names.push(name.as_str().into()),
+                // A number reads as the name of a rule.
+                Word::Name(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.len() < 10 => {
+                    ids.push(digits.parse().expect("fewer than ten digits are a number"));
+                }
+                _ => {
+                    let message = format!("{} stands where a token belongs: an id or a name in quotes", word.shown());
+                    return Err(SyntaxError::at(at, message));
+                }
+            }
+        }
+        match (keyword, &names[..], &ids[..]) {
+            ("other_tokens", ..) => Ok(TokenPattern::Others { ids: ids.into(), names: names.into() }),
+            (_, [name], []) => Ok(TokenPattern::IfSpecial(name.clone())),
+            _ => Err(SyntaxError::at(place, "%if_token takes one name in quotes: %if_token(\"<|tool|>\")")),
+        }
+    }
+
+    fn keyword(&mut self, place: usize, keyword: &str) -> Result<(), SyntaxError> {
+        let opener = match keyword {
+            "lexeme" => Opener::Lexeme,
+            "lazy" => Opener::Lazy,
+            "not" => Opener::Not,
+            "token" => {
+                self.expect('(', "`%token`")?;
+                let (at, word) = self.next()?;
+                let Word::Text(name) = word else {
+                    return Err(SyntaxError::at(at, "%token takes the name of a token in quotes: %token(\"[INST]\")"));
+                };
+                self.expect(')', "the name of a token")?;
+                let pattern = TokenPattern::Special(name.into());
+                let item = self.text.add(place, Part::Token(pattern));
+                return self.item(item);
+            }
+            "if_token" | "other_tokens" => {
+                let pattern = self.named_tokens(place, keyword)?;
+                let item = self.text.add(place, Part::Token(pattern));
+                return self.item(item);
+            }
+            "number" => {
+                self.expect('(', "`%number`")?;
+                let (at, word) = self.next()?;
+                let Word::Text(asked) = word else {
+                    return Err(SyntaxError::at(
+                        at,
+                        "%number takes what is asked in quotes: %number(\">=0 <10 *0.5 any\")",
+                    ));
+                };
+                let set = NumberSet::parse(&asked).map_err(|what| SyntaxError::at(at, what))?;
+                self.expect(')', "what is asked of a number")?;
+                let expr = self.exprs.numbers(set);
+                let item = self.text.add(place, Part::Terminal(expr));
+                return self.item(item);
+            }
+            "max_tokens" | "temperature" => {
+                self.expect('(', &format!("`%{keyword}`"))?;
+                let (at, word) = self.next()?;
+                // A number reads as the name of a rule.
+                let number = if let Word::Name(number) = &word { number } else { "" };
+                let mark = macros::number_mark(at, keyword, "a part", number)?;
+                self.expect(':', &format!("the number of `%{keyword}`"))?;
+                self.levels.push(Level::new(Opener::Marked(mark), place));
+                return Ok(());
+            }
+            "object" => {
+                self.expect('{', "`%object`")?;
+                self.containers.push((place, Container::Object(Object::default())));
+                return self.entry();
+            }
+            "array" => {
+                self.expect('{', "`%array`")?;
+                self.containers.push((place, Container::Array(Array::default())));
+                return self.entry();
+            }
+            _ => {
+                let message = format!(
+                    "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
+                     %token(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
+                     and %array {{ ... }}"
+                );
+                return Err(SyntaxError::at(place, message));
+            }
+        };
+        self.expect('(', &format!("`%{keyword}`"))?;
+        self.levels.push(Level::new(opener, place));
+        Ok(())
+    }
+
+    /// The sequence that ends here becomes an operand.
+    fn end_sequence(&mut self, place: usize, before: &str) -> Result<(), SyntaxError> {
+        let level = self.level();
+        if let Some(&at) = level.complements.last() {
+            return Err(SyntaxError::at(at, "`~` has nothing behind it; put what it excludes there"));
+        }
+        if level.items.is_empty() {
+            return Err(SyntaxError::at(place, format!("there is nothing before {before}; write \"\" for no text")));
+        }
+        let items = std::mem::take(&mut level.items);
+        let item = self.joined(items, Part::Sequence);
+        let level = self.level();
+        level.conjuncts.push(item);
+        level.has_sign = true;
+        Ok(())
+    }
+
+    /// The alternative that ends here. An empty one, beside a `|`, matches the empty text as in GBNF.
+    fn end_conjunction(&mut self, place: usize) -> Result<(), SyntaxError> {
+        let level = self.level();
+        let is_empty = level.items.is_empty() && level.conjuncts.is_empty() && level.complements.is_empty();
+        let item = if is_empty {
+            self.text.add(place, Part::Terminal(ExprId::EMPTY))
+        } else {
+            self.end_sequence(place, "this place")?;
+            let conjuncts = std::mem::take(&mut self.level().conjuncts);
+            self.joined(conjuncts, Part::And)
+        };
+        self.level().choices.push(item);
+        Ok(())
+    }
+
+    fn joined(&mut self, parts: Vec<PartId>, make: impl Fn(Vec<PartId>) -> Part) -> PartId {
+        if let [only] = *parts {
+            return only;
+        }
+        let place = self.text.places[parts[0].index()];
+        self.text.add(place, make(parts))
+    }
+
+    /// Ends the innermost level and gives what it holds.
+    pub(super) fn end_level(&mut self, place: usize) -> Result<(Level, PartId), SyntaxError> {
+        let level = self.level();
+        let is_empty = level.items.is_empty() && level.complements.is_empty();
+        if is_empty && !level.has_sign && !matches!(level.opener, Opener::Group) {
+            let at = level.place;
+            return Err(SyntaxError::at(at, "nothing stands here; write \"\" for no text"));
+        }
+        self.end_conjunction(place)?;
+        let choices = std::mem::take(&mut self.level().choices);
+        let body = self.joined(choices, Part::Choice);
+        let level = self.levels.pop().expect("the level has just been looked at");
+        Ok((level, body))
+    }
+
+    fn close(&mut self, place: usize) -> Result<(), SyntaxError> {
+        if matches!(self.level().opener, Opener::Rule(..) | Opener::Entry(_)) {
+            return Err(SyntaxError::at(place, "`)` closes nothing; remove it, or open it with `(`"));
+        }
+        let (level, body) = self.end_level(place)?;
+        let item = match level.opener {
+            Opener::Lexeme => self.text.add(level.place, Part::Lexeme(body)),
+            Opener::Lazy => self.text.add(level.place, Part::Lazy(body)),
+            Opener::Not => self.text.add(level.place, Part::Not(body)),
+            Opener::Lookahead => self.text.add(level.place, Part::Lookahead(body)),
+            Opener::Marked(mark) => self.text.add(level.place, Part::Marked { mark, body }),
+            Opener::Group | Opener::Rule(..) | Opener::Entry(_) => body,
+        };
+        self.item(item)
+    }
+
+    fn end_rule(&mut self, place: usize, before: &str) -> Result<(), SyntaxError> {
+        if matches!(self.level().opener, Opener::Rule(..)) {
+            let (level, body) = self.end_level(place)?;
+            if let Opener::Rule(index, attributes) = level.opener {
+                let body = self.with_attributes(attributes, body);
+                self.text.names[index as usize].0 = Some(body);
+            }
+            return Ok(());
+        }
+        let (at, what) = match self.level().opener {
+            Opener::Entry(_) => match self.containers.last() {
+                Some(&(at, Container::Array(_))) => (at, "the array has no closing `}`"),
+                Some(&(at, Container::Object(_))) => (at, "the object has no closing `}`"),
+                None => unreachable!("entries are read within an object or an array"),
+            },
+            _ => (self.level().place, "the group has no closing `)`"),
+        };
+        Err(SyntaxError::at(at, format!("{what} before {before}; close it")))
+    }
+}

@@ -1,0 +1,333 @@
+//! The words of an EBNF text, with the offsets they start at.
+
+use stencilm_regex::ByteSet;
+
+use super::SyntaxError;
+use super::escapes;
+use super::escapes::Ranges;
+use crate::ir::grammar::TokenPattern;
+
+/// One word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Word {
+    /// The name of a rule, or of an entry of an object.
+    Name(String),
+    /// `::=`
+    Define,
+    /// A sign that stands for itself: one of `|&~()*+?@{}=:;`.
+    Sign(char),
+    /// `{m}`, `{m,}` or `{m,n}`.
+    Count(u32, Option<u32>),
+    /// A quoted text.
+    Text(String),
+    /// One character out of these ranges.
+    Class(Ranges),
+    /// One byte out of a set.
+    Bytes(ByteSet),
+    /// A pattern between slashes.
+    Pattern(String),
+    /// A token of the model.
+    Token(TokenPattern),
+    /// `%name`.
+    Keyword(String),
+    /// Nothing more.
+    End,
+}
+
+impl Word {
+    /// The word as an error message shows it.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Word::Name(name) => format!("`{}`", escapes::excerpt(name)),
+            Word::Define => "`::=`".into(),
+            Word::Sign(sign) => format!("`{sign}`"),
+            Word::Count(..) => "a repetition `{...}`".into(),
+            Word::Text(text) => format!("the text {:?}", escapes::excerpt(text)),
+            Word::Class(_) => "a class".into(),
+            Word::Bytes(_) => "a set of bytes".into(),
+            Word::Pattern(pattern) => format!("the pattern `/{}/`", escapes::excerpt(pattern)),
+            Word::Token(_) => "a token".into(),
+            Word::Keyword(name) => format!("`%{}`", escapes::excerpt(name)),
+            Word::End => "the end of the text".into(),
+        }
+    }
+}
+
+fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn is_name(c: char) -> bool {
+    is_name_start(c) || c == '-' || c == '.'
+}
+
+/// Reads words one by one.
+pub(crate) struct Scanner<'a> {
+    pub(crate) text: &'a str,
+    /// Where the next word is looked for.
+    pub(crate) offset: usize,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn rest(&self) -> &'a str {
+        &self.text[self.offset..]
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
+            self.offset += rest.len() - trimmed.len();
+            if !trimmed.starts_with('#') {
+                return;
+            }
+            self.offset += trimmed.find('\n').unwrap_or(trimmed.len());
+        }
+    }
+
+    pub(crate) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !accept(c)).unwrap_or(rest.len());
+        self.offset += end;
+        &rest[..end]
+    }
+
+    /// The next word and where it starts.
+    pub(crate) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
+        self.skip_blanks();
+        let start = self.offset;
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return Ok((start, Word::End)) };
+        let word = match first {
+            _ if is_name_start(first) => Word::Name(self.take_while(is_name).to_string()),
+            ':' if rest.starts_with("::=") => {
+                self.offset += 3;
+                Word::Define
+            }
+            '"' | '\'' => Word::Text(self.quoted(first)?),
+            '[' => Word::Class(escapes::class(self)?),
+            '.' => {
+                self.offset += 1;
+                Word::Class(vec![('\0', char::MAX)])
+            }
+            '/' => Word::Pattern(self.pattern()?),
+            '<' => Word::Token(self.token()?),
+            '!' if self.rest().starts_with("!<") => {
+                self.offset += 1;
+                Word::Token(other_tokens(self.token()?))
+            }
+            '{' if self.is_count() => self.count()?,
+            '%' => {
+                self.offset += 1;
+                let name = self.take_while(is_name).to_string();
+                if name == "bytes" { Word::Bytes(self.bytes()?) } else { Word::Keyword(name) }
+            }
+            '|' | '&' | '~' | '(' | ')' | '*' | '+' | '?' | '@' | '{' | '}' | '=' | ':' | ';' | ',' => {
+                self.offset += 1;
+                Word::Sign(first)
+            }
+            _ => {
+                let message = format!(
+                    "{first:?} starts nothing that EBNF knows; put text in quotes, and use ASCII letters, digits, \
+                     `_`, `-` and `.` in names"
+                );
+                return Err(SyntaxError::at(start, message));
+            }
+        };
+        Ok((start, word))
+    }
+
+    /// A text between two of these quotes, with its escapes.
+    pub(crate) fn quoted(&mut self, quote: char) -> Result<String, SyntaxError> {
+        let start = self.offset;
+        self.offset += 1;
+        let mut text = String::new();
+        loop {
+            text.push_str(self.take_while(|c| c != quote && c != '\\' && c != '\n'));
+            match self.rest().chars().next() {
+                Some('\\') => text.push(escapes::escape(self, &[])?),
+                Some(c) if c == quote => {
+                    self.offset += 1;
+                    return Ok(text);
+                }
+                _ => {
+                    let message = format!(
+                        "the text {:?} has no closing {quote} on its line; close it, and write a line break as \\n",
+                        escapes::excerpt(&text)
+                    );
+                    return Err(SyntaxError::at(start, message));
+                }
+            }
+        }
+    }
+
+    /// What stands between two slashes; `\/` is a slash.
+    pub(crate) fn pattern(&mut self) -> Result<String, SyntaxError> {
+        let start = self.offset;
+        self.offset += 1;
+        let mut pattern = String::new();
+        loop {
+            pattern.push_str(self.take_while(|c| c != '/' && c != '\\' && c != '\n'));
+            let mut rest = self.rest().chars();
+            match (rest.next(), rest.next()) {
+                (Some('\\'), Some('/')) => {
+                    self.offset += 2;
+                    pattern.push('/');
+                }
+                (Some('\\'), Some(c)) if c != '\n' => {
+                    self.offset += 1 + c.len_utf8();
+                    pattern.push('\\');
+                    pattern.push(c);
+                }
+                (Some('/'), _) => {
+                    self.offset += 1;
+                    return Ok(pattern);
+                }
+                _ => {
+                    let message = format!(
+                        "the pattern `/{}` has no closing / on its line; close it, and write a slash as \\/",
+                        escapes::excerpt(&pattern)
+                    );
+                    return Err(SyntaxError::at(start, message));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn is_count(&self) -> bool {
+        self.rest()[1..].trim_start_matches([' ', '\t']).starts_with(|c: char| c.is_ascii_digit() || c == ',')
+    }
+
+    pub(crate) fn number(&mut self) -> Result<Option<u32>, SyntaxError> {
+        let blank = |c| c == ' ' || c == '\t';
+        self.take_while(blank);
+        let start = self.offset;
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        self.take_while(blank);
+        if digits.is_empty() {
+            return Ok(None);
+        }
+        digits.parse().map(Some).map_err(|_| {
+            let message = format!("the number {} is above {}; use a smaller one", escapes::excerpt(digits), u32::MAX);
+            SyntaxError::at(start, message)
+        })
+    }
+
+    pub(crate) fn count(&mut self) -> Result<Word, SyntaxError> {
+        let start = self.offset;
+        self.offset += 1;
+        let min = self.number()?;
+        let has_comma = self.rest().starts_with(',');
+        self.offset += usize::from(has_comma);
+        let max = if has_comma { self.number()? } else { min };
+        if !self.rest().starts_with('}') || (min.is_none() && max.is_none()) {
+            let message = "a repetition is written {m}, {m,}, {,n} or {m,n}; close it with `}` behind its numbers";
+            return Err(SyntaxError::at(start, message));
+        }
+        self.offset += 1;
+        let min = min.unwrap_or(0);
+        if let Some(max) = max.filter(|&max| max < min) {
+            let message = format!("the repetition {{{min},{max}}} ends below its start; write {{{max},{min}}}");
+            return Err(SyntaxError::at(start, message));
+        }
+        Ok(Word::Count(min, max))
+    }
+
+    /// `<|name|>` or `<[1-5,9]>` or `<[^1-5,9]>`.
+    pub(crate) fn token(&mut self) -> Result<TokenPattern, SyntaxError> {
+        let start = self.offset;
+        let rest = self.rest();
+        if let Some(inner) = rest.strip_prefix("<|") {
+            let end = inner.find("|>").filter(|&end| !inner[..end].contains('\n') && end > 0);
+            let Some(end) = end else {
+                let message = "a special token is written <|name|>, on one line; close it with `|>`";
+                return Err(SyntaxError::at(start, message));
+            };
+            self.offset += end + 4;
+            return Ok(TokenPattern::Special(rest[..end + 4].into()));
+        }
+        if rest.starts_with("<[") {
+            self.offset += 2;
+            let negated = self.rest().starts_with('^');
+            self.offset += usize::from(negated);
+            let mut ranges = Vec::new();
+            while let Some(first) = self.number()? {
+                let mut last = first;
+                if self.rest().starts_with('-') {
+                    self.offset += 1;
+                    let Some(end) = self.number()? else { break };
+                    last = end;
+                }
+                if last < first {
+                    let message = format!("the range of tokens {first}-{last} is reversed; write {last}-{first}");
+                    return Err(SyntaxError::at(start, message));
+                }
+                ranges.push((first, last));
+                if self.rest().starts_with("]>") {
+                    self.offset += 2;
+                    return Ok(TokenPattern::Ids { ranges: ranges.into(), negated });
+                }
+                if !self.rest().starts_with(',') {
+                    break;
+                }
+                self.offset += 1;
+            }
+            if negated && ranges.is_empty() && self.rest().starts_with("]>") {
+                self.offset += 2;
+                return Ok(TokenPattern::Ids { ranges: Box::default(), negated });
+            }
+        } else if let Some(end) = rest[1..].find('>').filter(|&end| end > 0) {
+            // Names without bars, such as <unk>, as they stand in a vocabulary.
+            let name = &rest[..end + 2];
+            if !name.contains(|c: char| c.is_whitespace() || c == '"' || c == '<' && !name.starts_with(c)) {
+                self.offset += name.len();
+                return Ok(TokenPattern::Special(name.into()));
+            }
+        }
+        let message = "a token is written <|name|>, by ids <[1-5,9]>, or by all other ids <[^1-5,9]>";
+        Err(SyntaxError::at(start, message))
+    }
+
+    /// The set behind `%bytes`: `[00-7F FF]`.
+    fn bytes(&mut self) -> Result<ByteSet, SyntaxError> {
+        let start = self.offset;
+        let wrong =
+            || SyntaxError::at(start, "a set of bytes is written in hexadecimal, as %bytes[00-1F 7F]; low before high");
+        if !self.rest().starts_with('[') {
+            return Err(wrong());
+        }
+        self.offset += 1;
+        let mut set = ByteSet::EMPTY;
+        loop {
+            self.take_while(|c| c == ' ');
+            if self.rest().starts_with(']') {
+                self.offset += 1;
+                return Ok(set);
+            }
+            let mut byte = || {
+                let digits = self.take_while(|c| c.is_ascii_hexdigit());
+                u8::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2)
+            };
+            let first = byte().ok_or_else(wrong)?;
+            let mut last = first;
+            if self.rest().starts_with('-') {
+                self.offset += 1;
+                let digits = self.take_while(|c| c.is_ascii_hexdigit());
+                last = u8::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2).ok_or_else(wrong)?;
+            }
+            if last < first {
+                return Err(wrong());
+            }
+            set = set.union(&ByteSet::range(first, last));
+        }
+    }
+}
+
+/// All tokens but these.
+fn other_tokens(tokens: TokenPattern) -> TokenPattern {
+    match tokens {
+        TokenPattern::Ids { ranges, negated } => TokenPattern::Ids { ranges, negated: !negated },
+        TokenPattern::Special(name) => TokenPattern::Others { ids: Box::default(), names: [name].into() },
+        TokenPattern::IfSpecial(_) | TokenPattern::Others { .. } => unreachable!("`<...>` is written for no others"),
+    }
+}

@@ -1,0 +1,112 @@
+//! Grammars of other notations within a Lark text: those given by name, and JSON Schemas. Each is added once.
+
+use super::expand::{Expansion, Scope, Within};
+use crate::ir::error::GrammarError;
+use crate::ir::grammar::NodeId;
+use crate::ir::report::Report;
+use crate::ir::syntax_error::SyntaxError;
+use crate::json_schema::{JsonSchemaOptions, reported};
+use crate::notations::combine;
+use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
+
+/// Where a schema says how its JSON is laid out.
+const GUIDANCE: &str = "x-guidance";
+
+impl Expansion<'_, '_> {
+    /// A grammar that was given by name.
+    pub(super) fn foreign(
+        &mut self,
+        scope: &Scope<'_>,
+        name: &str,
+        within: Within,
+        place: usize,
+    ) -> Result<MadeId, SyntaxError> {
+        if within == Within::Terminal {
+            let message =
+                format!("the grammar `{name}` stands within a terminal, which is made of text only; use a rule");
+            return Err(SyntaxError::at(place, message));
+        }
+        let read = self.names.read(name).map_err(|error| SyntaxError {
+            kind: error.kind,
+            offset: place,
+            message: described(&error),
+        })?;
+        let Some(grammar) = read else {
+            let message = format!("no grammar is named `{name}`; pass it in `grammars`");
+            return Err(SyntaxError::at(place, message));
+        };
+        let node = match self.embedded.get(name) {
+            Some(&known) => known,
+            None => {
+                let node = self.embed(&grammar);
+                self.embedded.insert(name.to_string(), node);
+                node
+            }
+        };
+        let part = self.tree.add(place, Made::Node(node));
+        Ok(self.followed(scope, part))
+    }
+
+    pub(super) fn json(&mut self, schema: &str, place: usize) -> Result<NodeId, SyntaxError> {
+        // No name of a grammar begins with a brace.
+        if let Some(&known) = self.embedded.get(schema) {
+            return Ok(known);
+        }
+        let options = layout(schema).map_err(|message| SyntaxError::at(place, message))?;
+        let grammar = reported(schema, &options).map_err(|error| SyntaxError {
+            kind: error.kind,
+            offset: place,
+            message: described(&error),
+        })?;
+        let node = self.embed(&grammar);
+        self.embedded.insert(schema.to_string(), node);
+        Ok(node)
+    }
+
+    fn embed(&mut self, grammar: &crate::ir::grammar::Grammar) -> NodeId {
+        let Report { enforced, annotations, relaxed } = grammar.report();
+        self.report.enforced.extend_from_slice(enforced);
+        self.report.annotations.extend_from_slice(annotations);
+        self.report.relaxed.extend_from_slice(relaxed);
+        combine::add(self.builder, &mut self.rule_names, grammar)
+    }
+}
+
+/// How a JSON text is laid out, as `x-guidance` at the root of its schema says.
+fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
+    let mut options = JsonSchemaOptions::default();
+    let read: Option<serde_json::Value> =
+        if schema.contains(GUIDANCE) { serde_json::from_str(schema).ok() } else { None };
+    let Some(guidance) = read.as_ref().and_then(|schema| schema.get(GUIDANCE)) else { return Ok(options) };
+    let Some(guidance) = guidance.as_object() else {
+        return Err(format!("{GUIDANCE} is {guidance}, but must be an object"));
+    };
+    let (mut item, mut colon) = (",".to_string(), ":".to_string());
+    for (name, value) in guidance {
+        match (name.as_str(), value.as_bool(), value.as_str()) {
+            ("whitespace_flexible", Some(flexible), _) => options.any_whitespace = flexible,
+            ("item_separator", _, Some(text)) => item = text.to_string(),
+            ("key_separator", _, Some(text)) => colon = text.to_string(),
+            ("lenient", Some(relax), _) => options.relax = relax,
+            // `oneOf` is enforced as it is.
+            ("coerce_one_of", Some(_), _) => {}
+            ("whitespace_pattern", ..) if value.is_null() => {}
+            _ => {
+                return Err(format!(
+                    "the option {name:?} of {GUIDANCE} with {value} is not known; there are whitespace_flexible, \
+                     item_separator, key_separator, lenient and coerce_one_of"
+                ));
+            }
+        }
+    }
+    options.separators = Some((item, colon));
+    Ok(options)
+}
+
+/// An error of another text as part of a message; the whole of it needs no place.
+pub(super) fn described(error: &GrammarError) -> String {
+    match &*error.place {
+        "" | "#" => error.message.clone(),
+        place => format!("at {place}: {}", error.message),
+    }
+}

@@ -1,0 +1,135 @@
+//! Lark: the language of the parsing toolkit's grammars, and the dialect that engines for constrained generation share.
+//!
+//! One idea: a Lark text says the same as an EBNF text with its shorthands written out, so the flow is one way: `scan`
+//! (words) -> `parse`, with `statements` and `conditions` (a flat tree) -> `imports` (definitions of other texts copied in)
+//! -> `expand`, with `parts` (templates, parameters, attributes and what is ignored written out: the tree of EBNF; with `heads` and `trailing`) ->
+//! `ebnf::lower`. There is no lexer between characters and rules, so a text matches however it may be cut into terminals,
+//! and priorities change nothing.
+
+mod attributes;
+mod common;
+mod conditions;
+mod context;
+mod expand;
+mod foreign;
+mod heads;
+mod imports;
+mod params;
+mod parse;
+mod parts;
+mod scan;
+mod statements;
+mod terminals;
+mod trailing;
+mod tree;
+
+use std::rc::Rc;
+
+use stencilm_regex::HashMap;
+
+use crate::ir::builder::GrammarBuilder;
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::Grammar;
+use crate::ir::syntax_error::SyntaxError;
+use crate::notations::ebnf::MAX_EBNF_BYTES;
+use crate::passes;
+
+/// Longest chain of named grammars that use each other.
+const MAX_CHAIN: usize = 32;
+
+/// A grammar that a Lark text uses by name.
+#[derive(Clone, Copy, Debug)]
+pub enum NamedGrammar<'a> {
+    /// Any grammar: `@name`, or the terminal of that name that `%declare` announces.
+    Grammar(&'a Grammar),
+    /// A Lark text: the same, and its names can be imported.
+    Lark(&'a str),
+}
+
+/// What a Lark text is read with.
+#[derive(Clone, Copy, Debug)]
+pub struct LarkOptions<'a> {
+    /// The rule that texts start from.
+    pub start: &'a str,
+    /// Other grammars by name.
+    pub grammars: &'a [(&'a str, NamedGrammar<'a>)],
+}
+
+impl Default for LarkOptions<'_> {
+    fn default() -> Self {
+        LarkOptions { start: "start", grammars: &[] }
+    }
+}
+
+/// The named grammars, and those that have been read.
+struct Names<'a> {
+    grammars: &'a [(&'a str, NamedGrammar<'a>)],
+    read: HashMap<&'a str, Rc<Grammar>>,
+    /// The names being read.
+    chain: Vec<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn get(&self, name: &str) -> Option<NamedGrammar<'a>> {
+        self.grammars.iter().find(|(known, _)| *known == name).map(|&(_, grammar)| grammar)
+    }
+
+    /// The grammar of a name; none where there is no such name.
+    fn read(&mut self, name: &str) -> Result<Option<Rc<Grammar>>, GrammarError> {
+        let Some(&(name, named)) = self.grammars.iter().find(|(known, _)| *known == name) else { return Ok(None) };
+        if let Some(known) = self.read.get(name) {
+            return Ok(Some(known.clone()));
+        }
+        if self.chain.contains(&name) {
+            let chain: Vec<String> = self.chain.iter().chain([&name]).map(|name| format!("@{name}")).collect();
+            let message = format!("grammars use each other in a circle: {}; break it", chain.join(" -> "));
+            return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        }
+        if self.chain.len() >= MAX_CHAIN {
+            let message = format!("grammars use each other more than {MAX_CHAIN} deep; join some of them");
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
+        let grammar = match named {
+            NamedGrammar::Grammar(grammar) => Rc::new(grammar.clone()),
+            NamedGrammar::Lark(text) => {
+                self.chain.push(name);
+                let grammar = read(text, "start", self);
+                self.chain.pop();
+                Rc::new(grammar.map_err(|GrammarError { kind, place, message }| {
+                    let place = if place.is_empty() { place } else { format!(", {place}") };
+                    GrammarError::new(kind, "", format!("in the grammar `{name}`{place}: {message}"))
+                })?)
+            }
+        };
+        self.read.insert(name, grammar.clone());
+        Ok(Some(grammar))
+    }
+}
+
+impl Grammar {
+    /// The grammar of a Lark text, described in `docs/lark.md`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsupported`] for what cannot be enforced exactly;
+    /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too costly.
+    pub fn from_lark(text: &str, options: &LarkOptions<'_>) -> Result<Grammar, GrammarError> {
+        let mut names = Names { grammars: options.grammars, read: HashMap::default(), chain: Vec::new() };
+        read(text, options.start, &mut names)
+    }
+}
+
+fn read(text: &str, start: &str, names: &mut Names<'_>) -> Result<Grammar, GrammarError> {
+    if text.len() > MAX_EBNF_BYTES {
+        let message = format!("the text has {} bytes and at most {MAX_EBNF_BYTES} are accepted; split it", text.len());
+        return Err(GrammarError::new(ErrorKind::Limit, "", message));
+    }
+    let parsed = parse::parse(text, 0, text.len(), 0).map_err(|error| error.placed(text))?;
+    let unit = imports::with_imports(parsed, text, names, &[])?;
+    let mut builder = GrammarBuilder::default();
+    let (tree, root, report) = expand::expand(&mut builder, &unit, start, text, names)?;
+    let (_, start) = tree.names[root as usize];
+    let root =
+        crate::notations::ebnf::lower::lower(&mut builder, &tree, root as usize).map_err(|error| error.placed(text))?;
+    let grammar = builder.finish(root, report).and_then(|grammar| passes::normalised_in_time(&grammar));
+    grammar.map_err(|error| SyntaxError::of_whole(error, text, start))
+}

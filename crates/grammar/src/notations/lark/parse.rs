@@ -1,0 +1,435 @@
+//! Lark text to a flat tree, with a stack of its own for brackets: only grammars within grammars and conditions nest, and
+//! those not deeply.
+//!
+//! `|` binds weakest, then `&`, then standing side by side, then repetition behind, then `~` in front.
+
+use super::params::Condition;
+use super::scan::{Word, Words};
+use super::statements::Joins;
+use super::tree::{Definition, Part, PartId, Unit};
+use crate::ir::syntax_error::SyntaxError;
+use crate::notations::ebnf::escapes;
+
+/// Deepest nesting of grammars in braces, and of conditions.
+pub(super) const MAX_NESTING: usize = 32;
+
+/// What an open bracket makes of its alternatives.
+pub(super) enum Opener {
+    Definition,
+    Group,
+    Optional,
+    /// The arguments of a template so far.
+    Arguments(String, Vec<PartId>),
+}
+
+/// Alternatives under way.
+pub(super) struct Level {
+    opener: Opener,
+    place: usize,
+    choices: Vec<PartId>,
+    conjuncts: Vec<PartId>,
+    items: Vec<PartId>,
+    /// Where each `~` before the next item stands.
+    complements: Vec<usize>,
+    /// The condition of the alternative that ends next.
+    condition: Option<Condition>,
+}
+
+impl Level {
+    pub(super) fn new(opener: Opener, place: usize) -> Level {
+        let (choices, conjuncts, items, complements, condition) = Default::default();
+        Level { opener, place, choices, conjuncts, items, complements, condition }
+    }
+
+    fn is_empty(&self) -> bool {
+        let no_parts = self.choices.is_empty() && self.conjuncts.is_empty() && self.items.is_empty();
+        no_parts && self.complements.is_empty()
+    }
+}
+
+/// A definition that was overridden or extended, which imports have to bring in first.
+pub(super) struct Later {
+    pub name: String,
+    pub definition: Definition,
+    pub extends: bool,
+}
+
+/// A text that has been read, and what waits for its imports.
+pub(super) struct Parsed {
+    pub unit: Unit,
+    pub later: Vec<Later>,
+}
+
+pub(super) struct Parser<'a> {
+    pub text: &'a str,
+    pub words: Words<'a>,
+    pub unit: Unit,
+    pub later: Vec<Later>,
+    pub levels: Vec<Level>,
+    pub ahead: Option<(usize, Word)>,
+    depth: usize,
+}
+
+/// Reads the text between two offsets.
+pub(super) fn parse(text: &str, start: usize, end: usize, depth: usize) -> Result<Parsed, SyntaxError> {
+    if depth > MAX_NESTING {
+        let message = format!("grammars are nested more than {MAX_NESTING} deep; pass the inner ones by name");
+        return Err(SyntaxError::limit(start, message));
+    }
+    let text = &text[..end];
+    let (unit, later, levels) = Default::default();
+    Parser { text, words: Words::new(text, start), unit, later, levels, ahead: None, depth }.run()
+}
+
+impl Parser<'_> {
+    pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
+        match self.ahead.take() {
+            Some(word) => Ok(word),
+            None => self.words.next(),
+        }
+    }
+
+    pub(super) fn takes(&mut self, wanted: &Word) -> Result<bool, SyntaxError> {
+        let (place, word) = self.next()?;
+        if word == *wanted {
+            return Ok(true);
+        }
+        self.ahead = Some((place, word));
+        Ok(false)
+    }
+
+    pub(super) fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
+        match self.next()? {
+            (_, Word::Sign(found)) if found == sign => Ok(()),
+            (place, word) => {
+                Err(SyntaxError::at(place, format!("{} stands where `{sign}` must follow {after}", word.shown())))
+            }
+        }
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> Result<(usize, String), SyntaxError> {
+        match self.next()? {
+            (place, Word::Name(name)) => Ok((place, name)),
+            (place, word) => Err(SyntaxError::at(place, format!("{} stands where {what} must be", word.shown()))),
+        }
+    }
+
+    fn run(mut self) -> Result<Parsed, SyntaxError> {
+        loop {
+            let (place, word) = self.next()?;
+            match word {
+                Word::Line => {}
+                Word::End => return Ok(Parsed { unit: self.unit, later: self.later }),
+                Word::Directive(name) => self.directive(place, &name)?,
+                Word::Sign('?' | '!') | Word::Name(_) => {
+                    self.ahead = Some((place, word));
+                    self.definition(Joins::New)?;
+                }
+                _ => {
+                    let message = format!(
+                        "{} stands where a definition must start, as in `name: ...`; a line that goes on starts with `|`",
+                        word.shown()
+                    );
+                    return Err(SyntaxError::at(place, message));
+                }
+            }
+        }
+    }
+
+    pub(super) fn level(&mut self) -> &mut Level {
+        self.levels.last_mut().expect("parts are read at some level")
+    }
+
+    /// Alternatives up to the end of the definition.
+    pub(super) fn alternatives(&mut self, place: usize) -> Result<PartId, SyntaxError> {
+        self.levels.push(Level::new(Opener::Definition, place));
+        loop {
+            let (place, word) = self.next()?;
+            SyntaxError::check_time(place)?;
+            let part = match word {
+                Word::Line | Word::End => {
+                    if word == Word::Line {
+                        let (at, next) = self.next()?;
+                        let goes_on = next == Word::Sign('|') || self.levels.len() > 1;
+                        self.ahead = Some((at, next));
+                        if goes_on {
+                            continue;
+                        }
+                    }
+                    let level = self.level();
+                    if !matches!(level.opener, Opener::Definition) {
+                        return Err(unclosed(level.place));
+                    }
+                    self.end_alternative(place)?;
+                    return Ok(self.end_level());
+                }
+                Word::Name(name) => match self.used(place, name)? {
+                    Some(part) => part,
+                    None => continue,
+                },
+                Word::Text(text, folds) => self.text(place, text, folds)?,
+                Word::Pattern(pattern, flags) => Part::Pattern(pattern, flags),
+                Word::Token(pattern) => Part::Token(pattern),
+                Word::Grammar(name) => Part::Grammar(name),
+                Word::Directive(name) => match &*name {
+                    "json" => Part::Json(self.json("`%json`")?.1),
+                    "regex" => Part::Regex(self.json("`%regex`")?.1),
+                    "lark" => {
+                        let (start, end) = self.words.nested()?;
+                        let Parsed { mut unit, later } = parse(self.text, start, end, self.depth + 1)?;
+                        if let Some(later) = later.first() {
+                            let message = "a nested grammar imports nothing that could be overridden or extended";
+                            return Err(SyntaxError::at(later.definition.place, message));
+                        }
+                        unit.options.initial_skip &= self.unit.options.initial_skip;
+                        self.unit.nested.push(unit);
+                        Part::Nested(self.unit.nested.len() - 1)
+                    }
+                    "if" => {
+                        let condition = self.condition(0)?;
+                        self.level().condition = Some(condition);
+                        continue;
+                    }
+                    _ => {
+                        let message = format!("%{name} is no part of a rule; there are %json, %regex, %lark and %if");
+                        return Err(SyntaxError::at(place, message));
+                    }
+                },
+                Word::Sign('(') => {
+                    self.levels.push(Level::new(Opener::Group, place));
+                    continue;
+                }
+                Word::Sign('[') => {
+                    self.levels.push(Level::new(Opener::Optional, place));
+                    continue;
+                }
+                Word::Sign(')' | ']' | '}' | ',') => {
+                    self.close(place, &word)?;
+                    continue;
+                }
+                Word::Sign('|') => {
+                    self.end_alternative(place)?;
+                    continue;
+                }
+                Word::Sign('&') => {
+                    self.end_sequence(place)?;
+                    continue;
+                }
+                Word::Sign('~') => {
+                    self.level().complements.push(place);
+                    continue;
+                }
+                Word::Arrow => {
+                    self.name("the alias of an alternative")?;
+                    continue;
+                }
+                Word::Sign(':') if !matches!(self.level().opener, Opener::Definition) => {
+                    return Err(unclosed(self.level().place));
+                }
+                Word::Sign('*' | '+' | '?') | Word::Count(..) => {
+                    let message = format!("{} repeats nothing; put what it repeats before it", word.shown());
+                    return Err(SyntaxError::at(place, message));
+                }
+                _ => {
+                    let message =
+                        format!("{} stands where a part of a rule must be; quote it if it is text", word.shown());
+                    return Err(SyntaxError::at(place, message));
+                }
+            };
+            let part = self.unit.add(place, part);
+            self.item(part)?;
+        }
+    }
+
+    pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {
+        let (start, end) = self.words.json(after)?;
+        let text = &self.text[start..end];
+        match crate::json_schema::parse(text, &[], usize::MAX) {
+            Err(error) => Err(SyntaxError::within(error, text, start)),
+            Ok(_) => Ok((start, text.into())),
+        }
+    }
+
+    /// A name, with the arguments of a template or the parameter of a rule; none where arguments begin.
+    fn used(&mut self, place: usize, name: String) -> Result<Option<Part>, SyntaxError> {
+        if self.takes(&Word::Sign('{'))? {
+            self.levels.push(Level::new(Opener::Arguments(name, Vec::new()), place));
+            return Ok(None);
+        }
+        let parameter = if self.takes(&Word::Parameter)? { Some(self.parameter()?) } else { None };
+        Ok(Some(Part::Name { name, arguments: Vec::new(), parameter }))
+    }
+
+    /// A text, or a range of characters that begins with it.
+    pub(super) fn text(&mut self, place: usize, text: String, folds: bool) -> Result<Part, SyntaxError> {
+        if !self.takes(&Word::Dots)? {
+            return Ok(Part::Text(text, folds));
+        }
+        let (at, word) = self.next()?;
+        let one = |text: &str| {
+            let mut chars = text.chars();
+            chars.next().filter(|_| chars.next().is_none())
+        };
+        let Word::Text(end, end_folds) = word else {
+            return Err(SyntaxError::at(at, format!("{} stands where the end of a range must be", word.shown())));
+        };
+        match (one(&text), one(&end)) {
+            (Some(first), Some(last)) if first <= last && !folds && !end_folds => Ok(Part::Range(first, last)),
+            (Some(first), Some(last)) if first > last => {
+                Err(SyntaxError::at(place, format!("the range {first:?}..{last:?} is reversed")))
+            }
+            _ => Err(SyntaxError::at(place, "a range is between two single characters: \"a\"..\"z\"")),
+        }
+    }
+
+    /// An item with what stands behind and before it.
+    fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
+        let place = self.unit.place(item);
+        if self.level().condition.is_some() {
+            return Err(SyntaxError::at(place, "a part stands behind a condition; conditions end their alternatives"));
+        }
+        for place in std::mem::take(&mut self.level().complements).into_iter().rev() {
+            item = self.unit.add(place, Part::Not(item));
+        }
+        loop {
+            let (at, word) = self.next()?;
+            let (min, max) = match word {
+                Word::Sign('*') => (0, None),
+                Word::Sign('+') => (1, None),
+                Word::Sign('?') => (0, Some(1)),
+                Word::Count(min, max) => (min, max),
+                Word::Sign('~') => match self.next()? {
+                    (at, Word::Number(number)) => self.rounds(at, &number)?,
+                    next => {
+                        // A `~` before the next item: two words were read ahead, and one is remembered in the level.
+                        self.level().items.push(item);
+                        self.level().complements.push(at);
+                        self.ahead = Some(next);
+                        return Ok(());
+                    }
+                },
+                _ => {
+                    self.ahead = Some((at, word));
+                    break;
+                }
+            };
+            item = self.unit.add(place, Part::Repeat { body: item, min, max });
+        }
+        self.level().items.push(item);
+        Ok(())
+    }
+
+    /// `~ n` or `~ n..m`, behind the `~`.
+    pub(super) fn rounds(&mut self, at: usize, number: &str) -> Result<(u32, Option<u32>), SyntaxError> {
+        let count = |at: usize, number: &str| {
+            let message = format!("the count {} is no number up to {}", escapes::excerpt(number), u32::MAX);
+            number.parse::<u32>().map_err(|_| SyntaxError::at(at, message))
+        };
+        let min = count(at, number)?;
+        if !self.takes(&Word::Dots)? {
+            return Ok((min, Some(min)));
+        }
+        match self.next()? {
+            (at, Word::Number(number)) => {
+                let max = count(at, &number)?;
+                if max < min {
+                    let message = format!("the repetition ~ {min}..{max} ends below its start; write {max}..{min}");
+                    return Err(SyntaxError::at(at, message));
+                }
+                Ok((min, Some(max)))
+            }
+            (at, word) => Err(SyntaxError::at(at, format!("{} stands where the greatest count must be", word.shown()))),
+        }
+    }
+
+    pub(super) fn joined(&mut self, parts: Vec<PartId>, make: impl Fn(Vec<PartId>) -> Part, place: usize) -> PartId {
+        match *parts {
+            [only] => only,
+            _ => {
+                let place = parts.first().map_or(place, |&first| self.unit.place(first));
+                self.unit.add(place, make(parts))
+            }
+        }
+    }
+
+    /// The sequence that ends here becomes an operand of `&`.
+    fn end_sequence(&mut self, place: usize) -> Result<(), SyntaxError> {
+        let level = self.level();
+        if let Some(&at) = level.complements.last() {
+            return Err(SyntaxError::at(at, "`~` has nothing behind it; put what it excludes there, or a count"));
+        }
+        if level.items.is_empty() {
+            return Err(SyntaxError::at(place, "there is nothing beside `&`; write \"\" for no text"));
+        }
+        let items = std::mem::take(&mut level.items);
+        let item = self.joined(items, Part::Sequence, place);
+        self.level().conjuncts.push(item);
+        Ok(())
+    }
+
+    /// The alternative that ends here; an empty one matches the empty text.
+    fn end_alternative(&mut self, place: usize) -> Result<(), SyntaxError> {
+        let level = self.level();
+        let is_empty = level.items.is_empty() && level.conjuncts.is_empty() && level.complements.is_empty();
+        let item = if is_empty {
+            self.unit.add(place, Part::Sequence(Vec::new()))
+        } else {
+            self.end_sequence(place)?;
+            let conjuncts = std::mem::take(&mut self.level().conjuncts);
+            self.joined(conjuncts, Part::And, place)
+        };
+        let item = match self.level().condition.take() {
+            Some(condition) => self.unit.add(self.unit.place(item), Part::When(item, condition)),
+            None => item,
+        };
+        self.level().choices.push(item);
+        Ok(())
+    }
+
+    fn end_level(&mut self) -> PartId {
+        let place = self.level().place;
+        let choices = std::mem::take(&mut self.level().choices);
+        let body = self.joined(choices, Part::Choice, place);
+        self.levels.pop();
+        body
+    }
+
+    /// A bracket or a comma that ends alternatives.
+    fn close(&mut self, place: usize, word: &Word) -> Result<(), SyntaxError> {
+        let fits = matches!(
+            (&self.level().opener, word),
+            (Opener::Group, Word::Sign(')'))
+                | (Opener::Optional, Word::Sign(']'))
+                | (Opener::Arguments(..), Word::Sign('}' | ','))
+        );
+        if !fits {
+            let message = format!("{} closes nothing here; remove it, or open it before", word.shown());
+            return Err(SyntaxError::at(place, message));
+        }
+        let level = self.level();
+        if matches!(level.opener, Opener::Arguments(..)) && level.is_empty() {
+            return Err(SyntaxError::at(place, "an argument is missing here; write \"\" for no text"));
+        }
+        self.end_alternative(place)?;
+        let start = self.level().place;
+        let opener = std::mem::replace(&mut self.level().opener, Opener::Group);
+        let body = self.end_level();
+        let part = match opener {
+            Opener::Optional => self.unit.add(start, Part::Repeat { body, min: 0, max: Some(1) }),
+            Opener::Arguments(name, mut arguments) => {
+                arguments.push(body);
+                if *word == Word::Sign(',') {
+                    self.levels.push(Level::new(Opener::Arguments(name, arguments), start));
+                    return Ok(());
+                }
+                self.unit.add(start, Part::Name { name, arguments, parameter: None })
+            }
+            Opener::Group | Opener::Definition => body,
+        };
+        self.item(part)
+    }
+}
+
+fn unclosed(place: usize) -> SyntaxError {
+    SyntaxError::at(place, "the group has no closing bracket; close it")
+}

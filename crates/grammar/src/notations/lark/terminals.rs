@@ -1,0 +1,194 @@
+//! Texts, patterns, ranges and `%regex` as expressions.
+
+use serde_json::Value as Json;
+use stencilm_regex::syntax::{
+    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
+};
+use stencilm_regex::{ExprId, ExprSet, LimitExceeded};
+
+use super::attributes::{Ends, shown};
+use super::context::is_context;
+use super::foreign::described;
+use super::tree;
+use super::tree::{Part, Unit};
+use crate::ir::builder::GrammarBuilder;
+use crate::ir::error::ErrorKind;
+use crate::ir::exprs;
+use crate::ir::grammar::Node;
+use crate::ir::syntax_error::SyntaxError;
+use crate::json_schema::{JsonSchemaOptions, from_json_schema};
+use crate::notations::substring;
+
+/// The value of an attribute.
+pub(super) enum Value {
+    Expr(ExprId),
+    /// A terminal, by the position of its definition.
+    Name(usize),
+}
+
+/// What ends a rule, as an expression or a terminal.
+pub(super) fn of_value(builder: &mut GrammarBuilder, unit: &Unit, ends: &Ends) -> Result<Value, SyntaxError> {
+    let part = match &ends.value {
+        tree::Value::Text(text, folds) => Part::Text(text.clone(), *folds),
+        tree::Value::Pattern(pattern, flags) => Part::Pattern(pattern.clone(), flags.clone()),
+        tree::Value::Name(name) => match unit.definitions.get_full(name) {
+            Some((index, _, known)) if known.is_terminal && known.parameters.is_empty() => {
+                return Ok(Value::Name(index));
+            }
+            _ => {
+                let message = format!("{} is no terminal of this grammar", shown(&ends.value));
+                return Err(SyntaxError::at(ends.place, message));
+            }
+        },
+        tree::Value::Number(_) => unreachable!("numbers end nothing; the attributes refuse them"),
+    };
+    Ok(Value::Expr(expr(builder, ends.place, &part)?))
+}
+
+/// The expression of a part that stands for itself.
+pub(super) fn expr(builder: &mut GrammarBuilder, place: usize, part: &Part) -> Result<ExprId, SyntaxError> {
+    match part {
+        Part::Text(text, false) => Ok(builder.exprs.literal(text.as_bytes())),
+        Part::Text(text, true) => {
+            let folded = format!("(?i:{})", escaped(text));
+            pattern(&mut builder.exprs, place, &folded, 0)
+        }
+        Part::Pattern(text, flags) => {
+            let (flagged, before) = with_flags(place, text, flags)?;
+            pattern(&mut builder.exprs, place, &flagged, before).map_err(|error| {
+                // A bracket that is missing is told at its place by the pattern alone.
+                let alone = if before > 0 { pattern(&mut builder.exprs, place, text, 0).err() } else { None };
+                alone.unwrap_or(error)
+            })
+        }
+        Part::Range(first, last) => Ok(Utf8.class(&mut builder.exprs, &[(*first, *last)])),
+        Part::Regex(text) => structured(builder, place, text),
+        _ => unreachable!("only parts that stand for themselves are asked for"),
+    }
+}
+
+/// A pattern with its flags in front, and how many characters those take.
+pub(super) fn with_flags(place: usize, pattern: &str, flags: &str) -> Result<(String, usize), SyntaxError> {
+    let mut known = String::new();
+    for flag in flags.chars() {
+        match flag {
+            'i' | 'm' | 's' | 'x' if !known.contains(flag) => known.push(flag),
+            // Patterns are of characters anyway.
+            'i' | 'm' | 's' | 'x' | 'u' => {}
+            _ => {
+                let message = format!("the flag {flag:?} of the pattern is not known; there are i, m, s, x and u");
+                return Err(SyntaxError::at(place, message));
+            }
+        }
+    }
+    if known.is_empty() {
+        return Ok((pattern.to_string(), 0));
+    }
+    // A comment of the flag x ends with its line.
+    let end = if known.contains('x') { "\n)" } else { ")" };
+    let whole = format!("(?{known}:{pattern}{end}");
+    Ok((whole, known.len() + 3))
+}
+
+/// `before` characters of the pattern are not in the text; the slash before it is.
+fn pattern(exprs: &mut ExprSet, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
+    let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+    parse_pattern(exprs, pattern, &options, &mut Utf8)
+        .map_err(|error| of_pattern(error, |offset| place + 1 + offset.saturating_sub(before)))
+}
+
+/// An error of a pattern at its place in the text.
+pub(super) fn of_pattern(error: PatternError, place: impl Fn(usize) -> usize) -> SyntaxError {
+    let kind = match error.kind {
+        PatternErrorKind::Syntax => ErrorKind::Syntax,
+        PatternErrorKind::Unsupported => ErrorKind::Unsupported,
+        PatternErrorKind::Limit => ErrorKind::Limit,
+    };
+    SyntaxError { kind, offset: place(error.offset), message: error.message }
+}
+
+/// Refuses a pattern that is wrong on its own, whatever stands beside it.
+pub(super) fn check_pattern(place: usize, text: &str, flags: &str) -> Result<(), SyntaxError> {
+    let exprs = &mut ExprSet::new();
+    if !is_context(text) {
+        let (flagged, before) = with_flags(place, text, flags)?;
+        return pattern(exprs, place, &flagged, before).map(|_| ());
+    }
+    parse_part(exprs, text, Dialect::Standard, &mut Utf8)
+        .map(|_| ())
+        .map_err(|error| of_pattern(error, |offset| place + 1 + offset))
+}
+
+/// A text as a pattern that matches just it.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() && c != '_' && c != '<' && c != '>' {
+            escaped.push('\\');
+        }
+        match c {
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// `%regex {...}`: the runs of a list of chunks, or numbers of a JSON Schema.
+fn structured(builder: &mut GrammarBuilder, place: usize, text: &str) -> Result<ExprId, SyntaxError> {
+    let wrong = |message: String| Err(SyntaxError::at(place, message));
+    let read: Json = match serde_json::from_str(text) {
+        Ok(read) => read,
+        Err(error) => return wrong(format!("what stands behind `%regex` is no JSON: {error}")),
+    };
+    let Some(entries) = read.as_object() else { return wrong("`%regex` takes a JSON object".into()) };
+    let list = |value: &Json| -> Option<Vec<String>> {
+        value.as_array()?.iter().map(|chunk| chunk.as_str().map(str::to_string)).collect()
+    };
+    let one = || entries.iter().next().filter(|_| entries.len() == 1);
+    let kind = entries.get("type").and_then(Json::as_str);
+    let exprs = &mut builder.exprs;
+    let too_long = |limit: LimitExceeded| SyntaxError::limit(place, limit.while_reading());
+    match (one(), kind) {
+        (Some((key, value)), None) => match (key.as_str(), value.as_str(), list(value)) {
+            ("substring_chunks", _, Some(chunks)) => {
+                let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+                return substring::substring(exprs, &chunks).map_err(too_long);
+            }
+            ("substring_words", Some(text), _) => {
+                return substring::substring(exprs, &substring::words(text)).map_err(too_long);
+            }
+            ("substring_chars", Some(text), _) => {
+                return substring::substring(exprs, &substring::characters(text)).map_err(too_long);
+            }
+            _ => {}
+        },
+        (_, Some("substring")) if entries.len() == 2 => {
+            if let Some(chunks) = entries.get("chunks").and_then(list) {
+                let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+                return substring::substring(exprs, &chunks).map_err(too_long);
+            }
+        }
+        (_, Some("number" | "integer")) => return number(builder, place, text),
+        _ => {}
+    }
+    wrong(
+        "`%regex` is {\"substring_chunks\": [...]}, {\"substring_words\": \"...\"}, {\"substring_chars\": \"...\"}, \
+         {\"type\": \"substring\", \"chunks\": [...]}, or a JSON Schema of a number"
+            .into(),
+    )
+}
+
+/// The numbers of a JSON Schema, which are one lexeme.
+fn number(builder: &mut GrammarBuilder, place: usize, schema: &str) -> Result<ExprId, SyntaxError> {
+    let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
+        kind: error.kind,
+        offset: place,
+        message: described(&error),
+    })?;
+    let Node::Lexeme(expr) = *grammar.node(grammar.root()) else {
+        unreachable!("a number has no parts, so that all alternatives of a schema of numbers are one lexeme")
+    };
+    Ok(exprs::copy(grammar.exprs(), [expr], &mut builder.exprs).of(expr))
+}

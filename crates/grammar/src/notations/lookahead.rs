@@ -1,0 +1,502 @@
+//! Conditions on what follows a place, made part of what follows: an intersection of a grammar with regular conditions that
+//! begin in its middle (Bar-Hillel, Perles, Shamir 1961).
+//!
+//! A condition is an expression that the rest of the text must match. Reading a lexeme leaves of it what the lexeme's
+//! derivatives leave, so every node becomes one for each pair of a condition before it and one behind it. Only nodes that a
+//! condition reaches are copied: those before which there is none, and which set none, stay as they are.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{Deriver, ExprId, Limits, split};
+
+use crate::ir::builder::GrammarBuilder;
+use crate::ir::grammar::{Node, NodeId, RuleId};
+use crate::ir::syntax_error::SyntaxError;
+
+/// Most copies of nodes that are made.
+const MAX_COPIES: usize = 200_000;
+/// Most rounds of a repetition that are written out, because what they leave of a condition differs.
+const MAX_ROUNDS: u32 = 64;
+/// Most that rounds may leave of one condition.
+const MAX_LEFT: usize = 1_000;
+
+/// So many nodes deep a new part is looked at before its turn.
+const MAX_DEPTH: u32 = 16;
+
+/// A condition that holds for every rest.
+const NONE: ExprId = ExprId::ANYTHING;
+
+/// The nodes that set a condition, what it is, and where each stands.
+pub(crate) type Conditions = FxHashMap<NodeId, (ExprId, usize)>;
+
+struct Pass<'a> {
+    builder: &'a mut GrammarBuilder,
+    conditions: &'a Conditions,
+    /// Where the first condition stands.
+    place: usize,
+    /// Nodes that a condition is set in.
+    setting: FxHashSet<NodeId>,
+    /// What may be left behind a node of the condition before it.
+    left: BTreeMap<(NodeId, ExprId), Vec<ExprId>>,
+    /// Lexemes by what they leave.
+    groups: FxHashMap<(ExprId, ExprId), Vec<(ExprId, ExprId)>>,
+    /// What was derived on the way; while it derives, it has the expressions of the builder.
+    deriver: Deriver,
+    made: FxHashMap<(NodeId, ExprId, ExprId), NodeId>,
+    rules: FxHashMap<(RuleId, ExprId, ExprId), RuleId>,
+    /// How many nodes deep a part is being looked at that was new.
+    depth: u32,
+}
+
+/// The root of the same grammar with the conditions kept.
+///
+/// # Errors
+/// At the place of the first condition, where it meets what is no text, or what would have to be written out too often.
+pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Conditions) -> Result<NodeId, SyntaxError> {
+    let Some(place) = conditions.values().map(|&(_, place)| place).min() else { return Ok(root) };
+    let (left, groups, made, rules) = Default::default();
+    let setting = setting(builder, conditions);
+    let deriver = Deriver::new(Limits::default());
+    let mut pass = Pass { builder, conditions, place, setting, left, groups, deriver, made, rules, depth: 0 };
+    pass.find(root)?;
+    let ends: Vec<ExprId> = pass.left[&(root, NONE)].clone();
+    let keys: Vec<(NodeId, ExprId)> = pass.left.keys().copied().collect();
+    // Rules first, because they may be used before they are made.
+    for &(node, before) in &keys {
+        if let Node::Rule(rule) = *pass.builder.get(node)
+            && !pass.is_plain(node, before)
+        {
+            for behind in pass.left[&(node, before)].clone() {
+                pass.declare(rule, before, behind);
+            }
+        }
+    }
+    for &(node, before) in &keys {
+        for behind in pass.left[&(node, before)].clone() {
+            let made = pass.make(node, before, behind)?;
+            pass.made.insert((node, before, behind), made);
+        }
+    }
+    for ((rule, before, behind), copy) in pass.rules.clone() {
+        let body = pass.builder.body(rule);
+        let body = pass.made[&(body, before, behind)];
+        pass.builder.define_rule(copy, body);
+    }
+    let ends = ends.into_iter().filter(|&end| pass.builder.exprs.is_nullable(end)).collect::<Vec<_>>();
+    let roots: Vec<NodeId> = ends.into_iter().map(|end| pass.made[&(root, NONE, end)]).collect();
+    Ok(pass.builder.choice(&roots))
+}
+
+/// The nodes that a condition is set in, directly or by what they use.
+fn setting(builder: &GrammarBuilder, conditions: &Conditions) -> FxHashSet<NodeId> {
+    let mut users: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+    for index in 0..builder.node_count() {
+        let node = NodeId(index as u32);
+        for child in parts(builder, node) {
+            users.entry(child).or_default().push(node);
+        }
+    }
+    let mut setting: FxHashSet<NodeId> = conditions.keys().copied().collect();
+    let mut work: Vec<NodeId> = setting.iter().copied().collect();
+    while let Some(node) = work.pop() {
+        for &user in users.get(&node).into_iter().flatten() {
+            if setting.insert(user) {
+                work.push(user);
+            }
+        }
+    }
+    setting
+}
+
+/// The nodes directly below, rules followed. What stands in objects and arrays is left out: conditions do not reach there.
+fn parts(builder: &GrammarBuilder, node: NodeId) -> Vec<NodeId> {
+    match builder.get(node) {
+        Node::Sequence(parts) | Node::Choice(parts) => parts.to_vec(),
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![*body],
+        Node::Rule(rule) => vec![builder.body(*rule)],
+        Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_) => Vec::new(),
+    }
+}
+
+impl Pass<'_> {
+    fn refused(&self, what: &str) -> SyntaxError {
+        SyntaxError::unsupported(self.place, format!("this condition on what follows {what}"))
+    }
+
+    /// Whether a node stays as it is: no condition before it, and none set in it.
+    fn is_plain(&self, node: NodeId, before: ExprId) -> bool {
+        before == NONE && !self.setting.contains(&node)
+    }
+
+    /// Finds what is left behind every node that is reached, by going round until nothing is new.
+    fn find(&mut self, root: NodeId) -> Result<(), SyntaxError> {
+        self.left.insert((root, NONE), Vec::new());
+        loop {
+            let keys: Vec<(NodeId, ExprId)> = self.left.keys().copied().collect();
+            let mut grows = false;
+            for (node, before) in keys {
+                let behind = self.behind(node, before, &mut grows)?;
+                let known = self.left.get_mut(&(node, before)).expect("keys stay");
+                for left in behind {
+                    if !known.contains(&left) {
+                        known.push(left);
+                        grows = true;
+                    }
+                }
+                if self.left.len() > MAX_COPIES {
+                    let message =
+                        format!("this condition on what follows needs more than {MAX_COPIES} copies of parts");
+                    return Err(SyntaxError::limit(self.place, message));
+                }
+            }
+            if !grows {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What is known so far to be left behind a part; asks for it where that is new.
+    fn known(&mut self, part: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
+        if self.is_plain(part, before) {
+            self.left.entry((part, before)).or_insert_with(|| vec![NONE]);
+            return Ok(vec![NONE]);
+        }
+        if let Some(known) = self.left.get(&(part, before)) {
+            return Ok(known.clone());
+        }
+        *grows = true;
+        self.left.insert((part, before), Vec::new());
+        if self.depth < MAX_DEPTH {
+            // At once, or a long sequence would be found one part in a round.
+            self.depth += 1;
+            let behind = self.behind(part, before, grows);
+            self.depth -= 1;
+            self.left.insert((part, before), behind?);
+        }
+        Ok(self.left[&(part, before)].clone())
+    }
+
+    fn behind(&mut self, node: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
+        if self.is_plain(node, before) {
+            return Ok(vec![NONE]);
+        }
+        if let Some(&(condition, _)) = self.conditions.get(&node) {
+            let both = self.builder.exprs.and(&[before, condition]);
+            return Ok(if both == ExprId::NOTHING { Vec::new() } else { vec![both] });
+        }
+        Ok(match self.builder.get(node).clone() {
+            Node::Lexeme(expr) => self.leaving(expr, before)?.into_iter().map(|(_, left)| left).collect(),
+            Node::Token(_) => return Err(self.refused("meets a single token, which is no text; move it")),
+            Node::Members(id) => {
+                let surface = self.builder.members(id).surface;
+                self.opened(&[surface.open, surface.empty], before)?
+            }
+            Node::Items(id) => {
+                let surface = self.builder.items(id).surface;
+                self.opened(&[surface.open, surface.empty], before)?
+            }
+            Node::Sequence(parts) => {
+                let mut states = vec![before];
+                for part in parts {
+                    states = self.all_known(part, &states, grows)?;
+                }
+                states
+            }
+            Node::Choice(parts) => {
+                let mut states = Vec::new();
+                for part in parts {
+                    merge(&mut states, self.known(part, before, grows)?);
+                }
+                states
+            }
+            Node::Repeat { body, min, .. } => {
+                let mut states = vec![before];
+                loop {
+                    let count = states.len();
+                    let next = self.all_known(body, &states, grows)?;
+                    merge(&mut states, next);
+                    if states.len() == count {
+                        break;
+                    }
+                    if states.len() > MAX_LEFT {
+                        let message = format!(
+                            "this condition on what follows is too hard: a repetition leaves more than {MAX_LEFT} of it; \
+                             simplify it"
+                        );
+                        return Err(SyntaxError::limit(self.place, message));
+                    }
+                }
+                if min > 0 {
+                    // At least one round; more do not lead where one or more do not.
+                    states = self.all_known(body, &states, grows)?;
+                }
+                states
+            }
+            Node::Rule(rule) => self.known(self.builder.body(rule), before, grows)?,
+            Node::Marked { body, .. } => self.known(body, before, grows)?,
+        })
+    }
+
+    fn all_known(&mut self, part: NodeId, states: &[ExprId], grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
+        let mut next = Vec::new();
+        for &state in states {
+            merge(&mut next, self.known(part, state, grows)?);
+        }
+        Ok(next)
+    }
+
+    /// A lexeme in groups by what they leave of a condition.
+    fn leaving(&mut self, expr: ExprId, before: ExprId) -> Result<Vec<(ExprId, ExprId)>, SyntaxError> {
+        if let Some(known) = self.groups.get(&(expr, before)) {
+            return Ok(known.clone());
+        }
+        let deriver = &mut self.deriver;
+        std::mem::swap(&mut deriver.exprs, &mut self.builder.exprs);
+        deriver.begin();
+        let groups = split(deriver, expr, &[before]);
+        let mut kept = Vec::new();
+        let mut live = Ok(());
+        for (group, left) in groups.iter().flatten() {
+            // What no rest can match any more is as good as nothing.
+            match deriver.is_live(left[0]) {
+                Ok(true) => kept.push((*group, left[0])),
+                Ok(false) => {}
+                Err(limit) => live = Err(limit),
+            }
+        }
+        std::mem::swap(&mut deriver.exprs, &mut self.builder.exprs);
+        if let Err(limit) = groups.map(|_| ()).and(live) {
+            let message = format!("this condition on what follows is too hard: {limit}");
+            return Err(SyntaxError::limit(self.place, message));
+        }
+        self.groups.insert((expr, before), kept.clone());
+        Ok(kept)
+    }
+
+    /// What is left where an object or an array is opened: nothing may be, because conditions do not reach into them.
+    fn opened(&mut self, openings: &[ExprId], before: ExprId) -> Result<Vec<ExprId>, SyntaxError> {
+        let mut states = Vec::new();
+        let mut closed = false;
+        for &opening in openings {
+            let groups = self.leaving(opening, before)?;
+            closed |= groups.is_empty();
+            merge(&mut states, groups.into_iter().map(|(_, left)| left).collect());
+        }
+        match states[..] {
+            [] => Ok(Vec::new()),
+            [NONE] if !closed => Ok(states),
+            _ => Err(self.refused("reaches into an object or an array of JSON; let it end before")),
+        }
+    }
+
+    /// The copy of a rule for a condition before it and one behind it.
+    fn declare(&mut self, rule: RuleId, before: ExprId, behind: ExprId) -> RuleId {
+        if let Some(&known) = self.rules.get(&(rule, before, behind)) {
+            return known;
+        }
+        let name = self.builder.rule_name(rule).to_string();
+        let copy = self.builder.declare_rule(name);
+        self.rules.insert((rule, before, behind), copy);
+        copy
+    }
+
+    /// The copy of a part, which is made already; none where nothing leads there.
+    fn copy(&self, part: NodeId, before: ExprId, behind: ExprId) -> Option<NodeId> {
+        if self.is_plain(part, before) {
+            return (behind == NONE).then_some(part);
+        }
+        self.made.get(&(part, before, behind)).copied()
+    }
+
+    fn make(&mut self, node: NodeId, before: ExprId, behind: ExprId) -> Result<NodeId, SyntaxError> {
+        if self.is_plain(node, before) {
+            return Ok(node);
+        }
+        if self.conditions.contains_key(&node) {
+            return Ok(self.builder.sequence(&[]));
+        }
+        Ok(match self.builder.get(node).clone() {
+            Node::Lexeme(expr) => {
+                let groups = self.leaving(expr, before)?;
+                let groups = groups.into_iter().filter(|&(_, left)| left == behind).map(|(group, _)| group);
+                let groups: Vec<ExprId> = groups.collect();
+                let expr = self.builder.exprs.or(&groups);
+                self.builder.lexeme(expr)
+            }
+            Node::Token(_) => unreachable!("conditions before tokens are refused"),
+            Node::Members(_) | Node::Items(_) => node,
+            Node::Sequence(parts) => self.sequence(&parts, before, behind),
+            Node::Choice(parts) => {
+                let copies: Vec<NodeId> = parts.iter().filter_map(|&part| self.copy(part, before, behind)).collect();
+                self.builder.choice(&copies)
+            }
+            Node::Repeat { body, min, max } => self.repeat(body, (min, max), before, behind)?,
+            Node::Rule(rule) => {
+                let copy = self.declare(rule, before, behind);
+                self.builder.node(Node::Rule(copy))
+            }
+            Node::Marked { mark, body } => {
+                let body = self.copy(body, before, behind);
+                let body = body.unwrap_or_else(|| self.builder.choice(&[]));
+                self.builder.marked(mark, body)
+            }
+        })
+    }
+
+    /// What is left behind a part.
+    fn states(&self, part: NodeId, before: ExprId) -> Vec<ExprId> {
+        if self.is_plain(part, before) { vec![NONE] } else { self.left[&(part, before)].clone() }
+    }
+
+    fn sequence(&mut self, parts: &[NodeId], before: ExprId, behind: ExprId) -> NodeId {
+        let mut layers = vec![vec![before]];
+        for &part in parts {
+            let mut next = Vec::new();
+            layers[layers.len() - 1].iter().for_each(|&state| merge(&mut next, self.states(part, state)));
+            layers.push(next);
+        }
+        // From the last part on: what may follow each state, up to the one that is asked for. A list, so that a sequence
+        // with one way through it stays one sequence.
+        let mut rests: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::from_iter([(behind, Vec::new())]);
+        for (&part, states) in parts.iter().zip(&layers).rev() {
+            let mut longer: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::default();
+            for &state in states {
+                let mut ways: Vec<Vec<NodeId>> = Vec::new();
+                for next in self.states(part, state) {
+                    if let (Some(rest), Some(copy)) = (rests.get(&next), self.copy(part, state, next)) {
+                        // The last part stands first: lists grow at their ends.
+                        ways.push([&rest[..], &[copy]].concat());
+                    }
+                }
+                match ways.len() {
+                    0 => {}
+                    1 => {
+                        longer.insert(state, ways.remove(0));
+                    }
+                    _ => {
+                        let ways: Vec<NodeId> = ways.into_iter().map(|way| self.reversed(way)).collect();
+                        let choice = self.builder.choice(&ways);
+                        longer.insert(state, vec![choice]);
+                    }
+                }
+            }
+            rests = longer;
+        }
+        match rests.remove(&before) {
+            Some(way) => self.reversed(way),
+            None => self.builder.choice(&[]),
+        }
+    }
+
+    fn reversed(&mut self, mut way: Vec<NodeId>) -> NodeId {
+        way.reverse();
+        self.builder.sequence(&way)
+    }
+
+    fn repeat(
+        &mut self,
+        body: NodeId,
+        (min, max): (u32, Option<u32>),
+        before: ExprId,
+        behind: ExprId,
+    ) -> Result<NodeId, SyntaxError> {
+        let settles = self.states(body, before) == [NONE] && (max == Some(1) || self.states(body, NONE) == [NONE]);
+        if settles {
+            // One round settles the condition, and the others are all alike.
+            let mut ways = Vec::new();
+            if min == 0 && before == behind {
+                ways.push(self.builder.sequence(&[]));
+            }
+            if let Some(first) = self.copy(body, before, NONE).filter(|_| behind == NONE && max != Some(0)) {
+                let mut parts = vec![first];
+                if max != Some(1) {
+                    let again = self.copy(body, NONE, NONE).expect("a body that settles has a copy");
+                    parts.push(self.builder.repeat(again, min.saturating_sub(1), max.map(|max| max - 1)));
+                }
+                ways.push(self.builder.sequence(&parts));
+            }
+            return Ok(self.builder.choice(&ways));
+        }
+        if min > MAX_ROUNDS || max.is_some_and(|max| max > MAX_ROUNDS) {
+            let message = format!(
+                "this condition on what follows reaches over a repetition of more than {MAX_ROUNDS} rounds; let it end \
+                 earlier"
+            );
+            return Err(SyntaxError::limit(self.place, message));
+        }
+        let mut states = vec![before];
+        loop {
+            let count = states.len();
+            for state in states.clone() {
+                merge(&mut states, self.states(body, state));
+            }
+            if states.len() == count {
+                break;
+            }
+        }
+        // What may follow each state after the rounds that are not counted any more.
+        let mut rests: FxHashMap<ExprId, NodeId> = FxHashMap::default();
+        match max {
+            Some(_) => {
+                let end = self.builder.sequence(&[]);
+                rests.insert(behind, end);
+            }
+            None => {
+                let loops: Vec<(ExprId, RuleId)> =
+                    states.iter().map(|&state| (state, self.builder.declare_rule("more"))).collect();
+                for &(state, _) in &loops {
+                    let call =
+                        self.builder.node(Node::Rule(loops.iter().find(|known| known.0 == state).expect("own").1));
+                    rests.insert(state, call);
+                }
+                for &(state, rule) in &loops {
+                    let mut ways = self.rounds(body, state, &rests);
+                    if state == behind {
+                        ways.push(self.builder.sequence(&[]));
+                    }
+                    let body = self.builder.choice(&ways);
+                    self.builder.define_rule(rule, body);
+                }
+            }
+        }
+        // The counted rounds, from the last one on; those beyond the least number may be left out.
+        for round in (0..max.unwrap_or(min)).rev() {
+            let mut longer = FxHashMap::default();
+            for &state in &states {
+                let mut ways = self.rounds(body, state, &rests);
+                if round >= min && state == behind {
+                    ways.push(self.builder.sequence(&[]));
+                }
+                if !ways.is_empty() {
+                    let choice = self.builder.choice(&ways);
+                    longer.insert(state, choice);
+                }
+            }
+            rests = longer;
+        }
+        Ok(match rests.get(&before) {
+            Some(&rest) => rest,
+            None => self.builder.choice(&[]),
+        })
+    }
+
+    /// One round from a state, and what may follow it.
+    fn rounds(&mut self, body: NodeId, state: ExprId, rests: &FxHashMap<ExprId, NodeId>) -> Vec<NodeId> {
+        let mut ways = Vec::new();
+        for next in self.states(body, state) {
+            if let (Some(&rest), Some(copy)) = (rests.get(&next), self.copy(body, state, next)) {
+                ways.push(self.builder.sequence(&[copy, rest]));
+            }
+        }
+        ways
+    }
+}
+
+fn merge(states: &mut Vec<ExprId>, more: Vec<ExprId>) {
+    for state in more {
+        if !states.contains(&state) {
+            states.push(state);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Notations: each reads a text into the intermediate form; none knows another but where it can hold it.
+//!
+//! One idea: text → tree → grammar, each step a function, and every error with the place where the text is wrong.
+//!
+//! Entry points: [`regex`], [`ebnf`], [`lark`], [`structural_tag`]; JSON Schema has a room of its own.
+//!
+//! # Example
+//! `root ::= "{\"a\": " [0-9]+ "}"` in EBNF is a rule of three lexemes, which a pass joins into one.
+
+pub(crate) mod combine;
+pub(crate) mod ebnf;
+pub(crate) mod free_text;
+pub(crate) mod lark;
+pub(crate) mod lookahead;
+pub(crate) mod regex;
+pub(crate) mod structural_tag;
+pub(crate) mod substring;

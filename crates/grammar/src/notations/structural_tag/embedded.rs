@@ -1,0 +1,128 @@
+//! What other notations say within a structural tag: EBNF, patterns and JSON Schemas.
+
+use indexmap::IndexMap;
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
+
+use super::lower::{Lowering, SchemaKey};
+use super::styles::Style;
+use super::tree::{Format, Tree};
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{Grammar, NodeId};
+use crate::json_schema::read::document::JsonId;
+use crate::json_schema::{JsonSchemaOptions, from_values, marked_arguments, reported};
+
+/// Schemas with the same options.
+type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn ebnf(&mut self, text: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+        let grammar = Grammar::from_ebnf(text, "root").map_err(|inner| {
+            let place = format!("{}/grammar", self.document.pointer(at));
+            GrammarError::new(inner.kind, place, inner.to_string())
+        })?;
+        Ok(self.add(&grammar))
+    }
+
+    pub(super) fn regex(&mut self, pattern: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+        let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+        let expr = parse_pattern(&mut self.builder.exprs, pattern, &options, &mut Utf8).map_err(|inner| {
+            let kind = match inner.kind {
+                PatternErrorKind::Syntax => ErrorKind::Syntax,
+                PatternErrorKind::Unsupported => ErrorKind::Unsupported,
+                PatternErrorKind::Limit => ErrorKind::Limit,
+            };
+            let place = format!("{}/pattern", self.document.pointer(at));
+            GrammarError::new(kind, place, format!("offset {}: {}", inner.offset, inner.message))
+        })?;
+        Ok(self.builder.lexeme(expr))
+    }
+
+    /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
+    /// of schemas that are much alike. Those of which one is wrong are left to be lowered one by one, for the error's sake.
+    pub(super) fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) {
+        // These mean something for all values of a document.
+        if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]
+            .iter()
+            .any(|word| self.text.contains(word))
+        {
+            return;
+        }
+        let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
+        let mut alike: IndexMap<(Style, [bool; 4], Option<u32>), Alike<'a, '_>> = IndexMap::new();
+        for slot in &tree.slots {
+            // Literals of a notation are not lowered by JSON Schema, and what excludes texts is read by itself.
+            if let Format::Schema { schema, style, options } = &slot.format
+                && !matches!(style, Style::Literal(_))
+                && options.excludes.is_empty()
+            {
+                let text = self.document.spelled(self.text, *schema);
+                if !text.contains("\"$") {
+                    let key = (text, *style, flags(options), options.max_whitespace);
+                    let group = alike.entry((key.1, key.2, key.3)).or_default();
+                    group.entry(key).or_insert((*schema, options));
+                    read.push((*schema, key));
+                }
+            }
+        }
+        for ((style, ..), group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
+            let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
+            let (_, options) = group[0];
+            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, style.marked()) else {
+                continue;
+            };
+            self.report.append(std::mem::take(&mut grammar.report));
+            let first = self.add_all_of(grammar, max_exprs);
+            let nodes = nodes.into_iter().map(|node| NodeId(first.0 + node.0));
+            self.schemas.extend(group.into_keys().zip(nodes));
+        }
+        self.plain = read.into_iter().filter_map(|(at, key)| Some((at, *self.schemas.get(&key)?))).collect();
+    }
+
+    pub(super) fn schema(
+        &mut self,
+        at: JsonId,
+        style: Style,
+        options: &JsonSchemaOptions,
+    ) -> Result<NodeId, GrammarError> {
+        if let Some(&known) = self.plain.get(&at) {
+            return Ok(known);
+        }
+        let text = self.document.spelled(self.text, at);
+        let key = (text, style, flags(options), options.max_whitespace);
+        // What is excluded is no part of the key, and few schemas exclude anything.
+        let is_kept = options.excludes.is_empty();
+        if let Some(&known) = self.schemas.get(&key).filter(|_| is_kept) {
+            return Ok(known);
+        }
+        if let Style::Literal(notation) = style {
+            let node = self.literal_arguments(at, notation, options)?;
+            self.schemas.insert(key, node);
+            return Ok(node);
+        }
+        let place = self.document.pointer(at);
+        let grammar = match style.marked() {
+            None => reported(text, options),
+            Some(marked) => marked_arguments(text, marked, options),
+        };
+        let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
+        self.report.absorb(&grammar.report, &place, "#");
+        let node = self.add(&grammar);
+        if is_kept {
+            self.schemas.insert(key, node);
+        }
+        Ok(node)
+    }
+}
+
+/// The options that a structural tag can set, for telling equal schemas.
+pub(super) fn flags(options: &JsonSchemaOptions) -> [bool; 4] {
+    [options.any_order, options.any_whitespace, options.strict_mode, options.relax]
+}
+
+/// An error of a schema, at its place in the structural tag: `from` is how its own pointer begins.
+pub(super) fn placed(inner: GrammarError, place: &str, from: &str) -> GrammarError {
+    match inner.place.strip_prefix(from) {
+        Some(rest) => GrammarError { place: format!("{place}{rest}"), ..inner },
+        None => GrammarError::new(inner.kind, place, inner.to_string()),
+    }
+}

@@ -1,0 +1,50 @@
+//! Structural tags: free text and structure in one tree of formats, as a JSON document.
+//!
+//! The flow is one way: JSON ([`crate::json_schema::read::document`]) → [`read`] (a flat [`tree`] of formats, by the types of
+//! their [`fields`]) → [`lower`] (nodes), with the text that anything may stand in in [`texts`], what other notations say in
+//! [`embedded`], the words that may be tokens in [`crate::ir::markers`], and the [`styles`] in which models write the arguments of
+//! calls, those of a notation of its own in [`literals`].
+
+mod embedded;
+mod fields;
+mod literals;
+mod lower;
+mod read;
+mod styles;
+mod texts;
+mod tree;
+
+use crate::ir::builder::MAX_EXPRS;
+use crate::ir::error::GrammarError;
+use crate::ir::grammar::Grammar;
+use crate::json_schema;
+
+/// How large a structural tag may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StructuralTagOptions {
+    /// Longest text, in bytes.
+    pub max_bytes: usize,
+    /// Most expressions in the lexemes of its grammar.
+    pub max_exprs: usize,
+}
+
+impl Default for StructuralTagOptions {
+    fn default() -> StructuralTagOptions {
+        StructuralTagOptions { max_bytes: json_schema::MAX_BYTES, max_exprs: MAX_EXPRS }
+    }
+}
+
+impl Grammar {
+    /// The grammar of a structural tag, which is JSON as `docs/structural-tags.md` describes it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) for what is no structural tag,
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for what cannot be enforced,
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) where no text matches, each at its JSON pointer;
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where it is too large.
+    pub fn from_structural_tag(text: &str, options: &StructuralTagOptions) -> Result<Grammar, GrammarError> {
+        let document = json_schema::parse(text, &[], options.max_bytes)?;
+        let tree = read::read(&document)?;
+        lower::Lowering::new(&document, text).grammar(&tree, options.max_exprs)
+    }
+}

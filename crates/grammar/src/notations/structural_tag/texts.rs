@@ -1,0 +1,235 @@
+//! Free text: up to the triggers, patterns and ends that are found in it, and with a budget of tokens.
+
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use stencilm_regex::ExprId;
+use stencilm_regex::HashMap;
+
+use super::fields::error;
+use super::lower::Lowering;
+use super::tree::{Format, FormatId, Marker, Rounds, Slot, Tree};
+use crate::ir::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{Mark, NodeId};
+use crate::ir::markers;
+use crate::notations::free_text::{FEW_STRINGS, FreeText, Within};
+
+/// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
+/// once, which takes the square of its length.
+const MAX_STOP_BYTES: usize = 256;
+
+impl<'a> Lowering<'a> {
+    pub(super) fn triggered(
+        &mut self,
+        tree: &Tree<'a>,
+        slot: &Slot<'a>,
+        triggers: &[&'a str],
+        tags: &[FormatId],
+        excludes: &[&'a str],
+        rounds: Rounds,
+    ) -> Result<NodeId, GrammarError> {
+        let mut indices: HashMap<&str, Vec<usize>> = HashMap::default();
+        triggers.iter().enumerate().for_each(|(index, trigger)| indices.entry(trigger).or_default().push(index));
+        let mut lengths: Vec<usize> = triggers.iter().map(|trigger| trigger.len()).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let mut by_trigger: Vec<Vec<(&str, NodeId)>> = vec![Vec::new(); triggers.len()];
+        let mut first: Vec<(&str, NodeId)> = Vec::new();
+        for &tag in tags {
+            let Format::Tag { begin, .. } = &tree.slot(tag).format else { continue };
+            let at = tree.slot(tag).at;
+            let Marker::Text(begin) = begin else {
+                let message = "the tag begins with a token or a pattern, but text triggers need text; use token_triggered_tags, or `or` and `star`";
+                return Err(error(self.document, at, message));
+            };
+            let beginnings = lengths.iter().filter_map(|&length| indices.get(begin.get(..length)?));
+            let matching: Vec<usize> = beginnings.flatten().copied().collect();
+            let [index] = matching[..] else {
+                let message = format!(
+                    "{} of the triggers begin {begin:?}, the beginning of this tag; it must be exactly one, so change \
+                     the triggers",
+                    matching.len()
+                );
+                return Err(error(self.document, at, message));
+            };
+            let tail = self.node(tag);
+            by_trigger[index].push((&begin[triggers[index].len()..], tail));
+            first.push((begin, tail));
+        }
+        let mut ways = Vec::with_capacity(triggers.len());
+        for (trigger, tags) in triggers.iter().zip(by_trigger) {
+            if tags.is_empty() {
+                let message = format!("no tag begins with the trigger {trigger:?}; leave it out");
+                return Err(error(self.document, slot.at, message));
+            }
+            ways.push((*trigger, markers::branches(&mut self.builder, &tags)));
+        }
+        let first = rounds.at_least_one.then(|| markers::branches(&mut self.builder, &first));
+        self.free_text(slot, ways, first, excludes, None, rounds.stop_after_first)
+    }
+
+    /// Free text up to one of the strings of `ways`, which leads to what follows it, and so on until the end.
+    ///
+    /// With `first` that comes before anything else. Reads the ends of the tag around where they follow.
+    pub(super) fn free_text(
+        &mut self,
+        slot: &Slot<'a>,
+        ways: Vec<(&'a str, NodeId)>,
+        first: Option<NodeId>,
+        excludes: &[&'a str],
+        max_chars: Option<u32>,
+        stop_after_first: bool,
+    ) -> Result<NodeId, GrammarError> {
+        let triggers = ways.iter().map(|(trigger, _)| *trigger).collect();
+        let (stops, excludes) = self.stops_and_excludes(slot, triggers, excludes)?;
+        let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
+        let text = free.unended(&mut self.builder.exprs);
+        let unended = self.builder.lexeme(text);
+        let ends: Rc<Vec<Marker<'a>>> = if slot.is_last { slot.ends.clone() } else { Rc::default() };
+        let until = |lowering: &mut Self, stop: &'a str| {
+            let builder = &mut lowering.builder;
+            let whole = free.until(&mut builder.exprs, stop);
+            let before = free.before(&mut builder.exprs, stop);
+            // Nearly always the same text, which is one node then.
+            let before = if before == text { unended } else { builder.lexeme(before) };
+            markers::until(builder, whole, before, stop)
+        };
+        let mut tails = Vec::new();
+        for end in ends.iter() {
+            match end {
+                Marker::Text("") => tails.push(unended),
+                Marker::Text(end) => tails.extend(until(self, end)),
+                Marker::Token(_) | Marker::Pattern(..) => {
+                    let end = self.marker(end);
+                    tails.push(self.builder.sequence(&[unended, end]));
+                }
+            }
+        }
+        if tails.is_empty() {
+            tails.push(unended);
+        }
+        let mut rounds = Vec::new();
+        if ways.len() > FEW_STRINGS {
+            let triggers: Vec<&str> = ways.iter().map(|&(trigger, _)| trigger).collect();
+            for (before, positions) in free.groups(&mut self.builder.exprs, &triggers) {
+                let before = self.builder.lexeme(before);
+                let group: Vec<(&str, NodeId)> = positions.into_iter().map(|position| ways[position]).collect();
+                let mut group_ways = vec![markers::spelled(&mut self.builder, &group)];
+                group_ways.extend(markers::by_tokens(&mut self.builder, &group));
+                let way = self.builder.choice(&group_ways);
+                rounds.push(self.builder.sequence(&[before, way]));
+            }
+        } else {
+            for (trigger, way) in ways {
+                for before in until(self, trigger) {
+                    rounds.push(self.builder.sequence(&[before, way]));
+                }
+            }
+        }
+        let tail = self.builder.choice(&tails);
+        if rounds.is_empty() {
+            return Ok(tail);
+        }
+        if stop_after_first {
+            let behind = match first {
+                Some(first) => first,
+                None => self.builder.choice(&rounds),
+            };
+            let behind = self.with_ends(slot, behind);
+            return Ok(if first.is_some() { behind } else { self.builder.choice(&[behind, tail]) });
+        }
+        let round = self.builder.choice(&rounds);
+        let rounds = self.builder.repeat(round, 0, None);
+        let parts: Vec<NodeId> = first.into_iter().chain([rounds, tail]).collect();
+        Ok(self.builder.sequence(&parts))
+    }
+
+    /// The strings that end a text, triggers and the ends of the tag around, and those that must not come in it.
+    fn stops_and_excludes(
+        &self,
+        slot: &Slot<'a>,
+        mut stops: Vec<&'a str>,
+        excludes: &[&'a str],
+    ) -> Result<(Vec<&'a str>, Vec<&'a str>), GrammarError> {
+        let mut excludes = excludes.to_vec();
+        let texts = slot.ends.iter().filter_map(|end| match end {
+            Marker::Text(text) if !text.is_empty() => Some(*text),
+            _ => None,
+        });
+        let texts: Vec<&str> = texts.collect();
+        if slot.is_last {
+            // What ends the text need not be excluded from it, too.
+            excludes.retain(|exclude| !texts.contains(exclude));
+            stops.extend(&texts);
+        } else {
+            excludes.extend(texts);
+        }
+        self.check_reachable(slot, &stops, &excludes)?;
+        Ok((stops, excludes))
+    }
+
+    /// Free text with a budget of tokens. Unlike [`Lowering::free_text`] its end is a part of its own, which the budget does
+    /// not count.
+    pub(super) fn limited_text(
+        &mut self,
+        slot: &Slot<'a>,
+        excludes: &[&'a str],
+        max_chars: Option<u32>,
+        max_tokens: u32,
+    ) -> Result<NodeId, GrammarError> {
+        let (stops, excludes) = self.stops_and_excludes(slot, Vec::new(), excludes)?;
+        let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
+        let unended = free.unended(&mut self.builder.exprs);
+        let ends: Rc<Vec<Marker<'a>>> = if slot.is_last { slot.ends.clone() } else { Rc::default() };
+        // The ends by the text before them, which is nearly always the same.
+        let mut by_text: IndexMap<ExprId, Vec<NodeId>> = IndexMap::new();
+        for end in ends.iter() {
+            let text = match end {
+                Marker::Text(end) if !end.is_empty() => free.before(&mut self.builder.exprs, end),
+                _ => unended,
+            };
+            by_text.entry(text).or_default().push(self.marker(end));
+        }
+        if by_text.is_empty() {
+            by_text.insert(unended, vec![self.builder.sequence(&[])]);
+        }
+        let mut ways = Vec::with_capacity(by_text.len());
+        for (text, ends) in by_text {
+            let text = if max_tokens == 0 { ExprId::EMPTY } else { text };
+            let mut text = self.builder.lexeme(text);
+            if max_tokens > 0 {
+                text = self.builder.marked(Mark::MaxTokens(max_tokens), text);
+            }
+            let end = self.builder.choice(&ends);
+            ways.push(self.builder.sequence(&[text, end]));
+        }
+        Ok(self.builder.choice(&ways))
+    }
+
+    /// Refuses strings that can never be complete, because another one within them comes first.
+    fn check_reachable(&self, slot: &Slot<'a>, stops: &[&'a str], excludes: &[&'a str]) -> Result<(), GrammarError> {
+        if let Some(long) = stops.iter().chain(excludes).find(|text| text.len() > MAX_STOP_BYTES) {
+            let shown: String = long.chars().take(40).collect();
+            let message = format!(
+                "{shown:?}… has {} bytes and free text looks for at most {MAX_STOP_BYTES}; shorten it",
+                long.len()
+            );
+            return Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(slot.at), message));
+        }
+        let (ending, excluded) = (Within::new(stops), Within::new(excludes));
+        // The text excludes the beginning of its end so that nothing else may begin like it.
+        let is_end = |stop: &str| slot.ends.iter().any(|end| matches!(end, Marker::Text(text) if *text == stop));
+        for trigger in stops.iter().filter(|trigger| !trigger.is_empty()) {
+            let earlier = ending.find(trigger, trigger.len() - 1);
+            let never = || if is_end(trigger) { None } else { excluded.find(trigger, trigger.len()) };
+            if let Some(other) = earlier.or_else(never) {
+                let message = format!(
+                    "{trigger:?} can never come, because {other:?} within it triggers something else, ends the text or \
+                     is excluded; change one of them"
+                );
+                return Err(error(self.document, slot.at, message));
+            }
+        }
+        Ok(())
+    }
+}

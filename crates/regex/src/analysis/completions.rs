@@ -1,0 +1,109 @@
+//! How far a beginning of a match may be from one.
+
+use rustc_hash::FxHashMap;
+
+use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::memory;
+
+/// Of the expressions of one set the most bytes that complete a beginning of a match.
+#[derive(Clone, Default)]
+pub struct Completions {
+    known: FxHashMap<ExprId, u32>,
+}
+
+impl Completions {
+    /// So many bytes, or fewer, complete whatever can become a match, the empty beginning as well; `u32::MAX` where nothing
+    /// is known, as of intersections and complements.
+    pub fn most(&mut self, exprs: &ExprSet, id: ExprId) -> u32 {
+        if exprs.has_boolean(id) {
+            return u32::MAX;
+        }
+        let mut work = vec![id];
+        while let Some(&id) = work.last() {
+            if self.known.contains_key(&id) {
+                work.pop();
+                continue;
+            }
+            let before = work.len();
+            exprs.for_each_child(id, |child| {
+                if !self.known.contains_key(&child) {
+                    work.push(child);
+                }
+            });
+            if work.len() == before {
+                let most = self.of_children(exprs, id);
+                self.known.insert(id, most);
+                work.pop();
+            }
+        }
+        self.known[&id]
+    }
+
+    /// Without intersections and complements the shortest match is known, and every part has one.
+    fn of_children(&self, exprs: &ExprSet, id: ExprId) -> u32 {
+        match exprs.get(id) {
+            Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => u32::MAX,
+            Expr::Empty => 0,
+            Expr::Bytes(_) => 1,
+            Expr::Concat { head, tail } => {
+                let within_head = self.known[head].saturating_add(exprs.shortest_at_least(*tail));
+                within_head.max(self.known[tail])
+            }
+            Expr::Or(parts) => parts.iter().map(|part| self.known[part]).max().unwrap_or(0),
+            Expr::Repeat { body, min, .. } => {
+                let rounds = exprs.shortest_at_least(*body).saturating_mul(min.saturating_sub(1));
+                self.known[body].saturating_add(rounds)
+            }
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_table::<(ExprId, u32)>(self.known.capacity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Deriver, Limits, PatternOptions, Shortest, Utf8, parse_pattern};
+
+    fn parsed(deriver: &mut Deriver, pattern: &str) -> ExprId {
+        parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap()
+    }
+
+    #[test]
+    fn what_is_begun_last_counts() {
+        let most = |pattern: &str| {
+            let mut deriver = Deriver::new(Limits::default());
+            let expr = parsed(&mut deriver, pattern);
+            Completions::default().most(&deriver.exprs, expr)
+        };
+        assert_eq!([most("a*"), most("abc"), most("(abc)*"), most("(abc)*d")], [1, 3, 3, 4]);
+        assert_eq!([most("(ab){3,5}"), most("a|bcd"), most("é{2}"), most("x?y")], [6, 3, 4, 2]);
+        assert_eq!([most(""), most("(?!a)[a-b]")], [0, u32::MAX]);
+    }
+
+    proptest::proptest! {
+        /// No residual needs more.
+        #[test]
+        fn every_beginning_is_completed_by_so_many_bytes(
+            pattern in proptest::sample::select(vec![
+                "(a|b)*abb", "(ab){2,4}c?", r"(\w+ ){0,3}\w+", "a{3}(b|cd){2}", "(a(b(cd)*)?)+", "[^a]{2,}a", "(ab|c)*(d|ee)",
+            ]),
+            text in "[abcde ]{0,6}",
+        ) {
+            let mut deriver = Deriver::new(Limits::default());
+            let expr = parsed(&mut deriver, pattern);
+            let most = Completions::default().most(&deriver.exprs, expr);
+            let mut rest = expr;
+            for byte in text.bytes() {
+                rest = deriver.after(rest, byte).unwrap();
+            }
+            if rest != ExprId::NOTHING && !deriver.exprs.is_nullable(rest) {
+                let shortest = Shortest::new(&deriver, rest, 1, 10_000).next(&mut deriver).unwrap().unwrap();
+                proptest::prop_assert!(shortest.len() as u32 <= most, "{} behind {}", pattern, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Questions about an expression that need no text: how far a match is, short matches, all matches where they are few.
+//!
+//! One idea: each is a search over derivatives, nearest first, bounded in work.
+//!
+//! # Example
+//! The shortest match of the integer is one byte, `0`; after `-` one more byte is needed.
+
+pub(crate) mod completions;
+pub(crate) mod shortest;
+pub(crate) mod texts;
+pub(crate) mod witness;

@@ -1,0 +1,156 @@
+//! All texts of an expression that has few of them, as a constant or an `enum` has.
+
+use crate::expr::expr::{Expr, ExprId, ExprSet};
+
+/// A set of bytes with more of them than this is not one of few texts.
+const MAX_BYTES_OF_SET: usize = 32;
+
+/// So many parts are looked at for each text, at most, beside its bytes.
+const MAX_PARTS: usize = 64;
+
+/// Byte strings, one after the other.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// The texts.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How many bytes they have together.
+    pub fn total_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+}
+
+/// What is still to be read, as a number of the list of all such rests; 0 for nothing.
+type Rest = usize;
+
+impl ExprSet {
+    /// The strings that an expression matches, in any order, some perhaps twice; `None` where they are more than `most`, have
+    /// more than `most_bytes` together, or are not told by sequences and alternatives alone.
+    pub fn texts(&self, id: ExprId, most: usize, most_bytes: usize) -> Option<Texts> {
+        let (mut texts, mut text) = (Texts::default(), Vec::new());
+        // A rest is an expression and the rest behind it.
+        let mut rests: Vec<(ExprId, Rest)> = vec![(id, 0)];
+        // How much of the text stays, the byte behind that, and what is to come.
+        let mut work: Vec<(usize, Option<u8>, Rest)> = vec![(0, None, 1)];
+        while let Some((len, byte, mut rest)) = work.pop() {
+            text.truncate(len);
+            text.extend(byte);
+            loop {
+                if rest == 0 {
+                    texts.push(&text);
+                    break;
+                }
+                let (expr, behind) = rests[rest - 1];
+                rest = behind;
+                let mut link = |expr, behind| {
+                    rests.push((expr, behind));
+                    rests.len()
+                };
+                match self.get(expr) {
+                    Expr::Empty => {}
+                    Expr::Bytes(set) => match set.single() {
+                        Some(byte) => text.push(byte),
+                        None if set.len() > MAX_BYTES_OF_SET => return None,
+                        None => {
+                            work.extend(set.iter().map(|byte| (text.len(), Some(byte), behind)));
+                            break;
+                        }
+                    },
+                    &Expr::Concat { head, tail } => {
+                        let behind = link(tail, behind);
+                        rest = link(head, behind);
+                    }
+                    Expr::Or(parts) => {
+                        for &part in parts.iter().rev() {
+                            work.push((text.len(), None, link(part, behind)));
+                        }
+                        break;
+                    }
+                    _ => return None,
+                }
+                if text.len() > most_bytes || work.len() > most || rests.len() > most_bytes + most * MAX_PARTS {
+                    return None;
+                }
+            }
+            if texts.len() + work.len() > most || texts.total_len() > most_bytes {
+                return None;
+            }
+        }
+        Some(texts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::byte_set::ByteSet;
+
+    fn sorted(texts: &Texts) -> Vec<&[u8]> {
+        let mut texts: Vec<&[u8]> = texts.iter().collect();
+        texts.sort_unstable();
+        texts.dedup();
+        texts
+    }
+
+    #[test]
+    fn few_texts_are_listed() {
+        let mut set = ExprSet::new();
+        let words = ["", "a", "ab", "abc", "b", "ca", "cb"];
+        let all = set.literals(&words);
+        let texts = set.texts(all, 7, 100).unwrap();
+        assert_eq!(sorted(&texts), words.map(str::as_bytes));
+        let (x, y) = (set.bytes(ByteSet::range(b'x', b'z')), set.literal(b"y"));
+        let both = set.concat_all(&[all, x, y]);
+        let texts = set.texts(both, 21, 1000).unwrap();
+        let mut expected: Vec<String> =
+            words.iter().flat_map(|word| ["x", "y", "z"].map(|middle| format!("{word}{middle}y"))).collect();
+        expected.sort_unstable();
+        assert_eq!(sorted(&texts), expected.iter().map(String::as_bytes).collect::<Vec<_>>());
+        assert_eq!(set.texts(both, 20, 1000), None);
+        assert_eq!(set.texts(both, 21, 50), None);
+        assert_eq!(set.texts(ExprId::EMPTY, 1, 0).unwrap().iter().collect::<Vec<_>>(), [b""]);
+    }
+
+    #[test]
+    fn what_has_many_texts_or_others_is_not_listed() {
+        let mut set = ExprSet::new();
+        let (a, b) = (set.literal(b"a"), set.literal(b"b"));
+        let some = set.repeat(a, 0, Some(3));
+        let (either, not) = (set.or(&[some, b]), set.not(a));
+        for expr in [ExprId::NOTHING, ExprId::ANY_BYTE, ExprId::ANYTHING, some, either, not] {
+            assert_eq!(set.texts(expr, 100, 1000), None);
+        }
+        // As many as two to the power of forty.
+        let (one, other) = (set.literal(b"cd"), set.literal(b"ce"));
+        let pair = set.or(&[one, other]);
+        let mut many = ExprId::EMPTY;
+        for _ in 0..40 {
+            many = set.concat(pair, many);
+        }
+        assert_eq!(set.texts(many, 100, 10_000), None);
+    }
+}

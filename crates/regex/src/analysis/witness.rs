@@ -1,0 +1,112 @@
+//! Short texts that show at a glance that an intersection matches something.
+
+use crate::derivative::derivative::Deriver;
+use crate::expr::expr::{Expr, ExprId};
+use crate::limits::LimitExceeded;
+
+/// Longer texts are not tried: where one does not match, to find that out takes a derivative of every part for each byte.
+const MAX_WITNESS: u32 = 8;
+
+impl Deriver {
+    /// Whether the shortest match of one part of an intersection, which may be followed by something plain, is one of all parts.
+    /// A pattern beside a greatest length mostly says so itself, where a search would derive the intersection.
+    pub(crate) fn has_witness(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
+        let parts = match *self.exprs.get(id) {
+            Expr::And(ref parts) => parts.clone(),
+            Expr::Concat { head, tail } if !self.exprs.has_boolean(tail) => match self.exprs.get(head) {
+                Expr::And(parts) => parts.clone(),
+                _ => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        let plain = parts.iter().copied().filter(|&part| !self.exprs.has_boolean(part));
+        let Some(longest) = plain.max_by_key(|&part| self.exprs.shortest_at_least(part)) else { return Ok(false) };
+        let Some(witness) = self.shortest_text(longest) else { return Ok(false) };
+        for &part in &*parts {
+            if part != longest && !self.matches(part, &witness)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A shortest match of an expression without intersections and complements; `None` where it is long, or a number.
+    fn shortest_text(&self, id: ExprId) -> Option<Vec<u8>> {
+        let shortest = |id| self.exprs.shortest_at_least(id);
+        if shortest(id) > MAX_WITNESS {
+            return None;
+        }
+        let mut text = Vec::new();
+        let mut work = vec![id];
+        while let Some(id) = work.pop() {
+            if shortest(id) == 0 {
+                continue;
+            }
+            match self.exprs.get(id) {
+                // Letters and digits are what most other parts allow.
+                Expr::Bytes(set) => {
+                    let first = set.iter().find(u8::is_ascii_alphanumeric).or_else(|| set.first());
+                    text.push(first?);
+                }
+                Expr::Concat { head, tail } => work.extend([*tail, *head]),
+                Expr::Or(parts) => work.push(parts.iter().copied().min_by_key(|&part| shortest(part))?),
+                Expr::Repeat { body, min, .. } => work.extend((0..*min).map(|_| *body)),
+                Expr::Nothing | Expr::Empty | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => return None,
+            }
+        }
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::{PatternOptions, Utf8, parse_pattern};
+
+    #[test]
+    fn what_is_seen_at_a_glance_is_live() {
+        let mut deriver = Deriver::new(Limits::default());
+        let mut parsed =
+            |pattern: &str| parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap();
+        let [short, words, digits, long] = ["[^a]{0,3}", r"(\w+ ){2}\w|b", "[0-9]+", "x{20}"].map(&mut parsed);
+        let without_b = {
+            let b = parsed("b");
+            deriver.exprs.not(b)
+        };
+        let mut glance = |parts: &[ExprId]| {
+            let both = deriver.exprs.and(parts);
+            let quote = deriver.exprs.literal(b"\"");
+            let ended = deriver.exprs.concat(both, quote);
+            let seen = deriver.has_witness(both).unwrap();
+            assert_eq!(deriver.has_witness(ended).unwrap(), seen);
+            assert!(!seen || deriver.is_live(ended).unwrap());
+            seen
+        };
+        assert!(glance(&[short, words]));
+        // There may be one all the same, or none.
+        assert!(!glance(&[short, words, without_b]) && !glance(&[words, digits]) && !glance(&[long, digits]));
+        assert!(glance(&[digits, without_b]));
+    }
+
+    proptest::proptest! {
+        /// Nothing is said to be live that matches nothing.
+        #[test]
+        fn a_witness_is_a_match(
+            one in proptest::sample::select(vec!["(a|b)*abb", "(ab){0,2}c?", "[^a]{0,3}", "a?b?c?", "é*b", "(a|é){2}"]),
+            other in proptest::sample::select(vec!["[ab]*", "c|cc", "(ab)+", "..?", "[^b]*", "b{1,3}"]),
+            negated in proptest::bool::ANY,
+        ) {
+            let mut deriver = Deriver::new(Limits::default());
+            let [one, other] = [one, other].map(|pattern| {
+                parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap()
+            });
+            let other = if negated { deriver.exprs.not(other) } else { other };
+            let both = deriver.exprs.and(&[one, other]);
+            if deriver.has_witness(both).unwrap() {
+                let text = crate::Shortest::new(&deriver, both, 1, 10_000).next(&mut deriver).unwrap();
+                proptest::prop_assert!(text.is_some() || deriver.exprs.is_nullable(both));
+            }
+        }
+    }
+}

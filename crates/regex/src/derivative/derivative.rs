@@ -1,0 +1,486 @@
+//! Derivatives: what is left of an expression after one byte, for all bytes at once.
+//!
+//! The derivatives of an expression are a partition of the bytes with one residual expression for each part
+//! (Owens, Reppy, Turon 2009, section 4.2). They are memoised, and computed bottom-up with an explicit stack:
+//! the depth of an expression is the user's to choose.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::expr::byte_classes::ByteClasses;
+use crate::expr::byte_set::ByteSet;
+use crate::expr::clamp::Loosening;
+use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::required_bytes::Needs;
+use crate::limits::{LimitExceeded, Limits};
+use crate::memory;
+use crate::numbers::Number;
+
+/// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
+pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
+
+/// A search of no more expressions goes without [`Needs`].
+const SHORT_SEARCH: usize = 32;
+/// A search of so many expressions asks first whether anything would match without the large counts.
+const LONG_SEARCH: usize = 256;
+/// The search for that takes at most so many.
+const MAX_LOOSE: usize = 10_000;
+/// How deep in an expression [`Deriver::effort`] looks.
+const MAX_EFFORT_LEVEL: u32 = 4;
+
+/// An expression set with memoised derivatives and liveness.
+#[derive(Clone, Default)]
+pub struct Deriver {
+    /// The expressions; more may be added at any time.
+    pub exprs: ExprSet,
+    derivatives: FxHashMap<ExprId, Derivatives>,
+    live: FxHashMap<ExprId, bool>,
+    needs: Needs,
+    loosening: Loosening,
+    pub(crate) byte_classes: ByteClasses,
+    /// How many pairs all derivatives hold together.
+    pairs: usize,
+    /// How many pairs of states were looked at to tell texts apart by what they leave.
+    pub(crate) split_work: usize,
+    /// Bytes held by the automata over these expressions.
+    pub(crate) in_automata: usize,
+    /// How many expressions there were when the operation began, and how many bytes all held.
+    before: usize,
+    bytes_before: usize,
+    measured_at: [usize; 3],
+    limits: Limits,
+}
+
+impl Deriver {
+    /// A deriver over an empty expression set.
+    pub fn new(limits: Limits) -> Deriver {
+        Deriver::over(ExprSet::new(), limits)
+    }
+
+    /// A deriver over an expression set.
+    pub fn over(exprs: ExprSet, limits: Limits) -> Deriver {
+        Deriver { exprs, limits, ..Deriver::default() }
+    }
+
+    /// Begins an operation: what was derived before does not count against its limit, since others may have derived it.
+    pub fn begin(&mut self) {
+        self.before = self.exprs.len();
+        // Mostly nothing was added since the last time.
+        let progress = self.progress();
+        if progress != self.measured_at {
+            (self.measured_at, self.bytes_before) = (progress, self.memory_bytes());
+        }
+    }
+
+    /// Tells whether anything was worked out between two moments.
+    #[inline]
+    pub fn progress(&self) -> [usize; 3] {
+        [self.exprs.len(), self.pairs, self.in_automata]
+    }
+
+    /// Bytes of memory held, with the automata over these expressions: told at once, nothing is looked through.
+    #[inline]
+    pub fn memory_bytes(&self) -> usize {
+        self.exprs.memory_bytes()
+            + self.pairs * size_of::<(ByteSet, ExprId)>()
+            + self.derivatives.len() * memory::of_shared::<u8>(0)
+            + memory::of_table::<(ExprId, Derivatives)>(self.derivatives.capacity())
+            + memory::of_table::<(ExprId, bool)>(self.live.capacity())
+            + self.needs.memory_bytes()
+            + self.loosening.memory_bytes()
+            + self.byte_classes.memory_bytes()
+            + self.in_automata
+    }
+
+    /// Whether the operation may go on for all that it has added.
+    pub(crate) fn check_bytes(&self) -> Result<(), LimitExceeded> {
+        self.limits.check_bytes(self.memory_bytes().saturating_sub(self.bytes_before))
+    }
+
+    /// All derivatives of `id`.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the set has grown to its greatest size.
+    pub fn derivatives(&mut self, id: ExprId) -> Result<Derivatives, LimitExceeded> {
+        if let Some(known) = self.derivatives.get(&id) {
+            return Ok(known.clone());
+        }
+        let mut work = vec![id];
+        while let Some(&id) = work.last() {
+            if self.derivatives.contains_key(&id) {
+                work.pop();
+                continue;
+            }
+            let before = work.len();
+            self.for_each_needed(id, &mut work);
+            if work.len() > before {
+                continue;
+            }
+            work.pop();
+            let computed = self.compute(id);
+            self.pairs += computed.len();
+            self.derivatives.insert(id, computed);
+            self.limits.check_exprs(self.exprs.len() - self.before)?;
+            self.check_bytes()?;
+        }
+        Ok(self.derivatives[&id].clone())
+    }
+
+    fn for_each_needed(&self, id: ExprId, work: &mut Vec<ExprId>) {
+        let mut need = |child: ExprId| {
+            if !self.derivatives.contains_key(&child) {
+                work.push(child);
+            }
+        };
+        match self.exprs.get(id) {
+            &Expr::Concat { head, tail } => {
+                need(head);
+                if self.exprs.is_nullable(head) {
+                    need(tail);
+                }
+            }
+            _ => self.exprs.for_each_child(id, need),
+        }
+    }
+
+    /// Derivatives of one node whose children are done.
+    fn compute(&mut self, id: ExprId) -> Derivatives {
+        match self.exprs.get(id).clone() {
+            Expr::Nothing | Expr::Empty => Arc::new([]),
+            Expr::Bytes(set) => Arc::new([(set, ExprId::EMPTY)]),
+            Expr::Concat { head, tail } => {
+                let mut first: Vec<_> = self.derivatives[&head].to_vec();
+                for (_, rest) in &mut first {
+                    *rest = self.exprs.concat(*rest, tail);
+                }
+                if !self.exprs.is_nullable(head) {
+                    return first.into();
+                }
+                let second = self.derivatives[&tail].clone();
+                self.join(&[&first, &second], |exprs, rests| exprs.or(rests))
+            }
+            Expr::Or(parts) => {
+                let maps: Vec<Derivatives> = parts.iter().map(|part| self.derivatives[part].clone()).collect();
+                let maps: Vec<&[_]> = maps.iter().map(|map| &**map).collect();
+                self.join(&maps, |exprs, rests| exprs.or(rests))
+            }
+            Expr::And(parts) => {
+                let maps: Vec<Derivatives> = parts.iter().map(|part| self.derivatives[part].clone()).collect();
+                let maps: Vec<&[_]> = maps.iter().map(|map| &**map).collect();
+                let all = parts.len();
+                self.join(&maps, |exprs, rests| if rests.len() == all { exprs.and(rests) } else { ExprId::NOTHING })
+            }
+            Expr::Not(inner) => {
+                let map = self.derivatives[&inner].clone();
+                let mut covered = ByteSet::EMPTY;
+                let mut result = Vec::with_capacity(map.len() + 1);
+                for &(set, rest) in map.iter() {
+                    covered = covered.union(&set);
+                    let rest = self.exprs.not(rest);
+                    if rest != ExprId::NOTHING {
+                        result.push((set, rest));
+                    }
+                }
+                if covered != ByteSet::ALL {
+                    result.push((covered.complement(), ExprId::ANYTHING));
+                }
+                result.into()
+            }
+            Expr::Repeat { body, min, max } => {
+                let rounds = self.exprs.repeat(body, min.saturating_sub(1), max.map(|max| max - 1));
+                let mut map: Vec<_> = self.derivatives[&body].to_vec();
+                for (_, rest) in &mut map {
+                    *rest = self.exprs.concat(*rest, rounds);
+                }
+                map.into()
+            }
+            Expr::Number(number) => {
+                let mut map: Vec<(ByteSet, ExprId)> = Vec::new();
+                for bytes in Number::BYTES {
+                    let rest = self.exprs.number_rest(number.after(bytes[0]));
+                    let set: ByteSet = bytes.iter().copied().collect();
+                    match map.iter_mut().find(|(_, known)| *known == rest) {
+                        _ if rest == ExprId::NOTHING => {}
+                        Some((known, _)) => *known = known.union(&set),
+                        None => map.push((set, rest)),
+                    }
+                }
+                map.into()
+            }
+        }
+    }
+
+    /// Lays several partitions over each other; `combine` gets, for every common part, the residuals there.
+    fn join(
+        &mut self,
+        maps: &[&[(ByteSet, ExprId)]],
+        combine: impl Fn(&mut ExprSet, &[ExprId]) -> ExprId,
+    ) -> Derivatives {
+        let mut parts = Partition::new();
+        for map in maps {
+            for &(set, rest) in *map {
+                parts.add(set, rest);
+            }
+        }
+        // Parts with the same residuals are one again.
+        let mut result: Vec<(ByteSet, ExprId)> = Vec::with_capacity(parts.rests.len());
+        let mut known: FxHashMap<&[ExprId], usize> = FxHashMap::default();
+        for (set, rests) in parts.sets.iter().zip(&parts.rests) {
+            if rests.is_empty() || set.is_empty() {
+                continue;
+            }
+            match known.get(&rests[..]) {
+                Some(&index) => result[index].0 = result[index].0.union(set),
+                None => {
+                    known.insert(rests, result.len());
+                    result.push((*set, combine(&mut self.exprs, rests)));
+                }
+            }
+        }
+        result.retain(|&(_, rest)| rest != ExprId::NOTHING);
+        result.into()
+    }
+
+    /// Whether the expression matches some string.
+    ///
+    /// Without intersection and complement the normal form answers; with them the derivatives are searched for one that
+    /// does, first those with the shortest way to go by a lower bound. Breadth first would try all beginnings of a long
+    /// string; this one mostly spells a match straight away.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the search is too long.
+    pub fn is_live(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
+        if !self.exprs.has_boolean(id) {
+            return Ok(id != ExprId::NOTHING);
+        }
+        if let Some(&known) = self.live.get(&id) {
+            return Ok(known);
+        }
+        if self.has_witness(id)? {
+            self.live.insert(id, true);
+            return Ok(true);
+        }
+        let found = self.search(id, usize::MAX)?;
+        Ok(found.expect("a search without a bound of its own ends with an answer"))
+    }
+
+    /// Whether something that has an intersection or a complement matches some string; `None` past so many expressions.
+    fn search(&mut self, id: ExprId, most: usize) -> Result<Option<bool>, LimitExceeded> {
+        let mut asked = false;
+        // Each with what it was derived from.
+        let mut seen: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        let mut queue = BinaryHeap::from([Reverse((self.exprs.shortest_at_least(id), 0, id))]);
+        seen.insert(id, id);
+        let mut found = None;
+        while let Some(Reverse((.., next))) = queue.pop() {
+            if self.is_obviously_live(next) {
+                found = Some(next);
+                break;
+            }
+            if seen.len() > most {
+                return Ok(None);
+            }
+            self.limits.check_search(seen.len())?;
+            if seen.len() > LONG_SEARCH && !asked {
+                asked = true;
+                if self.is_loosely_dead(id)? {
+                    break;
+                }
+            }
+            for &(_, rest) in self.derivatives(next)?.iter() {
+                let known = self.live.get(&rest);
+                if known == Some(&true) {
+                    found = Some(next);
+                    break;
+                }
+                if rest == ExprId::NOTHING || known == Some(&false) || seen.contains_key(&rest) {
+                    continue;
+                }
+                seen.insert(rest, next);
+                // Most searches end soon; a long one is worth a look at what need not be searched, and in which order.
+                let shortest = self.exprs.shortest_at_least(rest);
+                if seen.len() <= SHORT_SEARCH {
+                    queue.push(Reverse((shortest, 0, rest)));
+                } else if !self.needs.contradict(&self.exprs, rest) {
+                    queue.push(Reverse((shortest, self.effort(rest, 0), rest)));
+                }
+            }
+            if found.is_some() {
+                break;
+            }
+        }
+        if let Some(mut live) = found {
+            // All on the way to a match are live, too: they are likely to be asked next.
+            while live != id {
+                self.live.insert(live, true);
+                live = seen[&live];
+            }
+            self.live.insert(id, true);
+            return Ok(Some(true));
+        }
+        // No match can be found, so everything that was looked at is dead.
+        self.live.extend(seen.into_keys().map(|dead| (dead, false)));
+        Ok(Some(false))
+    }
+
+    /// Whether an expression surely matches nothing, because nothing would match without its large counts either. A
+    /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
+    /// must not begin with a blank, behind a blank.
+    fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
+        let loose = self.loosening.apply(&mut self.exprs, id);
+        if loose == id || !self.exprs.has_boolean(loose) {
+            return Ok(loose == ExprId::NOTHING);
+        }
+        let live = match self.live.get(&loose) {
+            Some(&known) => Some(known),
+            None => self.search(loose, MAX_LOOSE)?,
+        };
+        Ok(live == Some(false))
+    }
+
+    /// How much is left to do for all parts of an intersection together: of two residuals with equally long ways to go,
+    /// the one that has met more of what is asked is nearer to a match. A text of sixty characters with six words in it is
+    /// found so; by lengths alone, every beginning without the words would be tried until no room is left.
+    fn effort(&self, id: ExprId, level: u32) -> u32 {
+        match self.exprs.get(id) {
+            Expr::And(parts) if level < MAX_EFFORT_LEVEL => {
+                parts.iter().fold(0, |sum: u32, &part| sum.saturating_add(self.effort(part, level + 1)))
+            }
+            Expr::Or(parts) if level < MAX_EFFORT_LEVEL => {
+                parts.iter().map(|&part| self.effort(part, level + 1)).min().unwrap_or(0)
+            }
+            &Expr::Concat { head, tail } if level < MAX_EFFORT_LEVEL => {
+                self.effort(head, level + 1).saturating_add(self.exprs.shortest_at_least(tail))
+            }
+            _ => self.exprs.shortest_at_least(id),
+        }
+    }
+
+    fn is_obviously_live(&self, id: ExprId) -> bool {
+        self.exprs.is_nullable(id) || !self.exprs.has_boolean(id) || self.live.get(&id) == Some(&true)
+    }
+
+    /// What is left after one byte.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the set has grown to its greatest size.
+    pub fn after(&mut self, id: ExprId, byte: u8) -> Result<ExprId, LimitExceeded> {
+        let derivatives = self.derivatives(id)?;
+        Ok(derivatives.iter().find(|(set, _)| set.contains(byte)).map_or(ExprId::NOTHING, |&(_, rest)| rest))
+    }
+
+    /// What is left of a repetition with a greatest count, and perhaps more behind it, after one byte; `None` where that is not
+    /// plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes takes long, and
+    /// a text reads one.
+    ///
+    /// # Errors
+    /// As [`Deriver::after`].
+    pub fn after_a_count(&mut self, id: ExprId, byte: u8) -> Result<Option<ExprId>, LimitExceeded> {
+        let Some(Counted { body, min, max, tail }) = self.counted(id) else { return Ok(None) };
+        let ended = if min == 0 { self.after(tail, byte)? } else { ExprId::NOTHING };
+        let begun = self.after(body, byte)?;
+        if begun == ExprId::NOTHING || ended != ExprId::NOTHING {
+            return Ok((begun == ExprId::NOTHING).then_some(ended));
+        }
+        let rounds = self.exprs.repeat(body, min.saturating_sub(1), Some(max - 1));
+        let below = self.exprs.concat(rounds, tail);
+        let after = self.exprs.concat(begun, below);
+        self.limits.check_exprs(self.exprs.len() - self.before)?;
+        Ok(Some(after))
+    }
+
+    /// The bytes with which something that an expression matches can begin, where its derivatives are known already and tell
+    /// that at once.
+    pub fn known_first(&self, id: ExprId) -> Option<ByteSet> {
+        if self.exprs.has_boolean(id) {
+            return None;
+        }
+        let live = self.derivatives.get(&id)?.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
+        Some(live.fold(ByteSet::EMPTY, |first, (set, _)| first.union(set)))
+    }
+
+    /// The bytes with which such a repetition goes on: hardly any count changes them. `None` as in [`Deriver::after_a_count`].
+    ///
+    /// # Errors
+    /// As [`Deriver::after`].
+    pub fn first_of_a_count(&mut self, id: ExprId) -> Result<Option<ByteSet>, LimitExceeded> {
+        let Some(Counted { body, min, tail, .. }) = self.counted(id) else { return Ok(None) };
+        let first = |derivatives: Derivatives| derivatives.iter().fold(ByteSet::EMPTY, |all, (set, _)| all.union(set));
+        let begun = first(self.derivatives(body)?);
+        Ok(Some(if min == 0 { begun.union(&first(self.derivatives(tail)?)) } else { begun }))
+    }
+
+    /// The parts of a repetition with a greatest count, and of what comes behind it, where no part can contradict another.
+    fn counted(&self, id: ExprId) -> Option<Counted> {
+        let (head, tail) = match *self.exprs.get(id) {
+            Expr::Concat { head, tail } => (head, tail),
+            _ => (id, ExprId::EMPTY),
+        };
+        let Expr::Repeat { body, min, max: Some(max) } = *self.exprs.get(head) else { return None };
+        let is_plain = !self.exprs.has_boolean(id) && !self.exprs.is_nullable(body);
+        is_plain.then_some(Counted { body, min, max, tail })
+    }
+
+    /// Whether the expression matches the whole string: the slow twin of every automaton.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the set has grown to its greatest size.
+    pub fn matches(&mut self, id: ExprId, text: &[u8]) -> Result<bool, LimitExceeded> {
+        let mut state = id;
+        for &byte in text {
+            state = self.after(state, byte)?;
+        }
+        Ok(self.exprs.is_nullable(state))
+    }
+}
+
+/// See [`Deriver::counted`].
+struct Counted {
+    body: ExprId,
+    min: u32,
+    max: u32,
+    tail: ExprId,
+}
+
+/// A partition of the bytes that is refined by one set after the other, with the residuals that hold in each part.
+struct Partition {
+    part_of: [u16; 256],
+    sets: Vec<ByteSet>,
+    rests: Vec<Vec<ExprId>>,
+}
+
+impl Partition {
+    fn new() -> Partition {
+        Partition { part_of: [0; 256], sets: vec![ByteSet::ALL], rests: vec![Vec::new()] }
+    }
+
+    /// Adds a residual to all bytes of a set, splitting the parts that lie across its border.
+    fn add(&mut self, set: ByteSet, rest: ExprId) {
+        match set.single() {
+            // A literal touches one part; alternatives of thousands of literals must not look at all parts each.
+            Some(byte) => self.add_within(usize::from(self.part_of[usize::from(byte)]), set, rest),
+            None => (0..self.sets.len()).for_each(|part| self.add_within(part, set, rest)),
+        }
+    }
+
+    fn add_within(&mut self, part: usize, set: ByteSet, rest: ExprId) {
+        let inside = self.sets[part].intersect(&set);
+        if inside.is_empty() {
+            return;
+        }
+        if inside == self.sets[part] {
+            self.rests[part].push(rest);
+            return;
+        }
+        let split = self.sets.len() as u16;
+        inside.iter().for_each(|byte| self.part_of[usize::from(byte)] = split);
+        self.sets[part] = self.sets[part].intersect(&set.complement());
+        self.sets.push(inside);
+        let mut rests = self.rests[part].clone();
+        rests.push(rest);
+        self.rests.push(rests);
+    }
+}

@@ -1,0 +1,286 @@
+//! Where expressions are kept: a frozen part that many sets share, and what one set adds to it.
+//!
+//! The ids of the shared part come first, so they are the same in every set that was begun with it: taking such an
+//! expression from one set to another costs nothing.
+
+use std::sync::{Arc, LazyLock};
+
+use hashbrown::HashTable;
+
+use crate::expr::byte_set::ByteSet;
+use crate::expr::expr::{Expr, ExprId};
+use crate::hash::hash_of;
+use crate::memory;
+use crate::numbers::Number;
+
+/// What is known of an expression without looking inside again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Facts {
+    pub(crate) nullable: bool,
+    /// How many intersections and complements it holds, counted at each of their places; `u16::MAX` for more.
+    pub(crate) booleans: u16,
+    pub(crate) shortest: u32,
+    /// See [`crate::ExprSet::greatest_count`].
+    pub(crate) greatest_count: u32,
+    /// See [`crate::ExprSet::agreement`].
+    pub(crate) agreement: u32,
+}
+
+#[derive(Clone, Default)]
+struct Part {
+    nodes: Vec<Expr>,
+    facts: Vec<Facts>,
+    /// Hashes and ids of the nodes. A table that grows does not look at the nodes again, of which there may be many.
+    index: HashTable<(u32, u32)>,
+    /// How many children the lists of all nodes hold together.
+    children: usize,
+    /// Bytes that the nodes own.
+    in_nodes: usize,
+}
+
+/// Hash-consed nodes with their facts.
+#[derive(Clone)]
+pub(crate) struct Arena {
+    shared: Arc<Part>,
+    /// The id of the first node of `own`.
+    first: usize,
+    own: Part,
+}
+
+/// Expressions that many sets have in common, frozen.
+#[derive(Clone)]
+pub struct SharedExprs(Arc<Part>);
+
+/// The four constants of [`ExprId`], at their places.
+static CONSTANTS: LazyLock<Arc<Part>> = LazyLock::new(|| {
+    let mut arena = Arena { shared: Arc::default(), first: 0, own: Part::default() };
+    for constant in [
+        Expr::Nothing,
+        Expr::Empty,
+        Expr::Bytes(ByteSet::ALL),
+        Expr::Repeat { body: ExprId::ANY_BYTE, min: 0, max: None },
+    ] {
+        arena.intern(constant);
+    }
+    Arc::new(arena.own)
+});
+
+/// Half of the hash of a node: that is kept.
+fn half_hash(expr: &Expr) -> u32 {
+    (hash_of(expr) >> 32) as u32
+}
+
+/// The hash that places a node in an index, from the half that is kept (Fibonacci hashing: Knuth 1998, 6.4).
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Whether all children have ids below `first`.
+fn may_be_shared(expr: &Expr, first: usize) -> bool {
+    match expr {
+        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => true,
+        Expr::Concat { head, tail } => head.index() < first && tail.index() < first,
+        // The list is sorted.
+        Expr::Or(parts) | Expr::And(parts) => parts.last().is_none_or(|part| part.index() < first),
+        Expr::Not(inner) => inner.index() < first,
+        Expr::Repeat { body, .. } => body.index() < first,
+    }
+}
+
+impl Arena {
+    /// The constants alone.
+    pub(crate) fn new() -> Arena {
+        Arena::extending(&SharedExprs(CONSTANTS.clone()))
+    }
+
+    pub(crate) fn extending(shared: &SharedExprs) -> Arena {
+        Arena { first: shared.0.nodes.len(), shared: shared.0.clone(), own: Part::default() }
+    }
+
+    /// All nodes of both parts as one to be shared.
+    pub(crate) fn freeze(mut self) -> SharedExprs {
+        let mut all = Part::clone(&self.shared);
+        all.index.reserve(self.own.nodes.len(), |&(hash, _)| spread(hash));
+        for (own, expr) in self.own.nodes.iter().enumerate() {
+            let (hash, id) = (half_hash(expr), (self.first + own) as u32);
+            all.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
+        }
+        all.nodes.append(&mut self.own.nodes);
+        all.facts.append(&mut self.own.facts);
+        all.children += self.own.children;
+        all.in_nodes += self.own.in_nodes;
+        all.nodes.shrink_to_fit();
+        all.facts.shrink_to_fit();
+        SharedExprs(Arc::new(all))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.first + self.own.nodes.len()
+    }
+
+    /// Makes room for so many nodes more.
+    pub(crate) fn reserve(&mut self, nodes: usize) {
+        let Part { nodes: all, facts, index, .. } = &mut self.own;
+        all.reserve(nodes);
+        facts.reserve(nodes);
+        index.reserve(nodes, |&(hash, _)| spread(hash));
+    }
+
+    /// How many nodes are not shared.
+    pub(crate) fn own_len(&self) -> usize {
+        self.own.nodes.len()
+    }
+
+    /// How many ids, from the first on, mean the same in both.
+    pub(crate) fn common_with(&self, other: &Arena) -> usize {
+        if Arc::ptr_eq(&self.shared, &other.shared) { self.first } else { CONSTANTS.nodes.len() }
+    }
+
+    /// Bytes of memory held by what is not shared, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        memory::of_list(&self.own.nodes)
+            + memory::of_list(&self.own.facts)
+            + memory::of_table::<(u32, u32)>(self.own.index.capacity())
+            + self.own.in_nodes
+    }
+
+    /// How many nodes there are, and children in the lists of nodes.
+    pub(crate) fn size(&self) -> usize {
+        self.own.nodes.len() + self.own.children
+    }
+
+    /// Gives back the memory that was reserved and not used.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.own.nodes.shrink_to_fit();
+        self.own.facts.shrink_to_fit();
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: ExprId) -> &Expr {
+        match id.index().checked_sub(self.first) {
+            Some(own) => &self.own.nodes[own],
+            None => &self.shared.nodes[id.index()],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn facts(&self, id: ExprId) -> Facts {
+        match id.index().checked_sub(self.first) {
+            Some(own) => self.own.facts[own],
+            None => self.shared.facts[id.index()],
+        }
+    }
+
+    pub(crate) fn intern(&mut self, expr: Expr) -> ExprId {
+        self.intern_with(expr, None)
+    }
+
+    /// One byte of a set, and what follows it.
+    pub(crate) fn intern_byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        let behind = self.facts(tail);
+        let facts = Facts {
+            nullable: false,
+            shortest: behind.shortest.saturating_add(1),
+            agreement: behind.agreement.saturating_add(1),
+            ..behind
+        };
+        self.intern_with(Expr::Concat { head, tail }, Some(facts))
+    }
+
+    /// The id of an expression, of which the facts may be known.
+    fn intern_with(&mut self, expr: Expr, facts: Option<Facts>) -> ExprId {
+        let hash = half_hash(&expr);
+        let Arena { shared, first, own } = self;
+        // Shared expressions have shared children, so most of those that are new need not be looked for there.
+        if may_be_shared(&expr, *first)
+            && let Some(&(_, found)) =
+                shared.index.find(spread(hash), |&(other, id)| other == hash && shared.nodes[id as usize] == expr)
+        {
+            return ExprId(found);
+        }
+        let here = |&(other, id): &(u32, u32)| other == hash && own.nodes[id as usize - *first] == expr;
+        if let Some(&(_, found)) = own.index.find(spread(hash), here) {
+            return ExprId(found);
+        }
+        let id = u32::try_from(*first + own.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
+        let facts = facts.unwrap_or_else(|| self.facts_of(&expr));
+        let own = &mut self.own;
+        own.facts.push(facts);
+        if let Expr::Or(parts) | Expr::And(parts) = &expr {
+            own.children += parts.len();
+        }
+        own.in_nodes += match &expr {
+            Expr::Or(parts) | Expr::And(parts) => memory::of_slice::<ExprId>(parts.len()),
+            Expr::Number(_) => memory::allocated(size_of::<Number>()),
+            _ => 0,
+        };
+        own.nodes.push(expr);
+        own.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
+        ExprId(id)
+    }
+
+    fn facts_of(&self, expr: &Expr) -> Facts {
+        // Of leaves: no more than how short they are.
+        let leaf =
+            |nullable, shortest| Facts { nullable, booleans: 0, shortest, greatest_count: 0, agreement: u32::MAX };
+        match expr {
+            Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
+            Expr::Empty => leaf(true, 0),
+            Expr::Number(number) => leaf(number.accepts(), number.shortest()),
+            Expr::Concat { head, tail } => {
+                let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
+                let (head, tail) = (self.facts(*head), self.facts(*tail));
+                // A greatest count makes no difference where what follows reads as much and more.
+                let head_agreement = if swallowed { u32::MAX } else { head.agreement };
+                Facts {
+                    nullable: head.nullable && tail.nullable,
+                    booleans: head.booleans.saturating_add(tail.booleans),
+                    shortest: head.shortest.saturating_add(tail.shortest),
+                    greatest_count: head.greatest_count.max(tail.greatest_count),
+                    agreement: head_agreement.min(tail.agreement.saturating_add(head.shortest)),
+                }
+            }
+            Expr::Or(parts) => {
+                let none = Facts { shortest: u32::MAX, ..leaf(false, 0) };
+                let all = parts.iter().map(|&part| self.facts(part)).fold(none, |all, part| Facts {
+                    nullable: all.nullable || part.nullable,
+                    booleans: all.booleans.saturating_add(part.booleans),
+                    shortest: all.shortest.min(part.shortest),
+                    greatest_count: all.greatest_count.max(part.greatest_count),
+                    agreement: all.agreement.min(part.agreement),
+                });
+                Facts { shortest: if parts.is_empty() { 0 } else { all.shortest }, ..all }
+            }
+            Expr::And(parts) => {
+                let of = |part: &ExprId| self.facts(*part);
+                let below = parts.iter().fold(0, |sum: u16, part| sum.saturating_add(of(part).booleans));
+                Facts {
+                    booleans: below.saturating_add(1),
+                    ..leaf(
+                        parts.iter().all(|part| of(part).nullable),
+                        parts.iter().map(|part| of(part).shortest).max().unwrap_or(0),
+                    )
+                }
+            }
+            Expr::Not(inner) => {
+                let inner = self.facts(*inner);
+                let nullable = !inner.nullable;
+                Facts { booleans: inner.booleans.saturating_add(1), ..leaf(nullable, u32::from(!nullable)) }
+            }
+            Expr::Repeat { body, min, max } => {
+                let body = self.facts(*body);
+                let agreement = match max {
+                    None | Some(0 | 1) => body.agreement,
+                    Some(max) => body.agreement.min(body.shortest.saturating_mul(*max)),
+                };
+                Facts {
+                    nullable: *min == 0,
+                    booleans: body.booleans,
+                    shortest: body.shortest.saturating_mul(*min),
+                    greatest_count: body.greatest_count.max(*min).max(max.unwrap_or(0)),
+                    agreement,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,677 @@
+//! Regular expressions over bytes as hash-consed values: equal expressions are one id.
+//!
+//! Smart constructors keep a normal form (flattened, sorted, absorbed alternatives; right-nested concatenations;
+//! merged counters), so that the derivatives of an expression are few and an id is a usable automaton state
+//! (Brzozowski 1964; Owens, Reppy, Turon 2009). A bounded repetition is one node with two numbers and is never
+//! unrolled: `x{3,10}` after one `x` is `x{2,9}`.
+//!
+//! Normal form gives one guarantee that the rest relies on: an expression without `And` and `Not` that is not
+//! `NOTHING` matches some string.
+
+use std::convert::Infallible;
+
+use rustc_hash::FxHashMap;
+
+use crate::expr::arena::{Arena, SharedExprs};
+use crate::expr::byte_set::ByteSet;
+use crate::limits::LimitExceeded;
+use crate::numbers::Number;
+use crate::watch::check;
+
+/// An expression of one [`ExprSet`]. Equal ids are equal expressions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ExprId(pub(crate) u32);
+
+impl ExprId {
+    /// Matches no string.
+    pub const NOTHING: ExprId = ExprId(0);
+    /// Matches the empty string only.
+    pub const EMPTY: ExprId = ExprId(1);
+    /// Matches every one-byte string.
+    pub const ANY_BYTE: ExprId = ExprId(2);
+    /// Matches every string of bytes.
+    pub const ANYTHING: ExprId = ExprId(3);
+
+    /// The position in the set, counted from 0.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One node of an expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Expr {
+    /// No string.
+    Nothing,
+    /// The empty string.
+    Empty,
+    /// Any one byte of the set.
+    Bytes(ByteSet),
+    /// `head` then `tail`; `head` is never a concatenation itself.
+    Concat {
+        /// What comes first.
+        head: ExprId,
+        /// What follows.
+        tail: ExprId,
+    },
+    /// Any of at least two alternatives, sorted by id.
+    Or(Box<[ExprId]>),
+    /// All of at least two expressions at once, sorted by id.
+    And(Box<[ExprId]>),
+    /// Every string of bytes that the inner expression does not match.
+    Not(ExprId),
+    /// `body` repeated; a nullable body has `min` 0.
+    Repeat {
+        /// What is repeated.
+        body: ExprId,
+        /// The least number of repetitions.
+        min: u32,
+        /// The greatest number of repetitions, `None` without limit.
+        max: Option<u32>,
+    },
+    /// Texts of numbers of a set, or what is left of them.
+    Number(Box<Number>),
+}
+
+/// A set of expressions, which only grows.
+#[derive(Clone)]
+pub struct ExprSet {
+    pub(crate) arena: Arena,
+}
+
+impl Default for ExprSet {
+    fn default() -> ExprSet {
+        ExprSet::new()
+    }
+}
+
+impl ExprSet {
+    /// A set that holds the four constants of [`ExprId`].
+    pub fn new() -> ExprSet {
+        ExprSet { arena: Arena::new() }
+    }
+
+    /// A set that holds the shared expressions, under the ids that they have in all such sets.
+    pub fn extending(shared: &SharedExprs) -> ExprSet {
+        ExprSet { arena: Arena::extending(shared) }
+    }
+
+    /// Makes everything in this set the beginning of other sets, under the same ids.
+    pub fn freeze(self) -> SharedExprs {
+        self.arena.freeze()
+    }
+
+    /// The length of the shortest match, or less: an intersection may need longer ones than each of its parts, and of a
+    /// complement only is known whether it takes the empty string.
+    pub fn shortest_at_least(&self, id: ExprId) -> u32 {
+        self.arena.facts(id).shortest
+    }
+
+    /// The greatest count of any repetition, but for those below an intersection or complement.
+    pub fn greatest_count(&self, id: ExprId) -> u32 {
+        self.arena.facts(id).greatest_count
+    }
+
+    /// How complex an expression is, for what is worked out from a simpler one: how many intersections and complements it
+    /// holds, and whether repetitions outside of them have greatest counts. Both ways to a simpler expression of more
+    /// matches lead down in this order, to leave out parts of an intersection and to leave out greatest counts.
+    pub fn complexity(&self, id: ExprId) -> (u16, bool) {
+        let facts = self.arena.facts(id);
+        (facts.booleans, facts.agreement != u32::MAX)
+    }
+
+    /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and complements
+    /// has a greatest count read alike: for every string of at most that length, both can go on or neither, and both match
+    /// or neither. `u32::MAX` where they are the same. See [`Relaxation`](crate::Relaxation).
+    pub fn agreement(&self, id: ExprId) -> u32 {
+        self.arena.facts(id).agreement
+    }
+
+    /// How many expressions the set holds.
+    pub fn len(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Makes room for so many expressions more.
+    pub fn reserve(&mut self, count: usize) {
+        self.arena.reserve(count);
+    }
+
+    /// Whether it is one of the expressions that the set was begun with, which have the same ids in all such sets.
+    pub fn is_shared(&self, id: ExprId) -> bool {
+        id.index() < self.len() - self.own_len()
+    }
+
+    /// How many expressions the set holds beside the shared ones.
+    pub fn own_len(&self) -> usize {
+        self.arena.own_len()
+    }
+
+    /// Never true: the constants are always there.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Bytes of memory held, about, without the shared expressions.
+    pub fn memory_bytes(&self) -> usize {
+        self.arena.memory_bytes()
+    }
+
+    /// How many expressions were added, with all their parts: about how much work it was to make them.
+    pub(crate) fn size(&self) -> usize {
+        self.arena.size()
+    }
+
+    /// Gives back the memory that was reserved and not used.
+    pub fn shrink_to_fit(&mut self) {
+        self.arena.shrink_to_fit();
+    }
+
+    /// The node behind an id.
+    #[inline]
+    pub fn get(&self, id: ExprId) -> &Expr {
+        self.arena.get(id)
+    }
+
+    /// Whether the expression matches the empty string.
+    pub fn is_nullable(&self, id: ExprId) -> bool {
+        self.arena.facts(id).nullable
+    }
+
+    /// Whether the expression contains an intersection or a complement, so that it may match nothing
+    /// without being [`ExprId::NOTHING`].
+    pub fn has_boolean(&self, id: ExprId) -> bool {
+        self.arena.facts(id).booleans > 0
+    }
+
+    /// One byte out of a set.
+    pub fn bytes(&mut self, set: ByteSet) -> ExprId {
+        if set.is_empty() { ExprId::NOTHING } else { self.intern(Expr::Bytes(set)) }
+    }
+
+    /// Exactly these bytes, one after the other.
+    pub fn literal(&mut self, bytes: &[u8]) -> ExprId {
+        let mut tail = ExprId::EMPTY;
+        for &byte in bytes.iter().rev() {
+            let head = self.bytes(ByteSet::of(byte));
+            tail = self.concat(head, tail);
+        }
+        tail
+    }
+
+    /// As [`ExprSet::literal`], for texts that may be long.
+    ///
+    /// # Errors
+    /// As [`check`](crate::check_time).
+    pub fn literal_in_time(&mut self, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
+        let mut tail = ExprId::EMPTY;
+        for &byte in bytes.iter().rev() {
+            check()?;
+            let head = self.bytes(ByteSet::of(byte));
+            tail = self.concat(head, tail);
+        }
+        Ok(tail)
+    }
+
+    /// Any of the literals: a trie, whose size does not depend on the order of the input.
+    pub fn literals<T: AsRef<[u8]>>(&mut self, literals: &[T]) -> ExprId {
+        let mut sorted: Vec<&[u8]> = literals.iter().map(AsRef::as_ref).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        // Spines from the right: `open[d]` collects the alternatives that start at depth d of the current literal.
+        let mut open: Vec<(u8, Vec<ExprId>)> = vec![(0, Vec::new())];
+        let mut previous: &[u8] = &[];
+        let close_to = |set: &mut ExprSet, open: &mut Vec<(u8, Vec<ExprId>)>, depth: usize| {
+            while open.len() > depth + 1 {
+                let (byte, alternatives) = open.pop().expect("open always holds the root level");
+                let tail = set.or(&alternatives);
+                let head = set.bytes(ByteSet::of(byte));
+                let branch = set.concat(head, tail);
+                open.last_mut().expect("open always holds the root level").1.push(branch);
+            }
+        };
+        for &literal in &sorted {
+            let common = previous.iter().zip(literal).take_while(|(a, b)| a == b).count();
+            close_to(self, &mut open, common);
+            for &byte in &literal[common..] {
+                open.push((byte, Vec::new()));
+            }
+            open.last_mut().expect("open always holds the root level").1.push(ExprId::EMPTY);
+            previous = literal;
+        }
+        close_to(self, &mut open, 0);
+        let (_, alternatives) = open.pop().expect("open always holds the root level");
+        self.or(&alternatives)
+    }
+
+    /// `head` followed by `tail`.
+    pub fn concat(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        if head == ExprId::NOTHING || tail == ExprId::NOTHING {
+            return ExprId::NOTHING;
+        }
+        if head == ExprId::EMPTY {
+            return tail;
+        }
+        if tail == ExprId::EMPTY {
+            return head;
+        }
+        if !matches!(self.get(head), Expr::Concat { .. }) {
+            return self.concat_one(head, tail);
+        }
+        // Right-nested: unroll the spine of `head` and put it back in front of `tail`.
+        let mut spine = Vec::new();
+        let mut rest = head;
+        while let Expr::Concat { head, tail } = *self.get(rest) {
+            spine.push(head);
+            rest = tail;
+        }
+        spine.push(rest);
+        let mut result = tail;
+        for &part in spine.iter().rev() {
+            result = self.concat_one(part, result);
+        }
+        result
+    }
+
+    /// `head` followed by `tail`, where `head` is one byte of a set and `tail` does not begin with a repetition of it: as
+    /// [`ExprSet::concat`], without a look at it.
+    pub fn byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
+        debug_assert!(matches!(self.get(head), Expr::Bytes(_)), "the head is one byte");
+        debug_assert!(self.counts_together(head, tail).is_none(), "the tail does not repeat the head");
+        match tail {
+            ExprId::NOTHING => ExprId::NOTHING,
+            ExprId::EMPTY => head,
+            tail => self.arena.intern_byte_then(head, tail),
+        }
+    }
+
+    /// As [`ExprSet::concat`], of something that is no concatenation itself and something, neither of which is constant.
+    fn concat_one(&mut self, mut head: ExprId, mut tail: ExprId) -> ExprId {
+        // What was joined may be joined with what follows, too. Each time there is one part less.
+        while let Some((joined, rest)) = self.join_repeated(head, tail) {
+            if rest == ExprId::EMPTY {
+                return joined;
+            }
+            (head, tail) = (joined, rest);
+        }
+        match self.without_swallowed(head, tail) {
+            ExprId::EMPTY => tail,
+            head => {
+                debug_assert!(!matches!(self.get(head), Expr::Concat { .. }), "concatenations nest to the right only");
+                self.intern(Expr::Concat { head, tail })
+            }
+        }
+    }
+
+    /// The parts one after the other.
+    pub fn concat_all(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut result = ExprId::EMPTY;
+        for &part in parts.iter().rev() {
+            result = self.concat(part, result);
+        }
+        result
+    }
+
+    /// Any of the parts.
+    pub fn or(&mut self, parts: &[ExprId]) -> ExprId {
+        if let [only] = *parts {
+            return only;
+        }
+        let mut flat = Vec::with_capacity(parts.len());
+        let mut bytes = ByteSet::EMPTY;
+        for &part in parts {
+            match self.get(part) {
+                Expr::Or(inner) => flat.extend_from_slice(inner),
+                _ => flat.push(part),
+            }
+        }
+        flat.retain(|&part| match self.get(part) {
+            Expr::Nothing => false,
+            Expr::Bytes(set) => {
+                bytes = bytes.union(set);
+                false
+            }
+            _ => true,
+        });
+        if !bytes.is_empty() {
+            flat.push(self.bytes(bytes));
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.contains(&ExprId::ANYTHING) {
+            return ExprId::ANYTHING;
+        }
+        self.merge_counters(&mut flat);
+        if flat.contains(&ExprId::EMPTY) {
+            self.make_nullable(&mut flat);
+        }
+        match flat.len() {
+            0 => ExprId::NOTHING,
+            1 => flat[0],
+            _ => self.intern(Expr::Or(flat.into())),
+        }
+    }
+
+    /// All of the parts at once.
+    pub fn and(&mut self, parts: &[ExprId]) -> ExprId {
+        let mut parts = parts.to_vec();
+        // Bytes with which all parts begin, one after the other.
+        let mut heads = Vec::new();
+        let rest = loop {
+            let rest = self.and_parts(&mut parts);
+            if rest.is_some() {
+                break rest;
+            }
+            let common = self.common_heads(&mut parts);
+            if common.is_empty() && !self.intersect_counters(&mut parts) {
+                break None;
+            }
+            heads.extend(common);
+        };
+        let rest = rest.unwrap_or_else(|| self.intern(Expr::And(parts.into())));
+        heads.iter().rev().fold(rest, |tail, &head| {
+            let head = self.bytes(head);
+            self.concat(head, tail)
+        })
+    }
+
+    /// Brings the parts of an intersection in their normal form: flat, sorted, and one set of bytes at most. Returns what
+    /// they are together where that is no intersection.
+    fn and_parts(&mut self, parts: &mut Vec<ExprId>) -> Option<ExprId> {
+        let mut flat = Vec::with_capacity(parts.len());
+        for &part in parts.iter() {
+            match self.get(part) {
+                Expr::And(inner) => flat.extend_from_slice(inner),
+                _ => flat.push(part),
+            }
+        }
+        flat.retain(|&part| part != ExprId::ANYTHING);
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.contains(&ExprId::NOTHING) {
+            return Some(ExprId::NOTHING);
+        }
+        if flat.contains(&ExprId::EMPTY) {
+            let all = flat.iter().all(|&part| self.is_nullable(part));
+            return Some(if all { ExprId::EMPTY } else { ExprId::NOTHING });
+        }
+        let mut bytes: Option<ByteSet> = None;
+        flat.retain(|&part| match self.get(part) {
+            Expr::Bytes(set) => {
+                bytes = Some(bytes.map_or(*set, |seen| seen.intersect(set)));
+                false
+            }
+            _ => true,
+        });
+        if let Some(set) = bytes {
+            let set = self.bytes(set);
+            if set == ExprId::NOTHING {
+                return Some(ExprId::NOTHING);
+            }
+            flat.push(set);
+            flat.sort_unstable();
+        }
+        let contradicts = flat.iter().any(|&part| match *self.get(part) {
+            Expr::Not(inner) => flat.binary_search(&inner).is_ok(),
+            _ => false,
+        });
+        *parts = flat;
+        match **parts {
+            _ if contradicts => Some(ExprId::NOTHING),
+            [] => Some(ExprId::ANYTHING),
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Every string of bytes (of any bytes, not only valid UTF-8) that `inner` does not match.
+    pub fn not(&mut self, inner: ExprId) -> ExprId {
+        match *self.get(inner) {
+            Expr::Not(original) => original,
+            Expr::Nothing => ExprId::ANYTHING,
+            _ if inner == ExprId::ANYTHING => ExprId::NOTHING,
+            _ => self.intern(Expr::Not(inner)),
+        }
+    }
+
+    /// `body` repeated at least `min` and at most `max` times. An empty interval matches nothing.
+    pub fn repeat(&mut self, body: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        if max.is_some_and(|max| max < min) {
+            return ExprId::NOTHING;
+        }
+        let min = if self.is_nullable(body) { 0 } else { min };
+        if max == Some(0) || body == ExprId::EMPTY {
+            return ExprId::EMPTY;
+        }
+        if body == ExprId::NOTHING {
+            return if min == 0 { ExprId::EMPTY } else { ExprId::NOTHING };
+        }
+        if (min, max) == (1, Some(1)) {
+            return body;
+        }
+        if (min, max) == (0, Some(1)) && self.is_nullable(body) {
+            return body;
+        }
+        match *self.get(body) {
+            Expr::Repeat { min: 0, max: None, .. } => return body,
+            Expr::Repeat { body: inner, min: 0, max: Some(1) } => return self.repeat(inner, 0, max),
+            Expr::Repeat { body: inner, min: 1, max: None } => {
+                return if min == 0 && max.is_none() {
+                    self.repeat(inner, 0, None)
+                } else if min == 0 {
+                    // (x+){0,n} is x* as soon as one round is allowed.
+                    self.repeat(inner, 0, None)
+                } else {
+                    self.repeat(inner, min, None)
+                };
+            }
+            _ => {}
+        }
+        self.intern(Expr::Repeat { body, min, max })
+    }
+
+    /// `body` or nothing at all.
+    pub fn optional(&mut self, body: ExprId) -> ExprId {
+        self.repeat(body, 0, Some(1))
+    }
+
+    /// How many expressions, from the first id on, are the same in both sets.
+    pub fn common_with(&self, other: &ExprSet) -> usize {
+        self.arena.common_with(&other.arena)
+    }
+
+    /// Copies an expression of another set into this one. What both sets share is the same in both.
+    pub fn import(&mut self, other: &ExprSet, root: ExprId) -> ExprId {
+        let Ok(copy) = self.import_while(other, root, || Ok::<_, Infallible>(()));
+        copy
+    }
+
+    /// As [`ExprSet::import`], for expressions that may be large.
+    ///
+    /// # Errors
+    /// As [`check`](crate::check_time).
+    pub fn import_in_time(&mut self, other: &ExprSet, root: ExprId) -> Result<ExprId, LimitExceeded> {
+        self.import_while(other, root, check)
+    }
+
+    fn import_while<E>(
+        &mut self,
+        other: &ExprSet,
+        root: ExprId,
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<ExprId, E> {
+        let common = self.arena.common_with(&other.arena);
+        if root.index() < common {
+            return Ok(root);
+        }
+        let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        let mut work = vec![root];
+        while let Some(&id) = work.last() {
+            may_go_on()?;
+            if done.contains_key(&id) {
+                work.pop();
+                continue;
+            }
+            let before = work.len();
+            other.for_each_child(id, |child| {
+                if child.index() >= common && !done.contains_key(&child) {
+                    work.push(child);
+                }
+            });
+            if work.len() > before {
+                continue;
+            }
+            work.pop();
+            let map = |child: &ExprId| if child.index() < common { *child } else { done[child] };
+            let copy = match other.get(id) {
+                Expr::Concat { head, tail } => {
+                    let (head, tail) = (map(head), map(tail));
+                    self.concat(head, tail)
+                }
+                Expr::Or(parts) => {
+                    let parts: Vec<_> = parts.iter().map(map).collect();
+                    self.or(&parts)
+                }
+                Expr::And(parts) => {
+                    let parts: Vec<_> = parts.iter().map(map).collect();
+                    self.and(&parts)
+                }
+                Expr::Not(inner) => {
+                    let inner = map(inner);
+                    self.not(inner)
+                }
+                &Expr::Repeat { body, min, max } => {
+                    let body = map(&body);
+                    self.repeat(body, min, max)
+                }
+                leaf => self.intern(leaf.clone()),
+            };
+            done.insert(id, copy);
+        }
+        Ok(done[&root])
+    }
+
+    /// Calls `visit` with every direct child.
+    pub fn for_each_child(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
+        match self.get(id) {
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => {}
+            &Expr::Concat { head, tail } => {
+                visit(head);
+                visit(tail);
+            }
+            Expr::Or(parts) | Expr::And(parts) => parts.iter().copied().for_each(visit),
+            &Expr::Not(inner) => visit(inner),
+            &Expr::Repeat { body, .. } => visit(body),
+        }
+    }
+
+    pub(crate) fn intern(&mut self, expr: Expr) -> ExprId {
+        self.arena.intern(expr)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_before_something_is_a_concatenation() {
+        let (mut one, mut other) = (ExprSet::new(), ExprSet::new());
+        let tails = |set: &mut ExprSet| {
+            let (word, digit) = (set.literal(b"ab"), set.bytes(ByteSet::range(b'0', b'9')));
+            let (some, boolean) = (set.repeat(digit, 2, Some(7)), set.not(word));
+            [ExprId::NOTHING, ExprId::EMPTY, ExprId::ANYTHING, word, some, boolean, set.or(&[word, some])]
+        };
+        for (tail, same) in tails(&mut one).into_iter().zip(tails(&mut other)) {
+            let (head, byte) = (one.bytes(ByteSet::of(b'a')), other.bytes(ByteSet::of(b'a')));
+            let (quick, plain) = (one.byte_then(head, tail), other.concat(byte, same));
+            assert_eq!(quick, plain);
+            assert_eq!(one.arena.facts(quick), other.arena.facts(plain));
+        }
+    }
+
+    #[test]
+    fn equal_expressions_share_an_id() {
+        let mut set = ExprSet::new();
+        let (a, b) = (set.literal(b"a"), set.literal(b"b"));
+        let ab = set.concat(a, b);
+        assert_eq!(ab, set.literal(b"ab"));
+        let abc = set.literal(b"abc");
+        let c = set.literal(b"c");
+        assert_eq!(set.concat(ab, c), abc);
+        assert_eq!(set.or(&[ab, abc]), set.or(&[abc, ab, abc]));
+        assert_eq!(set.or(&[a, b]), set.bytes(ByteSet::range(b'a', b'b')));
+    }
+
+    #[test]
+    fn counters_merge() {
+        let mut set = ExprSet::new();
+        let a = set.literal(b"ab");
+        let low = set.repeat(a, 2, Some(5));
+        let high = set.repeat(a, 4, Some(9));
+        let apart = set.repeat(a, 20, None);
+        assert_eq!(set.or(&[low, high]), set.repeat(a, 2, Some(9)));
+        let merged = set.repeat(a, 2, Some(9));
+        assert_eq!(set.or(&[low, high, apart]), set.or(&[merged, apart]));
+    }
+
+    #[test]
+    fn repeat_normal_forms() {
+        let mut set = ExprSet::new();
+        let a = set.literal(b"a");
+        let star = set.repeat(a, 0, None);
+        let plus = set.repeat(a, 1, None);
+        let optional = set.optional(a);
+        assert_eq!(set.repeat(star, 3, Some(7)), star);
+        assert_eq!(set.repeat(plus, 0, None), star);
+        assert_eq!(set.repeat(plus, 0, Some(4)), star);
+        assert_eq!(set.repeat(optional, 2, Some(5)), set.repeat(a, 0, Some(5)));
+        assert_eq!(set.repeat(a, 5, Some(2)), ExprId::NOTHING);
+        assert_eq!(set.repeat(ExprId::NOTHING, 0, None), ExprId::EMPTY);
+        assert_eq!(set.repeat(a, 1, Some(1)), a);
+    }
+
+    #[test]
+    fn literals_make_a_trie() {
+        let mut set = ExprSet::new();
+        let forward = set.literals(&["a", "ab", "abc", "b", "bcd", ""]);
+        let backward = set.literals(&["bcd", "", "b", "abc", "ab", "a", "a"]);
+        assert_eq!(forward, backward);
+        assert!(set.is_nullable(forward));
+        assert_eq!(set.literals::<&[u8]>(&[]), ExprId::NOTHING);
+    }
+
+    #[test]
+    fn shared_expressions_are_the_same_in_all_sets() {
+        let mut common = ExprSet::new();
+        let ab = common.literal(b"ab");
+        let shared = common.freeze();
+        let (mut one, mut two) = (ExprSet::extending(&shared), ExprSet::extending(&shared));
+        assert_eq!(one.literal(b"ab"), ab);
+        assert_eq!(one.own_len(), 0);
+        let many = one.repeat(ab, 2, None);
+        two.literal(b"zzz");
+        let copy = two.import(&one, many);
+        assert_eq!(*two.get(copy), Expr::Repeat { body: ab, min: 2, max: None });
+        assert_eq!(two.import(&one, ab), ab);
+        let again = ExprSet::extending(&two.freeze());
+        assert_eq!(*again.get(copy), Expr::Repeat { body: ab, min: 2, max: None });
+        assert_eq!(again.own_len(), 0);
+    }
+
+    #[test]
+    fn import_keeps_the_language_and_the_id() {
+        let mut from = ExprSet::new();
+        let a = from.literal(b"abc");
+        let b = from.repeat(a, 2, Some(4));
+        let c = from.not(b);
+        let d = from.and(&[c, ExprId::ANY_BYTE]);
+        let e = from.or(&[d, a]);
+        let mut into = ExprSet::new();
+        into.literal(b"zzz");
+        let copy = into.import(&from, e);
+        assert_eq!(copy, into.import(&from, e));
+        let mut back = from.clone();
+        assert_eq!(back.import(&into, copy), e);
+    }
+}
