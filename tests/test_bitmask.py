@@ -173,7 +173,8 @@ def test_a_gpu_equals_numpy(case: Any, dtype: str, backend: Any, rows: list[int]
 
 INTERPRETED = """
 import numpy as np, torch
-from stencilm import apply_token_bitmask_inplace, bitmask_triton
+from stencilm import apply_token_bitmask_inplace
+from stencilm.bitmask import triton as bitmask_triton
 random = np.random.default_rng(0)
 for rows, width, tokens, chosen in [
     (1, 1, 1, None), (3, 40, 40, None), (2, 64, 100, [1]), (4, 2100, 2101, [3, 0]), (2, 32, 40, [])

@@ -101,8 +101,8 @@ def test_type_checkers_see_the_names_that_programs_see() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="'stencilm' has no attribute 'grammars'"):
-        stencilm.grammars  # noqa: B018
+    with pytest.raises(AttributeError, match="'stencilm' has no attribute 'gramars'"):
+        stencilm.gramars  # noqa: B018
 
 
 def test_one_version_everywhere() -> None:

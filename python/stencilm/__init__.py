@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stencilm._core import __version__
-    from stencilm.bitmask import (
+    from stencilm.bitmask.arrays import (
         allocate_token_bitmask,
         apply_token_bitmask_inplace,
         bitmask_dtype,
         get_bitmask_shape,
         reset_token_bitmask,
     )
-    from stencilm.candidates import Literal, Pattern
-    from stencilm.compiler import CompiledGrammar, GrammarCompiler
-    from stencilm.continuous_batching import ContinuousBatchingLogitsProcessor
-    from stencilm.custom_generate import CustomGenerate
+    from stencilm.bitmask.rows import MaskPatch, MaskRows
+    from stencilm.decoding.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.endpoints.anthropic import from_anthropic
     from stencilm.endpoints.api_model import ApiModel
     from stencilm.endpoints.capabilities import Capabilities, Prices
@@ -41,25 +39,30 @@ if TYPE_CHECKING:
         Unsatisfiable,
         UnsupportedFeature,
     )
-    from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
-    from stencilm.grammar import Finding, Grammar, Report
+    from stencilm.grammars.grammar import Finding, Grammar, Report
+    from stencilm.grammars.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
+    from stencilm.grammars.structural_tag import StructuralTag, StructuralTagItem
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.choosers import choose_candidate
     from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
     from stencilm.guiding.task import Budget, Correction, Guided, Usage
-    from stencilm.index import TokenIndex
+    from stencilm.integrations.transformers.continuous_batching import (
+        ContinuousBatchingLogitsProcessor,
+    )
+    from stencilm.integrations.transformers.custom_generate import CustomGenerate
+    from stencilm.integrations.transformers.logits_processor import LogitsProcessor
     from stencilm.limits import Limits
-    from stencilm.mask_rows import MaskPatch, MaskRows
-    from stencilm.matcher import (
+    from stencilm.matching.candidates import Literal, Pattern
+    from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
+    from stencilm.matching.index import TokenIndex
+    from stencilm.matching.matcher import (
         BatchGrammarMatcher,
         GrammarMatcher,
         Verdict,
         traverse_draft_tree,
     )
-    from stencilm.model import Model, from_llama_cpp, from_mlx, from_transformers, load
-    from stencilm.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
-    from stencilm.processor import LogitsProcessor
-    from stencilm.structural_tag import StructuralTag, StructuralTagItem
+    from stencilm.models.model import Model, from_llama_cpp, from_mlx, from_transformers, load
+    from stencilm.models.typed_model import TypedModel
     from stencilm.tokenizers import TokenizerInfo, VocabType
     from stencilm.tool_calls.answers import (
         CallDelta,
@@ -77,7 +80,6 @@ if TYPE_CHECKING:
         register_model_structural_tag,
     )
     from stencilm.tool_calls.template import ToolTemplate
-    from stencilm.typed_model import TypedModel
 __all__ = [
     "ApiModel",
     "BatchError",
@@ -164,17 +166,17 @@ __all__ = [
 
 _NAMES = {
     "_core": ("__version__",),
-    "bitmask": (
+    "bitmask.arrays": (
         "allocate_token_bitmask",
         "apply_token_bitmask_inplace",
         "bitmask_dtype",
         "get_bitmask_shape",
         "reset_token_bitmask",
     ),
-    "candidates": ("Literal", "Pattern"),
-    "compiler": ("CompiledGrammar", "GrammarCompiler"),
-    "continuous_batching": ("ContinuousBatchingLogitsProcessor",),
-    "custom_generate": ("CustomGenerate",),
+    "matching.candidates": ("Literal", "Pattern"),
+    "matching.compiler": ("CompiledGrammar", "GrammarCompiler"),
+    "integrations.transformers.continuous_batching": ("ContinuousBatchingLogitsProcessor",),
+    "integrations.transformers.custom_generate": ("CustomGenerate",),
     "endpoints.anthropic": ("from_anthropic",),
     "endpoints.api_model": ("ApiModel",),
     "endpoints.capabilities": ("Capabilities", "Prices"),
@@ -192,17 +194,17 @@ _NAMES = {
         "Unsatisfiable",
         "UnsupportedFeature",
     ),
-    "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
-    "grammar": ("Finding", "Grammar", "Report"),
+    "decoding.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
+    "grammars.grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
     "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
-    "index": ("TokenIndex",),
+    "matching.index": ("TokenIndex",),
     "limits": ("Limits",),
-    "mask_rows": ("MaskPatch", "MaskRows"),
-    "matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
-    "model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
+    "bitmask.rows": ("MaskPatch", "MaskRows"),
+    "matching.matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
+    "models.model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
     "tool_calls.answers": (
         "CallDelta",
         "CallDone",
@@ -219,11 +221,11 @@ _NAMES = {
         "register_model_structural_tag",
     ),
     "tool_calls.template": ("ToolTemplate",),
-    "output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
-    "processor": ("LogitsProcessor",),
-    "structural_tag": ("StructuralTag", "StructuralTagItem"),
+    "grammars.output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
+    "integrations.transformers.logits_processor": ("LogitsProcessor",),
+    "grammars.structural_tag": ("StructuralTag", "StructuralTagItem"),
     "tokenizers": ("TokenizerInfo", "VocabType"),
-    "typed_model": ("TypedModel",),
+    "models.typed_model": ("TypedModel",),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 

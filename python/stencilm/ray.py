@@ -19,8 +19,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
+from stencilm.decoding.sampling import Sampling
 from stencilm.errors import ModelError
-from stencilm.generation.sampling import Sampling
+from stencilm.grammars.output_types import Output, resolve
 from stencilm.integrations.ray.rows import (
     COUNTS,
     Answer,
@@ -33,7 +34,6 @@ from stencilm.integrations.ray.rows import (
     plain,
     prompt_of,
 )
-from stencilm.output_types import Output, resolve
 
 if TYPE_CHECKING:
     from stencilm.integrations.ray.engines import Engine
@@ -383,7 +383,7 @@ def _sameness(job: _Job) -> Any:
 
 def _type_text(output_type: Any) -> str:
     """An output type as text that is the same in every process and on every day."""
-    from stencilm.output_types import type_adapter
+    from stencilm.grammars.output_types import type_adapter
 
     output = resolve(output_type)
     if output.is_json and isinstance(output.json_type, type):

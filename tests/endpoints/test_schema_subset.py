@@ -17,8 +17,8 @@ from stencilm import Grammar
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.endpoints.requests import native_form, schema_of
 from stencilm.endpoints.schema_subset import subset_schema, unwrapped
+from stencilm.grammars.output_types import grammar_of
 from stencilm.guiding.texts import byte_matcher
-from stencilm.output_types import grammar_of
 
 pytest.importorskip("openai")
 

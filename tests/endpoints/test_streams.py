@@ -16,7 +16,7 @@ from endpoints.scripted import Fault, served
 from stencilm import Capabilities
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.endpoints.schema_subset import Unwrapping, unwrapped
-from stencilm.typed_model import Partials
+from stencilm.models.typed_model import Partials
 
 openai = pytest.importorskip("openai")
 
@@ -197,8 +197,8 @@ def test_options_are_checked_before_anything_is_sent() -> None:
 
 
 def test_partials_begin_anew_where_all_is_taken_back() -> None:
-    from stencilm.generation.partial import MISSING
-    from stencilm.output_types import resolve
+    from stencilm.decoding.partial import MISSING
+    from stencilm.grammars.output_types import resolve
 
     shown = Partials(resolve(Person))
     assert shown.feed('{"name": "Bo').name == "Bo"

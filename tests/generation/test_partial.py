@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
-from stencilm.generation.partial import MISSING, PartialReader, is_same, partial_value
+from stencilm.decoding.partial import MISSING, PartialReader, is_same, partial_value
 
 CALLS: Counter[Any] = Counter()
 
@@ -277,7 +277,7 @@ class Page(BaseModel):
 
 
 def test_no_part_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stencilm.output_types import type_adapter
+    from stencilm.grammars.output_types import type_adapter
 
     made: Counter[str] = Counter()
 
@@ -285,7 +285,7 @@ def test_no_part_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         made[repr(tp)] += 1
         return type_adapter(tp)
 
-    monkeypatch.setattr("stencilm.generation.partial_types.type_adapter", adapter)
+    monkeypatch.setattr("stencilm.decoding.partial_types.type_adapter", adapter)
     CALLS.clear()
     page = {
         "lines": [

@@ -119,7 +119,7 @@ def test_messages_need_a_chat_template() -> None:
 
 
 def test_a_folder_loads(tmp_path: Path) -> None:
-    from stencilm.model import load
+    from stencilm.models.model import load
 
     model = random_llama()
     model.save_pretrained(tmp_path)
@@ -139,7 +139,7 @@ def test_a_folder_loads(tmp_path: Path) -> None:
     ],
 )
 def test_unknown_models_are_named(name: str, word: str, monkeypatch: Any) -> None:
-    from stencilm.model import load
+    from stencilm.models.model import load
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match=word) as caught:
@@ -148,14 +148,14 @@ def test_unknown_models_are_named(name: str, word: str, monkeypatch: Any) -> Non
 
 
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    from stencilm.model import load
+    from stencilm.models.model import load
 
     with pytest.raises(ModelError, match=r"no config\.json"):
         load(tmp_path)
 
 
 def test_an_unknown_dtype_is_named(tmp_path: Path) -> None:
-    from stencilm.model import load
+    from stencilm.models.model import load
 
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="'float33' is not a torch dtype"):
@@ -178,7 +178,7 @@ class OwnTokenizer(PreTrainedTokenizerFast):
 @pytest.mark.parametrize("model_type", ["own", "llama"])
 @pytest.mark.parametrize("part", ["model", "tokenizer"])
 def test_no_code_of_a_folder_is_run(tmp_path: Path, model_type: str, part: str) -> None:
-    from stencilm.model import load
+    from stencilm.models.model import load
 
     marker = tmp_path / "ran.txt"
     random_llama().save_pretrained(tmp_path)
@@ -208,7 +208,7 @@ def test_no_code_of_a_folder_is_run(tmp_path: Path, model_type: str, part: str) 
 
 
 def test_pickled_weights_are_refused(tmp_path: Path) -> None:
-    from stencilm.model import load
+    from stencilm.models.model import load
 
     model = random_llama()
     model.save_pretrained(tmp_path)

@@ -20,7 +20,7 @@ from stencilm import (
     UnsupportedFeature,
     allocate_token_bitmask,
 )
-from stencilm.structural_tag import AnyTextFormat, StructuralTag, TagFormat
+from stencilm.grammars.structural_tag import AnyTextFormat, StructuralTag, TagFormat
 
 THINKING = {
     "ebnf": Grammar.from_ebnf(

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from endpoints.provider_rules import check_gbnf
 from stencilm import Grammar, UnsupportedFeature
-from stencilm.conversion import NOTATIONS, choices_of, converted
+from stencilm.grammars.conversion import NOTATIONS, choices_of, converted
 from stencilm.guiding.texts import byte_matcher
 
 

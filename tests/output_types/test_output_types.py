@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from typing_extensions import TypedDict
 
 from stencilm.errors import UnsupportedFeature
-from stencilm.output_types import (
+from stencilm.grammars.output_types import (
     Choice,
     JsonSchema,
     Regex,

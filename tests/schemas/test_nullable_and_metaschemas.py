@@ -10,7 +10,7 @@ import pytest
 
 import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, JsonSchema, TokenizerInfo
-from stencilm.output_types import grammar_of
+from stencilm.grammars.output_types import grammar_of
 
 INFO = TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
 COMPILER = GrammarCompiler(INFO, cache_enabled=False)

@@ -23,7 +23,7 @@ from stencilm.errors import (
     Unsatisfiable,
     UnsupportedFeature,
 )
-from stencilm.grammar_sources import StructuralTagSource
+from stencilm.grammars.sources import StructuralTagSource
 
 TABLE = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 KINDS = {

@@ -19,7 +19,12 @@ from stencilm import (
     register_model_structural_tag,
 )
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
-from stencilm.structural_tag import AnyTextFormat, ConstStringFormat, JSONSchemaFormat, RegexFormat
+from stencilm.grammars.structural_tag import (
+    AnyTextFormat,
+    ConstStringFormat,
+    JSONSchemaFormat,
+    RegexFormat,
+)
 
 WEATHER = {
     "type": "function",

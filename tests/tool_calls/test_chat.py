@@ -12,10 +12,10 @@ from pydantic import AfterValidator, BaseModel, Field
 
 import stencilm
 from endpoints.scripted import served
+from stencilm.decoding.result import Generation, InvalidOutput
+from stencilm.decoding.stats import Stats
+from stencilm.decoding.trace import Trace
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
-from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.generation.stats import Stats
-from stencilm.generation.trace import Trace
 from stencilm.models.prompts import Conversation
 from stencilm.tool_calls.chat import chat
 from stencilm.tool_calls.functions import read_docstring, tool_of
@@ -46,7 +46,7 @@ class Scripted:
             self.backend = type("Backend", (), {"tokenizer": tokenizer})()
 
     def generate(self, prompt: Any, output_type: Any = str, **_: Any) -> Generation[Any]:
-        from stencilm.output_types import grammar_of
+        from stencilm.grammars.output_types import grammar_of
 
         self.prompts.append(prompt)
         text = next(self.texts)

@@ -297,8 +297,9 @@ def test_messages_of_gpt_oss(text: str, calls: list[Call], content: str, reasoni
 
 def test_a_function_has_no_parser() -> None:
     def make(request: Any) -> Any:
-        return stencilm.structural_tag.ConstStringFormat(value="x")
+        return ConstStringFormat(value="x")
 
+    from stencilm.grammars.structural_tag import ConstStringFormat
     from stencilm.tool_calls import registry
 
     stencilm.register_model_structural_tag("fixed", make)

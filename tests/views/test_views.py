@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import stencilm
-from stencilm.generation.trace import (
+from stencilm.decoding.trace import (
     Called,
     Closed,
     Corrected,

@@ -74,7 +74,7 @@ def bench(
 
 
 def _matcher(notation: str, given: Any, info: Any, bounds: Any) -> Any:
-    from stencilm.matcher import GrammarMatcher
+    from stencilm.matching.matcher import GrammarMatcher
 
     compiler = new_compiler(info, bounds, cache_enabled=False)
     return GrammarMatcher(compiler.compile(grammar_of(notation, given, bounds)))

@@ -83,8 +83,8 @@ def _grammar(
     bounds: Any,
 ) -> tuple[str, Any]:
     """What messages call the input, and its grammar."""
-    from stencilm.grammar_sources import OnUnsupported
-    from stencilm.output_types import JsonSchema, Regex, grammar_of
+    from stencilm.grammars.output_types import JsonSchema, Regex, grammar_of
+    from stencilm.grammars.sources import OnUnsupported
 
     if source is not None:
         on_unsupported: OnUnsupported = "relax" if relax else "error"

@@ -37,7 +37,7 @@ def convert(
 
     Exits with 1 when the grammar is refused, or cannot be said in that notation.
     """
-    from stencilm.conversion import NOTATIONS, converted
+    from stencilm.grammars.conversion import NOTATIONS, converted
 
     known = (*NOTATIONS, "structural-tag")
     if target not in known:
@@ -65,8 +65,8 @@ def convert(
 
 
 def _structural_tag(notation: str, given: Any, grammar: Any) -> str:
-    from stencilm.grammar_sources import schema_value
-    from stencilm.structural_tag import (
+    from stencilm.grammars.sources import schema_value
+    from stencilm.grammars.structural_tag import (
         GrammarFormat,
         JSONSchemaFormat,
         RegexFormat,

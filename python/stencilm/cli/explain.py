@@ -45,7 +45,7 @@ def explain(
 
     Exits with 1 when the text does not fit; what could have come in place of the rest is shown.
     """
-    from stencilm.matcher import GrammarMatcher
+    from stencilm.matching.matcher import GrammarMatcher
 
     bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)

@@ -23,7 +23,7 @@ from stencilm.cli.view import print_text, progress, trace_lines
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:
-    from stencilm.typed_model import TypedModel
+    from stencilm.models.typed_model import TypedModel
 
 
 def generate(
@@ -104,9 +104,9 @@ def generate(
     if strategy == "guide" and (top_k is not None or min_p):
         raise Failure("--strategy guide takes no --top-k and no --min-p: leave them out", USAGE)
     _quiet_loading()
-    from stencilm.generation.loop import DEFAULT_MAX_TOKENS
-    from stencilm.model import load
-    from stencilm.output_types import resolve
+    from stencilm.decoding.loop import DEFAULT_MAX_TOKENS
+    from stencilm.grammars.output_types import resolve
+    from stencilm.models.model import load
 
     bounds = read_limits(limits)
     # Refuse a bad input before a model is loaded for it.
@@ -164,7 +164,7 @@ def _output_type(
     ]
     if len(given) > 1:
         raise Failure(f"{' and '.join(given)} exclude each other: give one of them", USAGE)
-    from stencilm.output_types import JsonSchema, Regex
+    from stencilm.grammars.output_types import JsonSchema, Regex
 
     if schema is not None:
         return JsonSchema(read_schema(schema), nullable=nullable)
@@ -175,7 +175,7 @@ def _output_type(
 
 def _check_options(drawing: dict[str, Any]) -> None:
     """Refuse what is out of range as wrong usage, before anything is loaded."""
-    from stencilm.typed_model import Options
+    from stencilm.models.typed_model import Options
 
     try:
         Options(**drawing)

@@ -20,7 +20,7 @@ def read_grammar(
     limits: Any,
 ) -> Any:
     """The grammar of the one option that is given."""
-    from stencilm.output_types import Ebnf, JsonSchema, Regex, grammar_of
+    from stencilm.grammars.output_types import Ebnf, JsonSchema, Regex, grammar_of
 
     options = {"--schema": schema, "--type": type_name, "--regex": regex, "--ebnf": ebnf}
     given = [name for name, value in options.items() if value is not None]
@@ -38,8 +38,8 @@ def read_grammar(
 
 def new_compiler(info: Any, limits: Any, **options: Any) -> Any:
     """A compiler within limits, or within the usual ones for None."""
-    from stencilm.compiler import GrammarCompiler
     from stencilm.limits import DEFAULT_LIMITS
+    from stencilm.matching.compiler import GrammarCompiler
 
     return GrammarCompiler(info, limits=limits or DEFAULT_LIMITS, **options)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.view import print_text, trace_lines
-from stencilm.generation.trace import Event, Trace
+from stencilm.decoding.trace import Event, Trace
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def generate_guided(
 
     `grammar` is that of the output type where limits were given for it.
     """
+    from stencilm.grammars.output_types import resolve
     from stencilm.guiding.api import guide
     from stencilm.guiding.task import Budget
     from stencilm.guiding.values import unwritten
-    from stencilm.model import load
-    from stencilm.output_types import resolve
+    from stencilm.models.model import load
 
     loaded = endpoint(model) if is_endpoint(model) else load(model)
     guided = guide(

@@ -58,8 +58,8 @@ def index(
         raise Failure(f"max_states is {max_states}, but must be at least 1", USAGE)
     if coalesce and output not in (Format.text, Format.json):
         raise Failure("--coalesce prints text or json", USAGE)
-    from stencilm.index import TokenIndex
     from stencilm.limits import DEFAULT_LIMITS
+    from stencilm.matching.index import TokenIndex
 
     bounds = read_limits(limits)
     grammar = read_grammar(

@@ -43,7 +43,7 @@ def mask(
     """
     import numpy as np
 
-    from stencilm.matcher import GrammarMatcher
+    from stencilm.matching.matcher import GrammarMatcher
 
     bounds = read_limits(limits)
     notation, given = read_notation(file, source, type_name, regex)

@@ -10,7 +10,7 @@ from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.inputs import STANDARD_INPUT, read_schema, read_text, read_type, shown
 
 if TYPE_CHECKING:
-    from stencilm.grammar import Grammar
+    from stencilm.grammars.grammar import Grammar
     from stencilm.limits import Limits
 
 NOTATIONS = ("json-schema", "structural-tag", "ebnf", "lark", "regex")
@@ -73,7 +73,7 @@ def _is_tag(text: str, notation: str) -> bool:
 
 def grammar_of(notation: str, source: Any, limits: Limits | None) -> Grammar:
     """The grammar of what `read_notation` gave, within limits."""
-    from stencilm.grammar import Grammar
+    from stencilm.grammars.grammar import Grammar
     from stencilm.limits import DEFAULT_LIMITS
 
     if notation == "type":

@@ -65,7 +65,7 @@ def trace(
     )
     info = read_tokenizer(tokenizer)
     written = read_text("-").removesuffix("\n") if text == "-" else text
-    from stencilm.matcher import GrammarMatcher
+    from stencilm.matching.matcher import GrammarMatcher
 
     compiled = new_compiler(info, bounds, cache_enabled=False).compile_grammar(grammar)
     matcher = GrammarMatcher(compiled, terminate_without_stop_token=not info.stop_token_ids)

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
+from stencilm.decoding.result import Generation
+from stencilm.decoding.typed import Known
 from stencilm.endpoints.capabilities import Capabilities, Prices
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.requests import (
@@ -28,9 +30,8 @@ from stencilm.endpoints.requests import (
 )
 from stencilm.endpoints.schema_subset import Unwrapping, unwrapped
 from stencilm.errors import EndpointError, ModelRefused, StencilError
-from stencilm.generation.result import Generation
-from stencilm.generation.typed import Known
-from stencilm.grammar import Grammar
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_types import Output, resolve
 from stencilm.guiding.api import aguide, guide, text_guide
 from stencilm.guiding.choosers import picked
 from stencilm.guiding.drafts import Answer, Ask, AskKind
@@ -41,10 +42,9 @@ from stencilm.guiding.task import Options as GuideOptions
 from stencilm.guiding.text import TextGuide
 from stencilm.guiding.texts import byte_matcher
 from stencilm.guiding.values import generation_of
-from stencilm.output_types import Output, resolve
+from stencilm.models.typed_model import Drawing, Job, OnEvent, TypedModel, options_of
+from stencilm.models.typed_model import Piece as TextPiece
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.typed_model import Drawing, Job, OnEvent, TypedModel, options_of
-from stencilm.typed_model import Piece as TextPiece
 
 DEFAULT_CONCURRENCY = 8
 _LOOKAHEAD = 256

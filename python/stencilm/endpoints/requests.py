@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from stencilm.conversion import choices_of, described, gbnf, is_free_text, regex
+from stencilm.decoding.sampling import Sampling
 from stencilm.endpoints.capabilities import Capabilities, Native
 from stencilm.endpoints.messages import Messages, messages_of, text_of, with_text
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
 from stencilm.errors import UnsupportedFeature
-from stencilm.generation.sampling import Sampling
-from stencilm.grammar import Grammar
-from stencilm.grammar_sources import JsonSchemaSource, LarkSource, RegexSource
+from stencilm.grammars.conversion import choices_of, described, gbnf, is_free_text, regex
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource
 from stencilm.guiding.choosers import numbered
 from stencilm.guiding.drafts import Ask
 

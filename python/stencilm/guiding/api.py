@@ -7,11 +7,11 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stencilm.compiler import GrammarCompiler
+from stencilm.decoding.sampling import Sampling
+from stencilm.decoding.trace import Event
 from stencilm.errors import MatcherError
-from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Event
-from stencilm.grammar import Grammar
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.choosers import Chooser, chooser_of
 from stencilm.guiding.drafts import Answer, Ask, Consult, Drafter, FunctionDrafter
 from stencilm.guiding.healing import healer
@@ -20,10 +20,10 @@ from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided, Options
 from stencilm.guiding.text import Means, TextGuide
 from stencilm.guiding.texts import byte_vocabulary, compiler_of
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.compiler import GrammarCompiler
+from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
-from stencilm.output_types import alternatives
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stencilm.candidates import Candidate, Literal
 from stencilm.errors import StencilError
-from stencilm.grammar import Grammar
+from stencilm.grammars.grammar import Grammar
 from stencilm.guiding.texts import byte_matcher
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.candidates import Candidate, Literal
+from stencilm.matching.matcher import GrammarMatcher
 
 MAX_CANDIDATES = 16
 _MAX_TALK = 2_000

@@ -13,12 +13,12 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from stencilm.candidates import Candidate, Literal, Pattern
 from stencilm.errors import StencilError
-from stencilm.grammar import Grammar
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
 from stencilm.guiding.texts import byte_matcher
-from stencilm.output_types import alternatives
+from stencilm.matching.candidates import Candidate, Literal, Pattern
 
 _CHOICE_TOKENS = 32
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.bitmask import apply_token_bitmask_inplace
+from stencilm.bitmask.arrays import apply_token_bitmask_inplace
+from stencilm.decoding.sampling import Sampling, draw
 from stencilm.errors import ModelError
-from stencilm.generation.sampling import Sampling, draw
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher
 
 
 class Draws:

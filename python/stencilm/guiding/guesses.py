@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 from stencilm.errors import MatcherError
 from stencilm.guiding.lookup import Lookup, Odds
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher
 from stencilm.tokenizers import TokenizerInfo
 
 # One more token makes a pass over few of them about a fifth dearer on a CPU, and saves a whole one

@@ -18,10 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.errors import MatcherError
-from stencilm.generation.ends import is_over
-from stencilm.generation.sampling import log_normaliser
-from stencilm.generation.trace import (
+from stencilm.decoding.ends import is_over
+from stencilm.decoding.sampling import log_normaliser
+from stencilm.decoding.trace import (
     Closed,
     Corrected,
     Ended,
@@ -33,6 +32,7 @@ from stencilm.generation.trace import (
     Sampled,
     Trace,
 )
+from stencilm.errors import MatcherError
 from stencilm.guiding.backtrack import MAX_CANDIDATES, readable, shown_candidate
 from stencilm.guiding.choosers import Chooser
 from stencilm.guiding.drafts import Consult
@@ -40,7 +40,7 @@ from stencilm.guiding.draws import Draws
 from stencilm.guiding.guesses import Guesser
 from stencilm.guiding.healing import healer
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
 from stencilm.tokenizers.joint import RECENT_TOKENS
 

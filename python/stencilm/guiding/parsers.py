@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from stencilm.candidates import Candidate
-from stencilm.compiler import CompiledGrammar
-from stencilm.grammar import Grammar
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_types import grammar_of
 from stencilm.guiding.backtrack import cut_place, readable
 from stencilm.guiding.texts import byte_matcher
-from stencilm.output_types import grammar_of
+from stencilm.matching.candidates import Candidate
+from stencilm.matching.compiler import CompiledGrammar
 
 _GRAMMAR_FILES = (".lark", ".ebnf", ".gbnf")
 

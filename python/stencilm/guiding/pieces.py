@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import TypeAlias
 
-from stencilm.generation.trace import Event
+from stencilm.decoding.trace import Event
 from stencilm.guiding.drafts import Answer, Ask, Consult, StreamingDrafter
 from stencilm.guiding.task import Guided
 from stencilm.guiding.text import TextGuide
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher
 
 GuidedPiece: TypeAlias = str | Guided | None
 """A part of a text; None where what was shown is taken back; the result last."""

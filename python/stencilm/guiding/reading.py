@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stencilm.guiding.backtrack import place_of_text
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher
 
 _MAX_REPETITIONS = 16
 _LONGEST_OVERLAP = 2_000

@@ -16,10 +16,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from stencilm.candidates import Literal
 from stencilm.errors import StencilError
-from stencilm.grammar import Grammar
-from stencilm.grammar_sources import JsonSchemaSource
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
@@ -31,7 +30,8 @@ from stencilm.guiding.loose_json import (
     number_in,
     read,
 )
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.candidates import Literal
+from stencilm.matching.matcher import GrammarMatcher
 
 PUNCTUATION = b"{}[],:\"' \t\r\n"
 _MAX_OFFERS = 4_000

@@ -15,11 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from stencilm.candidates import Candidate, Literal
-from stencilm.errors import EndpointError, MatcherError, ModelRefused
-from stencilm.generation.ends import is_over
-from stencilm.generation.result import MADE_UP
-from stencilm.generation.trace import (
+from stencilm.decoding.ends import is_over
+from stencilm.decoding.result import MADE_UP
+from stencilm.decoding.trace import (
     Called,
     Closed,
     Corrected,
@@ -31,7 +29,8 @@ from stencilm.generation.trace import (
     Rejected,
     Trace,
 )
-from stencilm.grammar import Grammar
+from stencilm.errors import EndpointError, MatcherError, ModelRefused
+from stencilm.grammars.grammar import Grammar
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,
     cut_place,
@@ -50,7 +49,8 @@ from stencilm.guiding.reading import (
 )
 from stencilm.guiding.rereading import Reread, begins_again, content, reread
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
-from stencilm.matcher import GrammarMatcher
+from stencilm.matching.candidates import Candidate, Literal
+from stencilm.matching.matcher import GrammarMatcher
 
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 

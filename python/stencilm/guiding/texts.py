@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from stencilm.compiler import GrammarCompiler
-from stencilm.grammar import Grammar
-from stencilm.matcher import GrammarMatcher
+from stencilm.grammars.grammar import Grammar
+from stencilm.matching.compiler import GrammarCompiler
+from stencilm.matching.matcher import GrammarMatcher
 from stencilm.tokenizers import TokenizerInfo
 
 

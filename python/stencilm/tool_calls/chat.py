@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from stencilm.decoding.result import Generation, InvalidOutput
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
-from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.grammar_sources import EbnfSource, JsonSchemaSource, RegexSource
+from stencilm.grammars.output_types import JsonSchema, Output, resolve
+from stencilm.grammars.sources import EbnfSource, JsonSchemaSource, RegexSource
+from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.models.prompts import Conversation, chat_text
-from stencilm.output_types import JsonSchema, Output, resolve
-from stencilm.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.tool_calls.answers import ToolCall
 from stencilm.tool_calls.format import tools as tool_format
 from stencilm.tool_calls.functions import (

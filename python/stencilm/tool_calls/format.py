@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from stencilm.grammar_sources import OnUnsupported
-from stencilm.structural_tag import Format, StructuralTag
+from stencilm.grammars.sources import OnUnsupported
+from stencilm.grammars.structural_tag import Format, StructuralTag
 from stencilm.tool_calls.answers import ParsedAnswer
 from stencilm.tool_calls.argument_readers import MARKERS as MARKERS_OF_STYLES
 from stencilm.tool_calls.harmony import MARKERS, HarmonyReader, harmony_format
@@ -20,7 +20,7 @@ from stencilm.tool_calls.tags import Builder
 from stencilm.tool_calls.template import MARKER, ToolTemplate
 
 if TYPE_CHECKING:
-    from stencilm.grammar import Grammar
+    from stencilm.grammars.grammar import Grammar
     from stencilm.tokenizers import TokenizerInfo
 
 
@@ -45,7 +45,7 @@ class ToolFormat:
     @cached_property
     def grammar(self) -> Grammar:
         """The grammar of what the model may write; see `GrammarCompiler.compile`."""
-        from stencilm.grammar import Grammar
+        from stencilm.grammars.grammar import Grammar
 
         return Grammar.from_structural_tag(self.tag)
 

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from stencilm.structural_tag import (
+from stencilm.grammars.structural_tag import (
     AnyTextFormat,
     ConstStringFormat,
     Format,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stencilm.errors import GrammarSyntaxError
-from stencilm.structural_tag import Style
+from stencilm.grammars.structural_tag import Style
 from stencilm.tool_calls.argument_readers import MARKERS
 from stencilm.tool_calls.harmony import harmony_format
 from stencilm.tool_calls.registry import family, family_name, model_structural_tags

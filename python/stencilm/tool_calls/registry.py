@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from stencilm.errors import GrammarSyntaxError
-from stencilm.grammar_sources import OnUnsupported
-from stencilm.structural_tag import Format, StructuralTag, is_format
+from stencilm.grammars.sources import OnUnsupported
+from stencilm.grammars.structural_tag import Format, StructuralTag, is_format
 from stencilm.tool_calls.families import TEMPLATES
 from stencilm.tool_calls.harmony import harmony_format
 from stencilm.tool_calls.request import Reasoning, ToolChoice, ToolRequest, read_request

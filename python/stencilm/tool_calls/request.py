@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError
-from stencilm.grammar_sources import OnUnsupported
-from stencilm.structural_tag import Format, JSONSchemaFormat, StructuralTag, Style, is_format
+from stencilm.grammars.sources import OnUnsupported
+from stencilm.grammars.structural_tag import (
+    Format,
+    JSONSchemaFormat,
+    StructuralTag,
+    Style,
+    is_format,
+)
 
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Mapping[str, Any]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import TypeAlias
 
-from stencilm.structural_tag import (
+from stencilm.grammars.structural_tag import (
     AnyTextFormat,
     ConstStringFormat,
     Format,

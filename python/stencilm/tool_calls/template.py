@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from stencilm.structural_tag import Style
+from stencilm.grammars.structural_tag import Style
 
 # Pieces of text that tokenizers may have as one special token.
 MARKER = re.compile(r"\]<\]minimax\[>\[|</?[^<>\s\"'=$]+>|\[/?[A-Z_]+\]")

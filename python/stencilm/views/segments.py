@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from stencilm.generation.trace import (
+from stencilm.decoding.trace import (
     Called,
     Closed,
     Corrected,

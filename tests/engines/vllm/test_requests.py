@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from stencilm import Grammar, GrammarMatcher, StructuralTag, TokenizerInfo
-from stencilm.compiler import GrammarCompiler
 from stencilm.errors import StencilError
 from stencilm.integrations.vllm.requests import Kind, grammar_of
 from stencilm.integrations.vllm.settings import OPTIONS, SWITCH, Options, is_switched_on
+from stencilm.matching.compiler import GrammarCompiler
 
 SHARED = Path(os.environ.get("STENCILM_SHARED", Path(__file__).parents[4] / "shared"))
 TAGS = SHARED / "cases" / "vllm_tags.json"

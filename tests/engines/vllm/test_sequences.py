@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from stencilm import Limits, TokenizerInfo, allocate_token_bitmask
-from stencilm.compiler import GrammarCompiler
 from stencilm.errors import GrammarSyntaxError, LimitExceeded, StencilError, Unsatisfiable
 from stencilm.integrations.vllm.requests import Kind, grammar_of
 from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks
 from stencilm.integrations.vllm.settings import Options
-from stencilm.matcher import BatchGrammarMatcher
+from stencilm.matching.compiler import GrammarCompiler
+from stencilm.matching.matcher import BatchGrammarMatcher
 
 STOP, TOOL, END_OF_THINKING = 256, 257, 258
 SPECIAL = ["<stop>", "<tool>", "</think>"]

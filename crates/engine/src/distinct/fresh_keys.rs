@@ -6,13 +6,11 @@
 //! followed further, so a search takes no more steps than these have characters.
 
 use rustc_hash::FxHashSet;
-use stencilm_grammar::{KeySpace, Members};
 use stencilm_regex::StateId;
 
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::{Expansion, IN_BLANKS};
-use crate::machine::objects::{has_few, most_free};
 use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};

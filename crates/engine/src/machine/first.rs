@@ -1,7 +1,7 @@
 //! Which lexemes may come first at a frame, and what is left behind each: the layout of one expansion.
 //!
 //! The search goes from the frame down to first lexemes. Left-recursive nodes are entered from the left corner up (see
-//! `left.rs`), because the way down does not end. So are all others where the ways down are very many for the places
+//! `machine/left_corner.rs`), because the way down does not end. So are all others where the ways down are very many for the places
 //! that they lead through, since every way has a continuation of its own: then the ways become frames, and are as many as
 //! the nodes.
 

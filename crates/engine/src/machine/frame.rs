@@ -32,7 +32,7 @@ pub(crate) enum Frame {
     End(NodeId),
     /// Of the entry of a configuration that is the text so far: nothing leads on.
     Text,
-    /// The ways up from a complete node to the one that is wanted, which may begin with it: see `left.rs`.
+    /// The ways up from a complete node to the one that is wanted, which may begin with it: see `machine/left_corner.rs`.
     Left {
         /// The node that is wanted.
         goal: NodeId,

@@ -333,7 +333,7 @@ impl Machine {
             Frame::Item(id) | Frame::AfterItem(id) => {
                 self.describe_items(id, stacks.items(register), stacks, horizon, description);
             }
-            // How many tokens of a budget are left is no matter to a mask: see `marks.rs`.
+            // How many tokens of a budget are left is no matter to a mask: see `parse/annotations.rs`.
             Frame::Text | Frame::End(_) => description.push(0),
             _ => description.push(u64::from(self.saturated_count(frame, register, horizon))),
         }

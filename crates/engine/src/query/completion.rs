@@ -1,6 +1,6 @@
 //! A short text that completes the grammar from where a matcher stands.
 //!
-//! One lexeme after the other, first the one with which the rest takes the fewest bytes (`costs.rs`). What is chosen is then
+//! One lexeme after the other, first the one with which the rest takes the fewest bytes (`query/costs.rs`). What is chosen is then
 //! read for real, so that the result is right whatever the estimate; where a way comes out longer than it looked, the next
 //! best one is tried. Where many are tried in vain, as the keys of a large object are in every order for one byte that the
 //! estimate lacks, the way that looks nearest to the end goes first from then on: a short text instead of the shortest.

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from stencilm.output_types import Choice, JsonSchema, Output, json_schema_of
+from stencilm.grammars.output_types import Choice, JsonSchema, Output, json_schema_of
 
 _SCALARS: dict[str, Any] = {
     "boolean": pa.bool_(),

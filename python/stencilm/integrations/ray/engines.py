@@ -12,12 +12,13 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
 
+from stencilm.decoding.batches import decode_batch
+from stencilm.decoding.loop import DEFAULT_MAX_TOKENS, Decoding
+from stencilm.decoding.sampling import Sampling
 from stencilm.errors import ModelError
-from stencilm.generation.batches import decode_batch
-from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.generation.sampling import Sampling
-from stencilm.grammar import Grammar
-from stencilm.grammar_sources import (
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_types import Output, resolve
+from stencilm.grammars.sources import (
     EbnfSource,
     JsonSchemaSource,
     LarkSource,
@@ -25,9 +26,8 @@ from stencilm.grammar_sources import (
     StructuralTagSource,
 )
 from stencilm.integrations.ray.rows import Answer, described, failed
+from stencilm.integrations.transformers.row_states import new_matcher
 from stencilm.models.protocol import Prompt
-from stencilm.output_types import Output, resolve
-from stencilm.row_states import new_matcher
 
 
 class Engine(Protocol):
@@ -51,7 +51,7 @@ def make_engine(
     """
     if name == "vllm":
         return VllmEngine(model, output_type, model_options, options)
-    from stencilm.model import load
+    from stencilm.models.model import load
 
     made = model(**model_options) if callable(model) else load(model, **model_options)
     return OwnEngine(made, output_type, options)
@@ -67,7 +67,7 @@ class OwnEngine:
 
     def write(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
         """See `Engine`. A batch that fails as a whole is written prompt by prompt."""
-        from stencilm.model import Model
+        from stencilm.models.model import Model
 
         if isinstance(self._model, Model) and len(prompts) > 1:
             try:

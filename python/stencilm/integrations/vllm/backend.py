@@ -18,12 +18,12 @@ from vllm.v1.structured_output.backend_types import (
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
 import stencilm
-from stencilm.bitmask import allocate_token_bitmask
-from stencilm.compiler import CompiledGrammar, GrammarCompiler
+from stencilm.bitmask.arrays import allocate_token_bitmask
 from stencilm.integrations.vllm.requests import Kind, grammar_of
 from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks
 from stencilm.integrations.vllm.settings import Options
-from stencilm.matcher import BatchGrammarMatcher
+from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
+from stencilm.matching.matcher import BatchGrammarMatcher
 from stencilm.tokenizers import TokenizerInfo
 
 logger = logging.getLogger("vllm.stencilm")

@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import Any
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
-from stencilm.grammar import Grammar
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_types import Choice
 from stencilm.integrations.vllm.settings import Options
-from stencilm.output_types import Choice
 
 
 class Kind(StrEnum):

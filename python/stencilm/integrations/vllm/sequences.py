@@ -12,9 +12,9 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from stencilm.compiler import CompiledGrammar
 from stencilm.errors import BatchError, StencilError
-from stencilm.matcher import BatchGrammarMatcher, GrammarMatcher
+from stencilm.matching.compiler import CompiledGrammar
+from stencilm.matching.matcher import BatchGrammarMatcher, GrammarMatcher
 
 logger = logging.getLogger("vllm.stencilm")
 

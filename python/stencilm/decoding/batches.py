@@ -1,0 +1,218 @@
+"""Many texts in one forward pass at a time, and beams.
+
+One idea: a text being written only asks for logits (`Pass`), so a driver may gather the wishes of
+many, run them as rows of one pass, and hand each its row. Rows that end leave the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.bitmask.arrays import apply_token_bitmask_inplace
+from stencilm.decoding.ends import is_over
+from stencilm.decoding.loop import Decoding, Pass
+from stencilm.decoding.sampling import log_normaliser
+from stencilm.decoding.trace import Event
+from stencilm.errors import ModelError
+from stencilm.matching.matcher import GrammarMatcher
+from stencilm.models.protocol import LanguageModel
+
+OnEvent = Callable[[int, Event], None]
+
+
+class TokenBatch(Protocol):
+    """Rows of tokens inside a model."""
+
+    def append(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Add tokens to each row, and return the logits behind it: [rows, width]."""
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Make row i what row `rows[i]` was."""
+
+
+@runtime_checkable
+class BatchModel(Protocol):
+    """A model that runs several sequences in one pass."""
+
+    runs_batches: bool
+
+    def start_batch(self, prompts: Sequence[Sequence[int]]) -> TokenBatch:
+        """Rows that hold these prompts."""
+
+
+def decode_batch(
+    model: LanguageModel, decodings: Sequence[Decoding], on_event: OnEvent | None = None
+) -> int:
+    """Write all texts to their ends; the number of forward passes.
+
+    Where the model runs no batches, the texts are written one after another. Equal prompts are read
+    once. The first text that fails raises, as it would alone.
+    """
+    if not isinstance(model, BatchModel) or not model.runs_batches:
+        for number, decoding in enumerate(decodings):
+            for event in decoding:
+                if on_event is not None:
+                    on_event(number, event)
+        return sum(decoding.stats.forward_passes for decoding in decodings)
+
+    def advance(number: int, logits: NDArray[np.float32] | None) -> tuple[int, ...] | None:
+        """Go on with a text up to its next wish; None at its end."""
+        while True:
+            try:
+                step = decodings[number].step(logits)
+            except StopIteration:
+                return None
+            if isinstance(step, Pass):
+                return step.token_ids
+            logits = None
+            if on_event is not None:
+                on_event(number, step)
+
+    wishes = {number: advance(number, None) for number in range(len(decodings))}
+    wanted = {number: tokens for number, tokens in wishes.items() if tokens is not None}
+    batch: TokenBatch | None = None
+    rows: list[int] = []
+    passes = 0
+    while wanted:
+        if batch is None:
+            rows = list(wanted)
+            batch, logits = _first_pass(model, [decodings[n] for n in rows], wanted, rows)
+        else:
+            kept = [place for place, number in enumerate(rows) if number in wanted]
+            if len(kept) < len(rows):
+                batch.select(kept)
+                rows = [rows[place] for place in kept]
+            logits = batch.append([wanted[number] for number in rows])
+        passes += 1
+        for place, number in enumerate(rows):
+            tokens = advance(number, logits[place])
+            if tokens is None:
+                del wanted[number]
+            else:
+                wanted[number] = tokens
+    return passes
+
+
+def _first_pass(
+    model: BatchModel,
+    decodings: Sequence[Decoding],
+    wanted: dict[int, tuple[int, ...]],
+    rows: Sequence[int],
+) -> tuple[TokenBatch, NDArray[np.float32]]:
+    """The pass over the prompts; one row is enough where all of them are the same."""
+    prompts = [decoding.prompt_ids for decoding in decodings]
+    tokens = [wanted[number] for number in rows]
+    if len(rows) > 1 and all(p == prompts[0] for p in prompts) and len(set(tokens)) == 1:
+        batch = model.start_batch(prompts[:1])
+        logits = batch.append(tokens[:1])
+        batch.select([0] * len(rows))
+        return batch, np.repeat(logits, len(rows), axis=0)
+    batch = model.start_batch(prompts)
+    return batch, batch.append(tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beam:
+    """One text of a beam search.
+
+    Attributes:
+        token_ids: Its tokens, without the stop token.
+        logprob: The sum of the model's own log probabilities of them, and of the stop token where
+            the model chose it.
+        is_complete: It is a whole text of the grammar.
+    """
+
+    token_ids: tuple[int, ...]
+    logprob: float
+    is_complete: bool
+
+    def score(self, length_penalty: float) -> float:
+        """The log probability over the length to the power of the penalty."""
+        return float(self.logprob / max(1, len(self.token_ids)) ** length_penalty)
+
+
+def beam_search(
+    model: LanguageModel,
+    matcher: GrammarMatcher,
+    prompt_ids: Sequence[int],
+    *,
+    beams: int,
+    max_tokens: int,
+    length_penalty: float = 1.0,
+) -> list[Beam]:
+    """The best texts of a search with this many beams, best first.
+
+    Each step keeps the most probable prefixes; a matcher belongs to a prefix, and moves with it.
+    """
+    if not isinstance(model, BatchModel) or not model.runs_batches:
+        raise ModelError("beams need a model that runs batches, such as one of transformers")
+    vocab_size = model.tokenizer_info.vocab_size
+    stops = frozenset(matcher.stop_token_ids)
+    mask = np.zeros((1, -(-vocab_size // 32)), dtype=np.int32)
+    batch = model.start_batch([prompt_ids])
+    live: list[tuple[Beam, GrammarMatcher]] = [
+        (Beam(token_ids=(), logprob=0.0, is_complete=matcher.is_completed()), matcher)
+    ]
+    unread: list[tuple[int, ...]] = [()]
+    finished: list[Beam] = []
+    for _ in range(max_tokens):
+        logits = batch.append(unread)
+        ways: list[tuple[float, int, int]] = []
+        for place, (beam, state) in enumerate(live):
+            row = logits[place]
+            row[min(row.size, vocab_size) :] = -np.inf
+            normaliser = log_normaliser(row)
+            if state.fill_next_token_bitmask(mask, 0):
+                apply_token_bitmask_inplace(
+                    row[None, :], mask, vocab_size=min(row.size, vocab_size)
+                )
+            for token_id in np.argsort(-row, kind="stable")[: 2 * beams]:
+                if row[token_id] > -np.inf:
+                    logprob = beam.logprob + float(row[token_id]) - normaliser
+                    ways.append((logprob, place, int(token_id)))
+        ways.sort(key=lambda way: (-way[0], way[1], way[2]))
+        chosen: list[tuple[Beam, GrammarMatcher]] = []
+        parents: list[int] = []
+        unread = []
+        for logprob, place, token_id in ways:
+            if len(chosen) == beams:
+                break
+            beam, state = live[place]
+            if token_id in stops and state.is_completed():
+                ended = Beam(token_ids=beam.token_ids, logprob=logprob, is_complete=True)
+                finished.append(ended)
+                continue
+            grown = state.fork()
+            if not grown.accept_token(token_id):
+                raise AssertionError(f"invariant: token {token_id} was allowed by the mask")
+            token_ids = (*beam.token_ids, token_id)
+            on = Beam(token_ids=token_ids, logprob=logprob, is_complete=grown.is_completed())
+            if is_over(grown, stops):
+                finished.append(on)
+                continue
+            chosen.append((on, grown))
+            parents.append(place)
+            unread.append((token_id,))
+        live = chosen
+        if not live or _is_settled(finished, live, beams, length_penalty):
+            break
+        batch.select(parents)
+    # What a limit cut counts only where there is nothing better.
+    finished.sort(key=lambda beam: -beam.score(length_penalty))
+    cut = sorted((beam for beam, _ in live), key=lambda beam: -beam.score(length_penalty))
+    return (finished + cut)[:beams]
+
+
+def _is_settled(
+    finished: Sequence[Beam], live: Sequence[Any], beams: int, length_penalty: float
+) -> bool:
+    """True when there are enough texts and no beam is better than the worst of them now."""
+    if len(finished) < beams:
+        return False
+    worst = sorted(beam.score(length_penalty) for beam in finished)[-beams]
+    return all(beam.score(length_penalty) <= worst for beam, _ in live)

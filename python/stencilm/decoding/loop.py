@@ -1,0 +1,428 @@
+"""The decode loop: mask, model, draw, accept, until the grammar or the model ends the text.
+
+One idea: the grammar comes before the forward pass. Tokens that it forces are written without
+asking, and the model reads them together with its next pass. When only stop tokens are allowed the
+text is done and the model is not asked again. So a text of n tokens costs at most n + 1 passes, and
+a closed JSON object n less the forced ones. The loop knows a model only by `LanguageModel` and a
+grammar only by `TokenMatcher`; it records events and draws nothing.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.bitmask.arrays import apply_token_bitmask_inplace
+from stencilm.decoding.result import Generation
+from stencilm.decoding.sampling import Sampling, draw, log_normaliser
+from stencilm.decoding.stats import Clock, Stats
+from stencilm.decoding.trace import (
+    Event,
+    FinishReason,
+    Forced,
+    Limit,
+    Prompt,
+    Sampled,
+    Stopped,
+    Trace,
+)
+from stencilm.errors import MatcherError, ModelError
+from stencilm.models.protocol import LanguageModel, TokenSequence
+from stencilm.tokenizers.joint import RECENT_TOKENS
+
+DEFAULT_MAX_TOKENS = 512
+
+
+class TokenMatcher(Protocol):
+    """What the loop asks of a `GrammarMatcher`."""
+
+    @property
+    def stop_token_ids(self) -> Sequence[int]:
+        """The tokens that end a text."""
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the allowed tokens into a row; False when everything is allowed."""
+
+    def accept_token(self, token_id: int) -> bool:
+        """Go on by one token; False when the grammar refuses it."""
+
+    def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
+        """The tokens that must come next, as the tokenizer writes them behind the recent ones."""
+
+    @property
+    def temperature(self) -> float | None:
+        """What the grammar wants for the next token; None where it says nothing."""
+
+    def is_terminated(self) -> bool:
+        """True after the last token of a text."""
+
+    def is_completed(self) -> bool:
+        """True when the text so far is a whole text of the grammar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A wish of a text being written: the logits behind these tokens, which were not read yet."""
+
+    token_ids: tuple[int, ...]
+
+
+class Decoding:
+    """One sequence being written: an iterator of trace events, one or more for each step.
+
+    Streaming and views sit on top of this; `generate` runs it to its end. `matcher` is a fresh
+    matcher, or None for free text. With `fast_forward` forced tokens are not drawn. The first of
+    the texts in `stop` that comes ends the text, and is no part of it. Iterating raises
+    MatcherError when the grammar has no way on, and ModelError when the model's logits cannot be
+    used; both concern this sequence alone.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        matcher: TokenMatcher | None,
+        prompt_ids: Sequence[int],
+        *,
+        sampling: Sampling | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        fast_forward: bool = True,
+        stop: Sequence[str] = (),
+    ) -> None:
+        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
+        self.trace = Trace()
+        self.token_ids: list[int] = []
+        self.text = b""
+        self.finish_reason: FinishReason | None = None
+        self.stop_text: str | None = None
+        self._stops = [text.encode() for text in stop]
+        # What is cut off at a stop text was read by the matcher, so another one reads what is left.
+        self._start: Any = matcher.fork() if self._stops and matcher is not None else None  # type: ignore[attr-defined]
+        self._model = model
+        self._matcher = matcher
+        self._prompt_ids = list(prompt_ids)
+        self._sampling = Sampling() if sampling is None else sampling
+        self._max_tokens = max_tokens
+        self._seed = _seed_of(self._sampling)
+        self._random = np.random.Generator(np.random.PCG64(self._seed))
+        self._vocab_size = model.tokenizer_info.vocab_size
+        self._mask = np.zeros((1, -(-self._vocab_size // 32)), dtype=np.int32)
+        stop_owner = model.tokenizer_info if matcher is None else matcher
+        self._stop_token_ids = frozenset(stop_owner.stop_token_ids)
+        self._clock = Clock()
+        self._fast_forward = fast_forward and matcher is not None
+        self._forward_passes = 0
+        self._forced_tokens = 0
+        self._seconds = 0.0
+        self._steps = self._run()
+        self._sequence: TokenSequence | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        step = self.step(None)
+        while isinstance(step, Pass):
+            start = perf_counter()
+            if self._sequence is None:
+                self._sequence = self._model.start(self._prompt_ids)
+            with self._clock.stage("model"):
+                logits = self._sequence.append(step.token_ids)
+            self._seconds += perf_counter() - start
+            step = self.step(logits)
+        return step
+
+    def step(self, logits: NDArray[np.float32] | None) -> Event | Pass:
+        """The next event, or the wish for a forward pass, to be answered with logits.
+
+        For drivers that run many texts in one pass; iterating does the passes itself. Raises
+        StopIteration at the end.
+        """
+        start = perf_counter()
+        try:
+            step = self._steps.send(logits)
+        finally:
+            self._seconds += perf_counter() - start
+        if isinstance(step, Event):
+            self.trace.append(step)
+        return step
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The tokens of the prompt."""
+        return self._prompt_ids
+
+    @property
+    def stats(self) -> Stats:
+        """The cost so far."""
+        seconds = self._clock.seconds
+        return Stats(
+            prompt_tokens=len(self._prompt_ids),
+            tokens=len(self.token_ids),
+            forced_tokens=self._forced_tokens,
+            forward_passes=self._forward_passes,
+            mask_seconds=seconds["mask"],
+            model_seconds=seconds["model"],
+            sampling_seconds=seconds["sampling"],
+            seconds=self._seconds,
+            seed=self._seed,
+        )
+
+    @property
+    def safe_length(self) -> int:
+        """How many bytes of the text no stop text can take back any more."""
+        if self.finish_reason is not None or not self._stops:
+            return len(self.text)
+        longest = max(map(len, self._stops)) - 1
+        for length in range(min(longest, len(self.text)), 0, -1):
+            tail = self.text[-length:]
+            if any(stop.startswith(tail) for stop in self._stops):
+                return len(self.text) - length
+        return len(self.text)
+
+    def result(self) -> Generation[Any]:
+        """The text with its trace, without a typed value. The iterator must be at its end."""
+        if self.finish_reason is None:
+            raise ValueError("the text is not finished: iterate to the end before asking for it")
+        ended = self.finish_reason == "stop"
+        # `final=False` leaves out the bytes of a character that a limit cut in two.
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        return Generation(
+            text=decoder.decode(self.text, final=ended),
+            token_ids=tuple(self.token_ids),
+            finish_reason=self.finish_reason,
+            is_complete=self._is_complete(),
+            trace=self.trace,
+            stats=self.stats,
+            stop_text=self.stop_text,
+        )
+
+    def _is_complete(self) -> bool:
+        if self._matcher is None:
+            return True
+        if self.stop_text is None:
+            return self.finish_reason == "stop" or self._matcher.is_completed()
+        start = self._start.fork()
+        return bool(start.accept_string(self.text) and start.is_completed())
+
+    def _reaches_stop(self, new: int) -> bool:
+        """Whether a stop text ends within the last `new` bytes; the text is cut before it."""
+        if not self._stops or not new:
+            return False
+        begin = max(0, len(self.text) - new - max(map(len, self._stops)) + 1)
+        found = [(self.text.find(stop, begin), stop) for stop in self._stops]
+        places = sorted(place for place in found if place[0] >= 0)
+        if not places:
+            return False
+        self.text, self.stop_text = self.text[: places[0][0]], places[0][1].decode()
+        return True
+
+    def _run(self) -> Generator[Event | Pass, NDArray[np.float32] | None, None]:
+        tokenizer_info = self._model.tokenizer_info
+        yield Prompt(
+            token_ids=tuple(self._prompt_ids), text=tokenizer_info.decode_bytes(self._prompt_ids)
+        )
+        unseen: list[int] = []  # tokens that the model has not read yet, beside the prompt
+        while True:
+            while forced := self._force():
+                unseen = unseen + forced
+                text = tokenizer_info.decode_bytes(forced)
+                self.token_ids += forced
+                self.text += text
+                is_stopped = self._reaches_stop(len(text))
+                yield Forced(token_ids=tuple(forced), text=text)
+                if is_stopped:
+                    yield self._stop("stop")
+                    return
+            with self._clock.stage("mask"):
+                allowed, is_masked = self._fill_mask()
+            if allowed == 0:
+                yield self._stop("stop")
+                return
+            limit = self._reached_limit()
+            if limit is not None:
+                yield self._stop("length", limit=limit)
+                return
+            logits = yield Pass(tuple(unseen))
+            assert logits is not None, "invariant: a wish for logits is answered with some"
+            self._forward_passes += 1
+            token_id, logprob = self._choose(logits, is_masked)
+            with self._clock.stage("mask"):
+                is_end = self._accept(token_id)
+            if is_end:
+                yield self._stop("stop", token_id=token_id, logprob=logprob)
+                return
+            text = tokenizer_info.decode_bytes([token_id])
+            self.token_ids.append(token_id)
+            self.text += text
+            unseen = [token_id]
+            is_stopped = self._reaches_stop(len(text))
+            yield Sampled(token_id=token_id, text=text, logprob=logprob, allowed=allowed)
+            if is_stopped:
+                yield self._stop("stop")
+                return
+
+    def _stop(
+        self,
+        reason: FinishReason,
+        *,
+        token_id: int | None = None,
+        logprob: float | None = None,
+        limit: Limit | None = None,
+    ) -> Stopped:
+        self.finish_reason = reason
+        return Stopped(reason=reason, token_id=token_id, logprob=logprob, limit=limit)
+
+    @property
+    def _num_tokens(self) -> int:
+        return len(self._prompt_ids) + len(self.token_ids)
+
+    def _reached_limit(self) -> Limit | None:
+        if len(self.token_ids) >= self._max_tokens:
+            return "max_tokens"
+        context_size = self._model.context_size
+        # The prompt alone may be too long: then the model says so, because nothing was written.
+        if self.token_ids and context_size is not None and self._num_tokens > context_size:
+            return "context"
+        return None
+
+    def _force(self) -> list[int]:
+        """The tokens that must come next and still fit, accepted; none where the model decides."""
+        if not self._fast_forward or self._matcher is None:
+            return []
+        room = self._max_tokens - len(self.token_ids)
+        if self._model.context_size is not None:
+            # The last token of a full context predicts one more, as `_reached_limit` allows.
+            room = min(room, self._model.context_size + 1 - self._num_tokens)
+        if room <= 0:
+            return []
+        with self._clock.stage("mask"):
+            # The prompt counts as well: its end and the text may be tokenized together.
+            recent = self.token_ids[-RECENT_TOKENS:]
+            if len(recent) < RECENT_TOKENS:
+                recent = self._prompt_ids[len(recent) - RECENT_TOKENS :] + recent
+            forced = self._matcher.find_jump_forward_tokens(recent)[:room]
+            for token_id in forced:
+                self._accept(token_id)
+        self._forced_tokens += len(forced)
+        return forced
+
+    def _fill_mask(self) -> tuple[int | None, bool]:
+        """How many tokens may come next, and whether the mask must be applied.
+
+        0 says that the text has ended; None stands for "no grammar". Raises MatcherError when
+        the grammar is not done and yet allows no token.
+        """
+        matcher = self._matcher
+        if matcher is None:
+            return None, False
+        if matcher.is_terminated():
+            return 0, False
+        if not matcher.fill_next_token_bitmask(self._mask, 0):
+            return self._vocab_size, False
+        bits = np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: self._vocab_size]
+        allowed = int(np.count_nonzero(bits))
+        if allowed == 0:
+            raise MatcherError(
+                f"no token of this vocabulary can follow {_tail(self.text)}: the grammar needs "
+                "bytes that the tokenizer cannot spell here"
+            )
+        if allowed <= len(self._stop_token_ids):
+            token_ids = [int(token_id) for token_id in np.flatnonzero(bits)]
+            if self._stop_token_ids.issuperset(token_ids):
+                # Nothing but the end may follow, so the matcher ends without asking the model.
+                self._accept(token_ids[0])
+                return 0, False
+        return allowed, True
+
+    def _choose(self, logits: NDArray[np.float32], is_masked: bool) -> tuple[int, float]:
+        """Draw the next token; its id and the logarithm of the model's own probability for it."""
+        width = min(logits.size, self._vocab_size)
+        with self._clock.stage("sampling"):
+            logits[width:] = -np.inf  # padding beyond the vocabulary stands for no token
+            normaliser = log_normaliser(logits)
+        if is_masked:
+            with self._clock.stage("mask"):
+                apply_token_bitmask_inplace(logits[None, :], self._mask, vocab_size=width)
+        with self._clock.stage("sampling"):
+            sampling = self._sampling_here()
+            try:
+                token_id = draw(
+                    logits,
+                    sampling,
+                    self._random,
+                    prompt_ids=self._prompt_ids,
+                    written=self.token_ids,
+                )
+            except ValueError as error:
+                raise ModelError(f"after {_tail(self.text)}, {error}") from error
+            if token_id is None:
+                raise ModelError(
+                    f"after {_tail(self.text)}, the model gives a probability of zero to every "
+                    "token that the grammar allows"
+                )
+            return token_id, float(logits[token_id]) - normaliser
+
+    def _sampling_here(self) -> Sampling:
+        """How the next token is drawn: the grammar's temperature goes before that of the call."""
+        temperature = None if self._matcher is None else self._matcher.temperature
+        if temperature is None:
+            return self._sampling
+        sampling = replace(self._sampling, temperature=temperature)
+        if self._seed is None and not sampling.is_greedy:
+            # A greedy call needs no seed before the grammar asks for a draw.
+            self._seed = _seed_of(sampling)
+            self._random = np.random.Generator(np.random.PCG64(self._seed))
+        return sampling
+
+    def _accept(self, token_id: int) -> bool:
+        """Move the matcher on; True when the token ended the text."""
+        if self._matcher is None:
+            return token_id in self._stop_token_ids
+        if not self._matcher.accept_token(token_id):
+            raise AssertionError(
+                f"invariant: token {token_id} was allowed by the mask after {_tail(self.text)}"
+            )
+        return token_id in self._stop_token_ids and self._matcher.is_terminated()
+
+
+def generate(
+    model: LanguageModel,
+    matcher: TokenMatcher | None,
+    prompt_ids: Sequence[int],
+    *,
+    sampling: Sampling | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    fast_forward: bool = True,
+) -> Generation[Any]:
+    """Write one text from its first token to its last; see `Decoding` for what it raises."""
+    decoding = Decoding(
+        model,
+        matcher,
+        prompt_ids,
+        sampling=sampling,
+        max_tokens=max_tokens,
+        fast_forward=fast_forward,
+    )
+    for _ in decoding:
+        pass
+    return decoding.result()
+
+
+def _seed_of(sampling: Sampling) -> int | None:
+    """The seed to draw with; a fresh one is remembered so that the text can be made again."""
+    if sampling.is_greedy or sampling.seed is not None:
+        return sampling.seed
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def _tail(text: bytes, limit: int = 40) -> str:
+    """The end of the text, short enough for an error message."""
+    shown = text[-limit:].decode("utf-8", "backslashreplace")
+    return f"{'…' if len(text) > limit else ''}{shown!r}" if text else "the prompt"

@@ -1,0 +1,497 @@
+"""What the beginning of a JSON text may be, by its type: members, elements, alternatives.
+
+One idea: a type is looked at once, and says for each kind of JSON value what may hold one: a
+container to be filled, or nothing that could be shown before the value is closed.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc as abstract
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from stencilm.errors import UnsupportedFeature
+from stencilm.grammars.json_values import read_json
+from stencilm.grammars.output_types import type_adapter
+
+MISSING: Any = object()
+"""Stands for a part of which nothing can be shown yet."""
+
+Kind = Literal["object", "array", "string"]
+
+_LISTS: dict[Any, Callable[[list[Any]], Any]] = {
+    list: list,
+    set: set,
+    frozenset: frozenset,
+    collections.deque: collections.deque,
+    abstract.Sequence: list,
+    abstract.MutableSequence: list,
+    abstract.Collection: list,
+    abstract.Iterable: list,
+    abstract.Set: set,
+    abstract.MutableSet: set,
+}
+_MAPPINGS = (dict, abstract.Mapping, abstract.MutableMapping, collections.OrderedDict)
+_WRAPPERS = ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar")
+
+
+class Holder:
+    """What can hold an open value of one kind: an object, an array or a string.
+
+    Attributes:
+        is_plain: A closed value is what its parts are, and need not be read again as a whole.
+        is_uniform: All elements have one shape.
+    """
+
+    is_plain: bool = True
+    is_uniform: bool = False
+
+    def member(self, key: str) -> tuple[Any, Shape] | None:
+        """The name and the shape of a member; None where there is no such member."""
+        return None
+
+    def element(self, number: int) -> Shape:
+        """The shape of an element."""
+        return ANYTHING
+
+    def show(self, parts: Any) -> Any:
+        """The value with the parts that are there: names and values, or elements."""
+        return parts
+
+    def close(self, parts: Any) -> Any:
+        """The whole value; `MISSING` where it must be read as a whole."""
+        return self.show(parts)
+
+
+class _Anything(Holder):
+    is_uniform = True
+
+    def member(self, key: str) -> tuple[Any, Shape] | None:
+        return key, ANYTHING
+
+
+class _Mapping(Holder):
+    def __init__(self, keys: Shape, values: Shape, is_plain: bool) -> None:
+        self._keys, self._values = keys, values
+        self.is_plain = is_plain
+
+    def member(self, key: str) -> tuple[Any, Shape] | None:
+        name = key if self._keys.is_text else self._keys.read_key(key)
+        return (key if name is MISSING else name), self._values
+
+
+class _List(Holder):
+    is_uniform = True
+
+    def __init__(self, make: Callable[[list[Any]], Any], element: Shape, is_plain: bool) -> None:
+        self._make, self._element = make, element
+        self.is_plain = is_plain
+
+    def element(self, number: int) -> Shape:
+        return self._element
+
+    def show(self, parts: Any) -> Any:
+        try:
+            return self._make(parts)
+        except TypeError:  # an unfinished element of a set cannot be hashed
+            return self._make(parts[:-1])
+
+
+class _Tuple(Holder):
+    def __init__(self, elements: list[Shape], is_plain: bool) -> None:
+        self._elements = elements
+        self.is_plain = is_plain
+
+    def element(self, number: int) -> Shape:
+        return self._elements[number] if number < len(self._elements) else ANYTHING
+
+    def show(self, parts: Any) -> Any:
+        return tuple(parts)
+
+
+class _NamedTuple(_Tuple):
+    is_plain = False
+
+    def __init__(self, tp: Any) -> None:
+        hints = _hints(tp)
+        super().__init__([shape_of(hints.get(name, Any)) for name in tp._fields], is_plain=False)
+        self._type = tp
+
+    def show(self, parts: Any) -> Any:
+        width = len(self._elements)
+        return tuple.__new__(self._type, [*parts, *[None] * width][:width])
+
+
+class _Fields(Holder):
+    """An object with named members."""
+
+    def __init__(self, tp: Any, members: dict[str, Any], names: dict[str, str]) -> None:
+        self.type = tp
+        self._types = members
+        self._names = names
+
+    @cached_property
+    def _shapes(self) -> dict[str, Shape]:
+        return {name: shape_of(member) for name, member in self._types.items()}
+
+    def member(self, key: str) -> tuple[Any, Shape] | None:
+        name = self._names.get(key)
+        return None if name is None else (name, self._shapes[name])
+
+
+class _TypedDict(_Fields):
+    def __init__(
+        self, tp: Any, members: dict[str, Any], names: dict[str, str], required: list[str]
+    ) -> None:
+        super().__init__(tp, members, names)
+        self._required = required
+
+    def show(self, parts: Any) -> Any:
+        known = {name: value for name, value in parts.items() if name in self._types}
+        return dict.fromkeys(self._required) | known
+
+    def close(self, parts: Any) -> Any:
+        return dict(parts)
+
+
+class _Dataclass(_Fields):
+    def __init__(self, tp: Any, members: dict[str, Any], names: dict[str, str]) -> None:
+        super().__init__(tp, members, names)
+        self.is_plain = not hasattr(tp, "__pydantic_fields__") and not hasattr(tp, "__post_init__")
+
+    def show(self, parts: Any) -> Any:
+        made: Any = object.__new__(self.type)
+        for name in self._types:
+            object.__setattr__(made, name, parts.get(name))
+        return made
+
+    def close(self, parts: Any) -> Any:
+        try:
+            return self.type(**parts)
+        except TypeError:
+            return MISSING
+
+
+class _PydanticModel(_Fields):
+    def __init__(self, tp: Any, members: dict[str, Any], names: dict[str, str]) -> None:
+        super().__init__(tp, members, names)
+        self._extra = tp.model_config.get("extra") == "allow"
+        self.is_plain = not self._extra and not _has_own_rules(tp)
+
+    def member(self, key: str) -> tuple[Any, Shape] | None:
+        known = super().member(key)
+        return (key, ANYTHING) if known is None and self._extra else known
+
+    def show(self, parts: Any) -> Any:
+        own = {name: parts.get(name) for name in self._types}
+        extra = {name: value for name, value in parts.items() if name not in own}
+        if self._extra:
+            return self._made(own, set(parts), extra)
+        return self._made(own, parts.keys() & own.keys(), None)
+
+    def close(self, parts: Any) -> Any:
+        own = {}
+        for name, described in self.type.model_fields.items():
+            if name in parts:
+                own[name] = parts[name]
+            elif described.is_required():
+                return MISSING
+            else:
+                own[name] = described.get_default(call_default_factory=True, validated_data=own)
+        return self._made(own, set(parts), None)
+
+    def _made(self, own: dict[str, Any], written: set[str], extra: dict[str, Any] | None) -> Any:
+        made = self.type.__new__(self.type)
+        object.__setattr__(made, "__dict__", own)
+        object.__setattr__(made, "__pydantic_fields_set__", written)
+        object.__setattr__(made, "__pydantic_extra__", extra)
+        private = {
+            name: attribute.get_default()
+            for name, attribute in (self.type.__private_attributes__ or {}).items()
+        }
+        object.__setattr__(made, "__pydantic_private__", private or None)
+        return made
+
+
+class _Root(Holder):
+    """A `RootModel`, which shows what holds its root."""
+
+    def __init__(self, tp: Any, inner: Holder) -> None:
+        self._type, self._inner = tp, inner
+        self.is_plain = inner.is_plain and not _has_own_rules(tp)
+        self.is_uniform = inner.is_uniform
+
+    def member(self, key: str) -> tuple[Any, Shape] | None:
+        return self._inner.member(key)
+
+    def element(self, number: int) -> Shape:
+        return self._inner.element(number)
+
+    def show(self, parts: Any) -> Any:
+        return self._made(self._inner.show(parts))
+
+    def close(self, parts: Any) -> Any:
+        closed = self._inner.close(parts)
+        return closed if closed is MISSING else self._made(closed)
+
+    def _made(self, root: Any) -> Any:
+        made = self._type.__new__(self._type)
+        object.__setattr__(made, "__dict__", {"root": root})
+        object.__setattr__(made, "__pydantic_fields_set__", {"root"})
+        return made
+
+
+class Shape:
+    """One type, looked at once."""
+
+    def __init__(self, tp: Any) -> None:
+        self._declared = tp
+        self._type, self.has_rules = _unwrapped(tp)
+
+    @cached_property
+    def is_anything(self) -> bool:
+        """Every JSON value stands for itself."""
+        return self._type in (Any, object) and not self.has_rules
+
+    @cached_property
+    def is_text(self) -> bool:
+        """A closed string stands for itself."""
+        return self._type is str and not self.has_rules
+
+    @cached_property
+    def literals(self) -> tuple[Any, ...] | None:
+        """The values that it is limited to, where it is a `Literal`."""
+        return get_args(self._type) if get_origin(self._type) is Literal else None
+
+    def holders(self, kind: Kind) -> list[Holder]:
+        """What may hold an open value of this kind: several where a union has several."""
+        known = self._holders.get(kind)
+        if known is None:
+            known = self._holders[kind] = list(self._found(kind))
+        return known
+
+    def is_union_of(self, kind: Kind) -> bool:
+        """Whether several of its alternatives may be of this kind, so that it must choose one."""
+        return len(self.holders(kind)) > 1
+
+    def read(self, text: str) -> Any:
+        """The value of a closed part, given as JSON; `MISSING` where the type refuses it."""
+        try:
+            if self.is_anything:
+                return read_json(text)
+            return self._adapter.validate_json(text)
+        except (ValueError, RecursionError, UnsupportedFeature):
+            return MISSING
+
+    def read_all(self, text: str) -> list[Any] | None:
+        """The values of a JSON array of such parts; None where one of them is refused."""
+        try:
+            if self.is_anything:
+                read: list[Any] = read_json(text)
+            else:
+                read = self._adapter_of_all.validate_json(text)
+            return read
+        except (ValueError, RecursionError, UnsupportedFeature):
+            return None
+
+    def read_key(self, key: str) -> Any:
+        """The value of a key; `MISSING` where the type refuses it."""
+        try:
+            return self._adapter.validate_strings(key)
+        except (ValueError, UnsupportedFeature):
+            return MISSING
+
+    @cached_property
+    def _holders(self) -> dict[Kind, list[Holder]]:
+        return {}
+
+    @cached_property
+    def _adapter(self) -> Any:
+        return type_adapter(self._declared)
+
+    @cached_property
+    def _adapter_of_all(self) -> Any:
+        return type_adapter(list[self._declared])  # type: ignore[name-defined]
+
+    def _found(self, kind: Kind) -> Iterator[Holder]:
+        tp, is_plain = self._type, not self.has_rules
+        origin = get_origin(tp)
+        arguments = get_args(tp)
+        if origin in (Union, types.UnionType):
+            for choice in arguments:
+                yield from shape_of(choice).holders(kind)
+        elif tp in (Any, object):
+            yield _Anything()
+        elif hasattr(tp, "__pydantic_root_model__") and tp.__pydantic_root_model__:
+            root = tp.model_fields["root"]
+            inner = shape_of(_annotated(root.annotation, root.metadata))
+            yield from (_Root(tp, holder) for holder in inner.holders(kind))
+        elif kind == "string":
+            if tp is str:
+                yield Holder()
+        elif kind == "array":
+            yield from _arrays(tp, origin, arguments, is_plain)
+        elif (origin or tp) in _MAPPINGS:
+            keys, values = arguments if len(arguments) == 2 else (str, Any)
+            yield _Mapping(shape_of(keys), shape_of(values), is_plain)
+        else:
+            found = _fields_of(tp)
+            if found is not None:
+                found.is_plain = found.is_plain and is_plain
+                yield found
+
+
+def _arrays(tp: Any, origin: Any, arguments: tuple[Any, ...], is_plain: bool) -> Iterator[Holder]:
+    kind = origin or tp
+    if kind is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            yield _List(tuple, shape_of(arguments[0]), is_plain)
+        elif arguments:
+            yield _Tuple([shape_of(each) for each in arguments], is_plain)
+        else:
+            yield _List(tuple, ANYTHING, is_plain)
+    elif isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        yield _NamedTuple(kind)
+    elif kind in _LISTS:
+        yield _List(_LISTS[kind], shape_of(arguments[0]) if arguments else ANYTHING, is_plain)
+
+
+def _fields_of(tp: Any) -> _Fields | None:
+    """The members of an object type; None for another type."""
+    if hasattr(tp, "model_fields") and hasattr(tp, "__pydantic_validator__"):
+        members = {
+            name: _annotated(described.annotation, described.metadata)
+            for name, described in tp.model_fields.items()
+        }
+        return _PydanticModel(tp, members, _names(tp, members))
+    origin = get_origin(tp) or tp
+    if dataclasses.is_dataclass(origin) and isinstance(origin, type):
+        hints = _hints(origin)
+        members = {one.name: hints.get(one.name, Any) for one in dataclasses.fields(origin)}
+        return _Dataclass(origin, members, _names(tp, members))
+    if isinstance(origin, type) and hasattr(origin, "__required_keys__"):
+        members = _hints(origin)
+        written = _hints_as_written(origin)
+        required = [
+            name
+            for name in members
+            if name in origin.__required_keys__ and _wrapper(written[name]) != "NotRequired"
+        ]
+        return _TypedDict(origin, members, _names(tp, members), required)
+    return None
+
+
+def _names(tp: Any, members: dict[str, Any]) -> dict[str, str]:
+    """The attribute of each key that pydantic reads, whatever the alias comes from."""
+    names = {name: name for name in members}
+    try:
+        schema: Any = type_adapter(tp).core_schema
+    except UnsupportedFeature:
+        return names
+    definitions = {}
+    while schema["type"] not in ("model-fields", "dataclass-args", "typed-dict"):
+        if schema["type"] == "definitions":
+            definitions = {one["ref"]: one for one in schema["definitions"]}
+            schema = schema["schema"]
+        elif schema["type"] == "definition-ref":
+            schema = definitions[schema["schema_ref"]]
+        elif "schema" in schema:
+            schema = schema["schema"]
+        else:
+            return names
+    described = schema["fields"]
+    listed = (
+        [(one["name"], one) for one in described]
+        if isinstance(described, list)
+        else described.items()
+    )
+    for name, one in listed:
+        alias = one.get("validation_alias")
+        for path in [alias] if isinstance(alias, str) else alias or []:
+            if isinstance(path, str):
+                names[path] = name
+            elif len(path) == 1 and isinstance(path[0], str):
+                names[path[0]] = name
+    return names
+
+
+def _has_own_rules(tp: Any) -> bool:
+    """Whether reading a pydantic model is more than reading its members."""
+    from pydantic import BaseModel
+
+    decorators = tp.__pydantic_decorators__
+    return bool(
+        decorators.validators
+        or decorators.field_validators
+        or decorators.root_validators
+        or decorators.model_validators
+        or tp.__private_attributes__
+        or tp.model_post_init is not BaseModel.model_post_init
+        or "__init__" in vars(tp)
+        or "__get_pydantic_core_schema__" in vars(tp)
+    )
+
+
+def _annotated(annotation: Any, metadata: list[Any]) -> Any:
+    return Annotated[annotation, *metadata] if metadata else annotation
+
+
+def _unwrapped(tp: Any) -> tuple[Any, bool]:
+    """A type without what is only said of it, and whether that may change its values."""
+    has_rules = False
+    while True:
+        origin = get_origin(tp)
+        if origin is Annotated:
+            tp, *said = get_args(tp)
+            has_rules = has_rules or any(not isinstance(one, str) for one in said)
+        elif hasattr(tp, "__supertype__"):
+            tp = tp.__supertype__
+        elif isinstance(tp, getattr(typing, "TypeAliasType", ())) or (
+            type(tp).__name__ == "TypeAliasType" and hasattr(tp, "__value__")
+        ):
+            tp = tp.__value__
+        else:
+            return tp, has_rules
+
+
+def _hints(tp: Any) -> dict[str, Any]:
+    """The types of the members, without whether they must be there."""
+    hints = {}
+    for name, hint in _hints_as_written(tp).items():
+        while _wrapper(hint) in _WRAPPERS:
+            (hint,) = get_args(hint)
+        hints[name] = hint
+    return hints
+
+
+def _hints_as_written(tp: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(tp, include_extras=True)
+    except (NameError, TypeError):  # names that only the place of its definition knows
+        return {}
+
+
+def _wrapper(hint: Any) -> str | None:
+    return getattr(get_origin(hint), "_name", None)
+
+
+@lru_cache(maxsize=1024)
+def _cached_shape(tp: Any, written: str) -> Shape:
+    return Shape(tp)
+
+
+def shape_of(tp: Any) -> Shape:
+    """The shape of a type."""
+    try:
+        # With its text, because Union[A, B] == Union[B, A], though they read apart.
+        return _cached_shape(tp, repr(tp))
+    except TypeError:  # a type that cannot be hashed
+        return Shape(tp)
+
+
+ANYTHING = Shape(Any)

@@ -1,0 +1,118 @@
+"""What a generation gives back, and the two ways in which it may fail to give a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from stencilm.decoding.stats import Stats
+from stencilm.decoding.trace import FinishReason, Trace
+from stencilm.errors import StencilError
+
+if TYPE_CHECKING:
+    from stencilm.guiding.task import Guided
+
+T = TypeVar("T")
+
+
+class Filled(NamedTuple):
+    """A stretch of a text that no model wrote."""
+
+    start: int
+    """Where it begins, in characters of the text."""
+    end: int
+    """Where it ends."""
+    text: str
+    """The stretch itself."""
+    means: str
+    """"respelled": what was drafted, in the grammar's own case of letters. "forced": the grammar
+    left no choice where the draft had something else. "nearest": the candidate that shares the
+    longest beginning with what was drafted. "shortest": the beginning of the shortest completion,
+    in the place of what was drafted. "closed": a shortest completion at the end."""
+
+    @property
+    def is_made_up(self) -> bool:
+        """The grammar left a choice here, and what a model wrote did not decide it."""
+        return self.means in MADE_UP
+
+
+MADE_UP = frozenset({"nearest", "shortest", "closed"})
+"""The means by which a text gets what the grammar left open and no model decided."""
+
+
+class IncompleteOutput(StencilError):
+    """A limit cut the text before its grammar was done; `text` is what was written so far."""
+
+    def __init__(self, message: str, *, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class InvalidOutput(StencilError):
+    """The text fits its grammar, but the Python type refuses it; `text` is the whole text.
+
+    This happens where a type asks for more than a schema can say, such as a pydantic validator
+    written in Python. `complaint` is what the validators said.
+    """
+
+    complaint: str = ""
+
+    def __init__(self, message: str, *, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation(Generic[T]):
+    """One generated text.
+
+    Attributes:
+        text: What the model wrote, without the stop token and a stop text; where a limit cut a
+            character in two, its bytes are left out.
+        token_ids: The tokens that were written, without the stop token; those of a stop text are
+            among them. Empty for an endpoint, which tells no tokens.
+        finish_reason: "stop" when the grammar, the model or a stop text ended the text, "length"
+            when `max_tokens`, the model's context or another budget did.
+        is_complete: The text is a whole text of its grammar. A cut text may be: "12" of "1234".
+        trace: What happened, step by step.
+        stats: What it cost.
+        value: The typed value; None where `error` is set.
+        error: Why there is no value; None where there is one.
+        stop_text: The stop text that ended the text; None where none did.
+        closed: The text was cut, and a shortest completion of its grammar closed it.
+        filled: The stretches of the text that no model wrote, in order.
+        refused: What was written before, and what the type's own validators refused; the model was
+            told why each time.
+        guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
+            corrections, and what it cost.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: FinishReason
+    is_complete: bool
+    trace: Trace
+    stats: Stats
+    value: T | None = None
+    error: StencilError | None = None
+    stop_text: str | None = None
+    closed: bool = False
+    filled: tuple[Filled, ...] = ()
+    refused: tuple[Generation[T], ...] = ()
+    guided: Guided | None = None
+
+    def to_json(self, *, value: Any = None, trace: bool = False) -> dict[str, Any]:
+        """The result as JSON-ready values; `value` is the typed value in JSON form."""
+        record: dict[str, Any] = {
+            "text": self.text,
+            "value": value,
+            "finish_reason": self.finish_reason,
+            "is_complete": self.is_complete,
+            "closed": self.closed,
+            "filled": [filled._asdict() for filled in self.filled],
+            "refused": [str(generation.error) for generation in self.refused],
+            "error": None if self.error is None else str(self.error),
+            "token_ids": list(self.token_ids),
+            "stats": self.stats.to_json(),
+        }
+        return record | ({"trace": self.trace.to_json()} if trace else {})

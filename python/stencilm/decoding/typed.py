@@ -1,0 +1,127 @@
+"""From a text to its typed value, or to the reason why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from stencilm.decoding.partial_types import MISSING
+from stencilm.decoding.result import Generation, IncompleteOutput, InvalidOutput
+from stencilm.decoding.trace import Stopped
+from stencilm.grammars.output_types import Output
+
+Known: TypeAlias = Callable[[str], Any]
+
+
+def with_value(
+    generation: Generation[Any], output: Output, max_tokens: int, known: Known | None = None
+) -> Generation[Any]:
+    """The generation with its typed value, or with the reason why there is none."""
+    stopped_short = generation.stop_text is not None and not generation.is_complete
+    is_cut = generation.finish_reason == "length" or stopped_short
+    if is_cut and not output.accepts_cut_text:
+        return replace(generation, error=_cut(generation, output, max_tokens))
+    return parsed(generation, output, known)
+
+
+def parsed(
+    generation: Generation[Any], output: Output, known: Known | None = None
+) -> Generation[Any]:
+    """The generation with the value of its text, or with the type's own reason to refuse it.
+
+    `known` gives the value of a text where it has been read already, and `MISSING` elsewhere.
+    """
+    try:
+        value = MISSING if known is None else known(generation.text)
+        if value is MISSING:
+            value = output.parse(generation.text)
+        return replace(generation, value=value)
+    except (ValueError, RecursionError) as error:
+        return replace(generation, error=invalid_output(generation.text, output, error))
+
+
+def invalid_output(text: str, output: Output, error: BaseException) -> InvalidOutput:
+    """The error for a text that the type's own validators refuse."""
+    message = f"{output.name} refuses the generated text {_shortened(text)}: {_one_line(error)}"
+    made = InvalidOutput(message, text=text)
+    made.complaint = _all_complaints(error)
+    made.__cause__ = error
+    return made
+
+
+def by_value(texts: Iterable[tuple[str, float]], output: Output) -> list[tuple[Any, float]]:
+    """The values of texts with log probabilities, most probable first, each value once.
+
+    What the type's own validators refuse is left out. Values are the same where they are equal and
+    written alike: 1 and True are two.
+    """
+    found: list[tuple[Any, str, float]] = []
+    for text, logprob in texts:
+        try:
+            value = output.parse(text)
+        except (ValueError, RecursionError):
+            continue
+        shown = repr(value)
+        for place, (other, other_shown, other_logprob) in enumerate(found):
+            if other_shown == shown and _is_equal(other, value):
+                found[place] = (other, shown, float(np.logaddexp(other_logprob, logprob)))
+                break
+        else:
+            found.append((value, shown, logprob))
+    found.sort(key=lambda one: -one[2])
+    return [(value, logprob) for value, _, logprob in found]
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _cut(generation: Generation[Any], output: Output, max_tokens: int) -> IncompleteOutput:
+    last = generation.trace[-1]
+    text = _shortened(generation.text)
+    if generation.stop_text is not None:
+        message = (
+            f"the stop text {generation.stop_text!r} cut the text of {output.name} at {text}: "
+            "choose a stop text that comes only after a whole text"
+        )
+    elif isinstance(last, Stopped) and last.limit == "context":
+        message = (
+            f"the model's context is full and cut the text of {output.name} at {text}: "
+            "shorten the prompt, or bound the type's strings and lists"
+        )
+    else:
+        message = (
+            f"max_tokens={max_tokens} cut the text of {output.name} at {text}: "
+            "raise max_tokens, or bound the type's strings and lists"
+        )
+    return IncompleteOutput(message, text=generation.text)
+
+
+def _shortened(text: str, limit: int = 60) -> str:
+    return repr(text if len(text) <= limit else f"…{text[-limit:]}")
+
+
+def _one_line(error: BaseException) -> str:
+    """The first complaint of a validator on one line."""
+    return _complaints(error)[0]
+
+
+def _all_complaints(error: BaseException) -> str:
+    return "; ".join(_complaints(error)[:_MOST_COMPLAINTS])
+
+
+def _complaints(error: BaseException) -> list[str]:
+    errors = getattr(error, "errors", None)
+    if callable(errors):  # pydantic
+        found = []
+        for one in errors(include_url=False, include_context=False, include_input=False):
+            place = "/".join(str(part) for part in one["loc"])
+            found.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
+        return found
+    return [str(error).splitlines()[0] if str(error) else type(error).__name__]
+
+
+_MOST_COMPLAINTS = 8

@@ -1,0 +1,402 @@
+"""Grammars in the notations of others: plain GBNF, regular expressions, Lark, JSON Schema.
+
+One idea: a source that is in the wanted notation is given as it stands; everything else is written
+from its plain tree. Where a notation cannot say a grammar, it is refused, and nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+from stencilm.errors import UnsupportedFeature
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.plain import (
+    ALL,
+    Choice,
+    Class,
+    Part,
+    PlainGrammar,
+    Reference,
+    Repeat,
+    Sequence,
+    Text,
+    plain_grammar,
+    references,
+    without,
+)
+from stencilm.grammars.sources import EbnfSource, JsonSchemaSource, LarkSource, RegexSource
+
+NotationName: TypeAlias = Literal["ebnf", "gbnf", "regex", "lark", "json-schema"]
+
+NOTATIONS: tuple[str, ...] = get_args(NotationName)
+_MAX_REGEX = 1 << 20
+
+
+def converted(grammar: Grammar, notation: NotationName) -> str:
+    """The text of a grammar in another notation.
+
+    Args:
+        grammar: The grammar.
+        notation: "ebnf" for the notation that every grammar prints in; "gbnf" for what llama.cpp
+            and others read; "regex"; "lark"; "json-schema".
+
+    Raises:
+        UnsupportedFeature: The notation has no words for it; names what is in the way.
+        ValueError: There is no such notation.
+    """
+    if notation not in _WRITERS:
+        raise ValueError(f"notation is {notation!r}, but must be one of {', '.join(NOTATIONS)}")
+    return _WRITERS[notation](grammar)
+
+
+def gbnf(grammar: Grammar) -> str:
+    """A grammar as plain GBNF, with nothing that only this package reads."""
+    plain = plain_grammar(grammar)
+    _check_left_recursion(plain)
+    return _rules(plain, _GBNF_NAMES, " ::=", _gbnf)
+
+
+def regex(grammar: Grammar) -> str:
+    """A grammar as a regular expression, if its rules do not lead back to themselves."""
+    if isinstance(grammar.source, RegexSource):
+        return grammar.source.pattern
+    plain = plain_grammar(grammar)
+    order = _order(plain)
+    if order is None:
+        raise UnsupportedFeature(
+            "the grammar is recursive, and no regular expression is: bound its nesting"
+        )
+    written: dict[str, str] = {}
+    for name in order:
+        written[name] = _regex(plain.rules[name], 0, written)
+        if len(written[name]) > _MAX_REGEX:
+            raise UnsupportedFeature(
+                f"the regular expression would have more than {_MAX_REGEX:,} characters"
+            )
+    return written[plain.root]
+
+
+def lark(grammar: Grammar) -> str:
+    """A grammar as Lark text. Texts are what counts: Lark's own lexer may cut them otherwise."""
+    source = grammar.source
+    if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
+        return source.text
+    if isinstance(source, JsonSchemaSource) and json.loads(source.text) is not True:
+        text = f"start: %json {source.text}\n"
+        # Its options are not part of the schema, so this must be the same grammar without them.
+        if str(Grammar.from_lark(text)) == str(grammar):
+            return text
+    return _rules(plain_grammar(grammar), _LARK_NAMES, ":", _lark)
+
+
+def json_schema(grammar: Grammar) -> str:
+    """The JSON Schema that a grammar was made from."""
+    source = grammar.source
+    if not isinstance(source, JsonSchemaSource):
+        raise UnsupportedFeature(
+            "the grammar was not made from a JSON Schema or a type that is written as JSON, and "
+            "only those are one"
+        )
+    return source.text
+
+
+_WRITERS: dict[str, Callable[[Grammar], str]] = {
+    "ebnf": str,
+    "gbnf": gbnf,
+    "regex": regex,
+    "lark": lark,
+    "json-schema": json_schema,
+}
+
+
+def _order(plain: PlainGrammar) -> list[str] | None:
+    """The rules that texts need, each after those that it uses; None where one uses itself."""
+    order: list[str] = []
+    state: dict[str, bool] = {}  # False while its rules are looked at
+    todo = [plain.root]
+    while todo:
+        name = todo[-1]
+        if name in state:
+            todo.pop()
+            if not state[name]:
+                state[name] = True
+                order.append(name)
+            continue
+        state[name] = False
+        for used in references(plain.rules[name]):
+            if used not in state:
+                todo.append(used)
+            elif not state[used]:
+                return None
+    return order
+
+
+def _rules(
+    plain: PlainGrammar,
+    names: tuple[str, re.Pattern[str], str],
+    sign: str,
+    write: Callable[[Part, int, dict[str, str]], str],
+) -> str:
+    """All rules, under names that the notation allows; the one that texts start from first."""
+    root, forbidden, filler = names
+    renamed: dict[str, str] = {plain.root: root}
+    for name in plain.rules:
+        if name == plain.root:
+            continue
+        made = re.sub(f"{filler}+", filler, forbidden.sub(filler, name.lower())).strip(filler)
+        made = made if made[:1].isalpha() else f"r{filler}{made}".rstrip(filler)
+        new, number = made, 1
+        while new in renamed.values():
+            number += 1
+            new = f"{made}{filler}{number}"
+        renamed[name] = new
+    lines = [f"{root}{sign} {write(plain.rules[plain.root], 0, renamed)}"]
+    lines += [
+        f"{renamed[name]}{sign} {write(part, 0, renamed)}"
+        for name, part in plain.rules.items()
+        if name != plain.root
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_GBNF_NAMES = ("root", re.compile(r"[^a-z0-9]"), "-")
+_LARK_NAMES = ("start", re.compile(r"[^a-z0-9]"), "_")
+
+# Places: 0 among alternatives, 1 in a sequence, 2 before a repetition.
+
+
+def _gbnf(part: Part, place: int, names: dict[str, str]) -> str:
+    if isinstance(part, Text):
+        return '"' + "".join(_gbnf_character(one, '"\\') for one in part.text) + '"'
+    if isinstance(part, Class):
+        return _class(part, _gbnf_character, empty="[]")
+    if isinstance(part, Reference):
+        return names[part.name]
+    if isinstance(part, Repeat):
+        return f"{_gbnf(part.body, 2, names)}{_count(part)}"
+    return _joined(part, place, names, _gbnf, empty='""')
+
+
+def _lark(part: Part, place: int, names: dict[str, str]) -> str:
+    if isinstance(part, Text):
+        return '"' + "".join(_lark_character(one) for one in part.text) + '"'
+    if isinstance(part, Class):
+        return f"/{_class(part, _regex_character, empty='[]').replace('/', chr(92) + '/')}/"
+    if isinstance(part, Reference):
+        return names[part.name]
+    if isinstance(part, Repeat):
+        body = _lark(part.body, 2, names)
+        bounds = (part.least, part.most)
+        if bounds in _SIGNS:
+            return f"{body}{_SIGNS[bounds]}"
+        if part.most is not None:
+            bound = f"{part.least}" if part.least == part.most else f"{part.least}..{part.most}"
+            counted = f"{body} ~ {bound}"
+        else:
+            counted = f"{body} ~ {part.least} {body}*"
+        return f"({counted})" if place == 2 or part.most is None else counted
+    return _joined(part, place, names, _lark, empty='""')
+
+
+def _regex(part: Part, place: int, written: dict[str, str]) -> str:
+    if isinstance(part, Text):
+        text = "".join(_regex_character(one, _REGEX_SIGNS) for one in part.text)
+        return f"(?:{text})" if place == 2 and len(part.text) != 1 else text
+    if isinstance(part, Class):
+        return _class(part, _regex_character, empty="[]")
+    if isinstance(part, Reference):
+        return f"(?:{written[part.name]})"
+    if isinstance(part, Repeat):
+        text = f"{_regex(part.body, 2, written)}{_count(part)}"
+        return f"(?:{text})" if place == 2 else text
+    if isinstance(part, Choice):
+        text = "|".join(_regex(one, 0, written) for one in part.parts)
+    else:
+        text = "".join(_regex(one, 1, written) for one in part.parts)
+    is_single = place == 0 or (place == 1 and isinstance(part, Sequence))
+    return text if is_single else f"(?:{text})"
+
+
+def _joined(
+    part: Choice | Sequence,
+    place: int,
+    names: dict[str, str],
+    write: Callable[[Part, int, dict[str, str]], str],
+    *,
+    empty: str,
+) -> str:
+    if not part.parts:
+        return empty
+    if isinstance(part, Choice):
+        text = " | ".join(write(one, 0, names) for one in part.parts)
+        return text if place == 0 else f"({text})"
+    text = " ".join(write(one, 1, names) for one in part.parts)
+    return text if place < 2 else f"({text})"
+
+
+def _count(part: Repeat) -> str:
+    bounds = (part.least, part.most)
+    if bounds in _SIGNS:
+        return _SIGNS[bounds]
+    if part.most is None:
+        return f"{{{part.least},}}"
+    return f"{{{part.least}}}" if part.least == part.most else f"{{{part.least},{part.most}}}"
+
+
+_SIGNS: dict[tuple[int, int | None], str] = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+
+
+def _class(part: Class, character: Callable[[str, str], str], *, empty: str) -> str:
+    if not part.ranges:
+        return empty
+    negated = without(list(part.ranges))
+    is_shorter = 0 < len(negated) < len(part.ranges)
+    shown = negated if is_shorter else part.ranges
+    if part.ranges == ALL:
+        shown, is_shorter = ((0, 0x10FFFF),), False
+    body = "".join(
+        character(chr(low), _CLASS_SIGNS)
+        if low == high
+        else f"{character(chr(low), _CLASS_SIGNS)}-{character(chr(high), _CLASS_SIGNS)}"
+        for low, high in shown
+    )
+    return f"[{'^' if is_shorter else ''}{body}]"
+
+
+_CLASS_SIGNS = "\\]^-["
+_REGEX_SIGNS = "\\.+*?()|[]{}^$#&-~/"
+_LETTERS = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _gbnf_character(character: str, signs: str) -> str:
+    if character in _LETTERS:
+        return _LETTERS[character]
+    code = ord(character)
+    # llama.cpp knows few signs after a backslash, so the others are given by their numbers.
+    if character in signs and character not in '"\\[]':
+        return f"\\x{code:02X}"
+    return _escaped(character, signs, f"\\U{code:08X}")
+
+
+def _regex_character(character: str, signs: str) -> str:
+    if character in _LETTERS:
+        return _LETTERS[character]
+    return _escaped(character, signs, f"\\U{ord(character):08X}")
+
+
+def _lark_character(character: str) -> str:
+    if character in _LETTERS:
+        return _LETTERS[character]
+    return _escaped(character, '"\\', f"\\U{ord(character):08X}")
+
+
+def _escaped(character: str, signs: str, long: str) -> str:
+    code = ord(character)
+    if character in signs:
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    if code < 0x80:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code < 0x10000 else long
+
+
+def _check_left_recursion(plain: PlainGrammar) -> None:
+    """Raise UnsupportedFeature for a rule that may begin with itself."""
+    nullable: set[str] = set()
+    while True:
+        before = len(nullable)
+        nullable |= {name for name, part in plain.rules.items() if _is_nullable(part, nullable)}
+        if len(nullable) == before:
+            break
+    begins = {name: _beginnings(part, nullable) for name, part in plain.rules.items()}
+    for name in plain.rules:
+        seen: set[str] = set()
+        todo = list(begins[name])
+        while todo:
+            here = todo.pop()
+            if here == name:
+                raise UnsupportedFeature(
+                    f"the rule {name!r} may begin with itself, which GBNF's readers refuse: write "
+                    "it with a repetition"
+                )
+            if here not in seen:
+                seen.add(here)
+                todo += begins[here]
+
+
+def _is_nullable(part: Part, nullable: set[str]) -> bool:
+    if isinstance(part, Reference):
+        return part.name in nullable
+    if isinstance(part, Repeat):
+        return part.least == 0 or _is_nullable(part.body, nullable)
+    if isinstance(part, Sequence):
+        return all(_is_nullable(one, nullable) for one in part.parts)
+    if isinstance(part, Choice):
+        return any(_is_nullable(one, nullable) for one in part.parts)
+    return isinstance(part, Text) and not part.text
+
+
+def _beginnings(part: Part, nullable: set[str]) -> set[str]:
+    """The rules that a part may begin with."""
+    if isinstance(part, Reference):
+        return {part.name}
+    if isinstance(part, Repeat):
+        return _beginnings(part.body, nullable)
+    found: set[str] = set()
+    if isinstance(part, (Sequence, Choice)):
+        for one in part.parts:
+            found |= _beginnings(one, nullable)
+            if isinstance(part, Sequence) and not _is_nullable(one, nullable):
+                break
+    return found
+
+
+def choices_of(grammar: Grammar) -> list[str] | None:
+    """The texts of a grammar that lists them, as a `Choice` does; None for another grammar."""
+    source = grammar.source
+    if not isinstance(source, RegexSource):
+        return None
+    match = re.fullmatch(r"\(\?:((?:[^\\()|\[\]{}.*+?^$]|\\[^\w]|\|)*)\)", source.pattern, re.S)
+    if match is None:
+        return None
+    options = re.split(r"(?<!\\)((?:\\\\)*)\|", match[1])
+    texts = [options[0]]
+    for run, option in zip(options[1::2], options[2::2], strict=True):
+        texts[-1] += run
+        texts.append(option)
+    return [re.sub(r"\\(.)", r"\1", text, flags=re.S) for text in texts]
+
+
+def is_free_text(grammar: Grammar) -> bool:
+    """Whether every text is one of the grammar's."""
+    from stencilm.grammars.output_types import FREE_TEXT
+
+    return isinstance(grammar.source, RegexSource) and grammar.source.pattern == FREE_TEXT
+
+
+def described(grammar: Grammar) -> str | None:
+    """A grammar in words for a model that is to follow it; None where there is nothing to say."""
+    if is_free_text(grammar):
+        return None
+    source: Any = grammar.source
+    options = choices_of(grammar)
+    if options is not None:
+        return "\n".join(["Answer with exactly one of these lines, and nothing else:", *options])
+    if isinstance(source, JsonSchemaSource):
+        return (
+            "Answer with JSON only, and nothing before or after it. It must be valid under this "
+            f"JSON Schema:\n{source.text}"
+        )
+    if isinstance(source, RegexSource):
+        return (
+            "Answer only with a text that this regular expression matches as a whole:\n"
+            f"{source.pattern}"
+        )
+    if isinstance(source, LarkSource):
+        return f"Answer only with a text of this grammar, in Lark's notation:\n{source.text}"
+    text = source.text if isinstance(source, EbnfSource) else str(grammar)
+    return f"Answer only with a text of this grammar:\n{text}"

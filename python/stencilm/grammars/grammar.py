@@ -1,0 +1,323 @@
+"""Grammars: a notation in, an immutable value out that knows no tokenizer.
+
+One idea: a grammar is known by its source, the notation with all its options. Two grammars of equal
+sources are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from stencilm import _core
+from stencilm.grammars.output_form import OutputForm
+from stencilm.grammars.sources import (
+    CombinedSource,
+    EbnfSource,
+    JsonSchemaSource,
+    LarkSource,
+    RegexSource,
+    Schema,
+    SchemaOptions,
+    SerializedSource,
+    Source,
+    StructuralTagSource,
+    check_length,
+    checked_text,
+    combine,
+)
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
+
+if TYPE_CHECKING:
+    from stencilm.grammars.conversion import NotationName
+    from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of one keyword of a schema.
+
+    Attributes:
+        keyword: The keyword, such as `maxLength`.
+        place: The JSON pointer of the schema that holds it, such as `#/properties/name`.
+        note: More, where there is more to say; else empty.
+    """
+
+    keyword: str
+    place: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of every keyword of a schema, in the order of its text; empty for a pattern.
+
+    Attributes:
+        enforced: Enforced exactly.
+        annotations: Without force, because the specification itself calls them annotations.
+        relaxed: Not enforced, because `on_unsupported="relax"` asked for that.
+    """
+
+    enforced: tuple[Finding, ...] = ()
+    annotations: tuple[Finding, ...] = ()
+    relaxed: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grammar(OutputForm[str]):
+    """A set of texts, from any notation; immutable, and shareable between threads.
+
+    Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
+    with the same options.
+
+    Attributes:
+        source: The notation with its options.
+        core: What the core made of it.
+        limits: What it was made within. A `GrammarCompiler` has limits of its own for its matchers.
+    """
+
+    source: Source
+    core: _core.Grammar = field(compare=False, repr=False)
+    limits: Limits = field(default=DEFAULT_LIMITS, compare=False, repr=False)
+
+    @staticmethod
+    def from_json_schema(
+        schema: Schema,
+        *,
+        documents: Mapping[str, Schema] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        **options: Unpack[SchemaOptions],
+    ) -> Grammar:
+        """The JSON texts that are valid under a schema.
+
+        Args:
+            schema: JSON text, a dict, a bool, or a Python type such as a pydantic model.
+            documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
+                fetched.
+            limits: How large and how costly the grammar may be.
+            **options: How the schema is read and its instances are written: any of
+                `SchemaOptions`, such as `any_whitespace=False`, `strict_mode=True` or
+                `property_order="any"`.
+
+        Raises:
+            GrammarSyntaxError: The text is no JSON, or the JSON no schema.
+            UnsupportedFeature: A keyword cannot be enforced, or a Python type has no JSON form.
+            Unsatisfiable: No value is valid.
+            LimitExceeded: The schema is too large or too deep.
+        """
+        return Grammar.from_source(
+            JsonSchemaSource.of(schema, documents=documents, **options),
+            limits,
+        )
+
+    @staticmethod
+    def from_type(tp: Any, *, limits: Limits | None = None) -> Grammar:
+        """The texts of a Python type, as a model called with that type writes them.
+
+        Takes pydantic models, dataclasses, TypedDict, Literal, Enum, int, list[...], Union and
+        what else pydantic describes, and this package's own output types. Strings at the top level
+        are written bare: `Literal["yes", "no"]` gives `yes`, not `"yes"`.
+
+        Args:
+            tp: The type.
+            limits: How large and how costly the grammar may be; where None those of the output
+                type, or the defaults.
+
+        Raises:
+            UnsupportedFeature: It is no output type.
+            Unsatisfiable: It has no value.
+            LimitExceeded: It is too large or too deep.
+        """
+        from stencilm.grammars.output_types import grammar_of
+
+        return grammar_of(tp, None if limits is None else checked_limits(limits))
+
+    @staticmethod
+    def from_regex(pattern: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:
+        """The texts that a regular expression matches from their first character to their last.
+
+        Args:
+            pattern: The regular expression.
+            limits: How large and how costly the grammar may be.
+
+        Raises:
+            GrammarSyntaxError: The pattern is not well formed; has the offset.
+            UnsupportedFeature: It asks for what a finite automaton cannot do, such as a
+                back-reference.
+            LimitExceeded: It is too long or too costly.
+        """
+        return Grammar.from_source(RegexSource.of(pattern), limits)
+
+    @staticmethod
+    def from_ebnf(
+        text: str, *, root_rule_name: str = "root", limits: Limits = DEFAULT_LIMITS
+    ) -> Grammar:
+        """The texts of an EBNF grammar: GBNF and what it lacks, as `docs/ebnf.md` describes it.
+
+        Args:
+            text: The rules, such as `root ::= "yes" | "no"`.
+            root_rule_name: The rule that texts start from.
+            limits: How large and how costly the grammar may be.
+
+        Raises:
+            GrammarSyntaxError: The text is not well formed, or a rule is missing; has line and
+                column.
+            UnsupportedFeature: A pattern asks for what a finite automaton cannot do, or the other
+                keys of an object would run out.
+            Unsatisfiable: No text matches.
+            LimitExceeded: The text is too long or too costly.
+        """
+        return Grammar.from_source(EbnfSource.of(text, root_rule_name), limits)
+
+    @staticmethod
+    def from_lark(
+        text: str,
+        *,
+        start: str = "start",
+        grammars: Mapping[str, Grammar | str] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Grammar:
+        """The texts of a Lark grammar, with the dialect that `docs/lark.md` describes.
+
+        Args:
+            text: The rules and terminals, such as `start: "yes" | "no"`.
+            start: The rule that texts start from.
+            grammars: Other grammars, or Lark texts, by the names under which this one uses them:
+                as `@name`, as the terminal that `%declare` announces, or, for Lark texts, as a
+                module to import from.
+            limits: How large and how costly the grammar may be.
+
+        Raises:
+            GrammarSyntaxError: The text is not well formed, or a name is missing; has line and
+                column.
+            UnsupportedFeature: Something cannot be enforced exactly, such as a declared name.
+            Unsatisfiable: No text matches.
+            LimitExceeded: The text is too long or too costly.
+        """
+        source = LarkSource.of(text, start, grammars)
+        # The grammars are there already; a source alone would build them again.
+        named = [
+            (name, given.core if isinstance(given, Grammar) else given)
+            for name, given in (grammars or {}).items()
+        ]
+        core = checked_limits(limits).core
+        check_length("the text", source.text, limits)
+        return Grammar(
+            source, _core.Grammar.from_lark(source.text, source.start, named, core), limits
+        )
+
+    @staticmethod
+    def from_structural_tag(
+        tag: StructuralTag | Format | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        triggers: Sequence[str] | None = None,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Grammar:
+        """The texts of a structural tag, as `docs/structural-tags.md` describes it.
+
+        Args:
+            tag: A `StructuralTag` or a format alone, or its JSON as text or a dict. With triggers
+                the older form: a list of `StructuralTagItem`.
+            triggers: What leads to the items; only with the older form.
+            limits: How large and how costly the grammar may be.
+
+        Raises:
+            GrammarSyntaxError: It is no structural tag; has the JSON pointer.
+            UnsupportedFeature: A part cannot be enforced.
+            Unsatisfiable: No text matches.
+            LimitExceeded: It is too large.
+        """
+        return Grammar.from_source(StructuralTagSource.of(tag, triggers), limits)
+
+    @staticmethod
+    def concat(*grammars: Grammar) -> Grammar:
+        """The texts of the grammars one after the other; `g1 + g2` for two of them."""
+        return Grammar._combined("concat", grammars)
+
+    @staticmethod
+    def union(*grammars: Grammar) -> Grammar:
+        """The texts of any of the grammars, at least one; `g1 | g2` for two of them."""
+        return Grammar._combined("union", grammars)
+
+    def __add__(self, other: Grammar) -> Grammar:
+        """The texts of this grammar followed by those of another."""
+        return Grammar.concat(self, other) if isinstance(other, Grammar) else NotImplemented
+
+    def __or__(self, other: Grammar) -> Grammar:
+        """The texts of either grammar."""
+        return Grammar.union(self, other) if isinstance(other, Grammar) else NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from the source, for the core's part of it is no data."""
+        return Grammar.from_source, (self.source, self.limits)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Grammar:
+        """Itself, because it is immutable."""
+        return self
+
+    def converted(self, notation: NotationName) -> str:
+        """Its text in another notation.
+
+        Args:
+            notation: "ebnf", as it prints; "gbnf" for what llama.cpp and others read; "regex";
+                "lark"; or "json-schema".
+
+        Raises:
+            UnsupportedFeature: The notation has no words for it; names what is in the way.
+            ValueError: There is no such notation.
+        """
+        from stencilm.grammars.conversion import converted
+
+        return converted(self, notation)
+
+    def __str__(self) -> str:
+        """The grammar as EBNF; `from_ebnf` reads it as the same set of texts."""
+        return self.core.to_ebnf()
+
+    def serialize_json(self) -> str:
+        """The grammar and its report as JSON text, for `deserialize_json`."""
+        return self.core.serialize_json()
+
+    @staticmethod
+    def deserialize_json(text: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:
+        """The grammar that `serialize_json` wrote; nothing in the text is run or taken on trust.
+
+        Args:
+            text: The text.
+            limits: How long reading may take.
+
+        Raises:
+            GrammarSyntaxError: The text is damaged, or of another format or version.
+            LimitExceeded: The text is too large, or reading it took too long.
+        """
+        return Grammar.from_source(SerializedSource(checked_text("text", text)), limits)
+
+    @staticmethod
+    def _combined(how: Literal["concat", "union"], grammars: tuple[Grammar, ...]) -> Grammar:
+        for grammar in grammars:
+            if not isinstance(grammar, Grammar):
+                raise TypeError(
+                    f"{how} got a {type(grammar).__name__}, but takes grammars: make one with "
+                    "Grammar.from_ebnf or another from_ method"
+                )
+        source = CombinedSource.of(how, (grammar.source for grammar in grammars))
+        # The parts are there already; a source alone would build them again.
+        limits = widest(grammar.limits for grammar in grammars) if grammars else DEFAULT_LIMITS
+        return Grammar(source, combine(how, [grammar.core for grammar in grammars], limits), limits)
+
+    @staticmethod
+    def builtin_json_grammar() -> Grammar:
+        """Any JSON text: what the schema `true` allows, with all defaults."""
+        return Grammar.from_source(JsonSchemaSource.of(True))
+
+    @staticmethod
+    def from_source(source: Source, limits: Limits = DEFAULT_LIMITS) -> Grammar:
+        """The grammar of a notation with its options."""
+        return Grammar(source, source.build(checked_limits(limits)), limits)
+
+    @cached_property
+    def report(self) -> Report:
+        """What became of every keyword of the schema."""
+        return Report(*(tuple(Finding(*entry) for entry in group) for group in self.core.report()))

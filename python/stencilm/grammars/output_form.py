@@ -1,0 +1,20 @@
+"""What output types that are no Python types have in common; for type checkers alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    V_co = TypeVar("V_co", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    V_co = TypeVar("V_co", covariant=True)
+
+
+class OutputForm(Generic[V_co]):
+    """An output type whose texts have values of type `V_co`; see `output_types`."""
+
+    __slots__ = ()

@@ -1,0 +1,520 @@
+"""The notations that grammars are made of, each with all its options as one hashable value.
+
+One idea: a source is checked when it is made and built when it is asked for, so that a compiler's
+cache can tell what it has seen before it builds anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    cast,
+)
+
+from stencilm import _core
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.limits import Limits
+
+if TYPE_CHECKING:
+    from stencilm.grammars.grammar import Grammar
+    from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
+
+Schema: TypeAlias = str | Mapping[str, Any] | bool | type
+PropertyOrder: TypeAlias = Literal["declared", "any"]
+Spelling: TypeAlias = Literal["natural", "digits", "any"]
+Formats: TypeAlias = Literal["enforced", "annotation"]
+OnUnsupported: TypeAlias = Literal["error", "relax"]
+
+DEFAULT_MAX_WHITESPACE = 64
+_BLANKS = " \t\n\r"
+_MAX_COUNT = 2**32 - 1
+# Of EBNF, Lark and patterns, whatever the limits say.
+_LONGEST_TEXT = 1 << 20
+
+
+class Source(Protocol):
+    """A notation with all its options: hashable, compared by value, and able to build."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping it costs, about."""
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar that it describes; raises LimitExceeded where it is too large."""
+
+
+class SchemaOptions(TypedDict, total=False):
+    """The options with which a JSON Schema is read, wherever one is taken.
+
+    Attributes:
+        any_whitespace: Allow blanks wherever JSON does. Where False the one layout is that of
+            `json.dumps` with `indent` and `separators`. Default True.
+        indent: How many spaces a level is indented; None for a single line. Without effect
+            while any_whitespace is True. Default None.
+        separators: What stands between items and between a key and its value. Where None,
+            (", ", ": "), and (",", ": ") with an indent. Without effect while any_whitespace
+            is True. Default None.
+        strict_mode: Close objects and tuples that do not say whether they are open. Where
+            False undeclared properties are allowed, as the specification says. Default False.
+        max_whitespace: The longest run of blanks, so that a model cannot run away in them;
+            None for no bound. Default 64.
+        property_order: "declared" writes known properties in the order of the schema, "any"
+            in every order. Default "declared".
+        spelling: "natural" writes keys, constants and patterns plainly, "digits" does so and
+            integers without a point, which is also how Python types are written, "any" allows
+            every text that a JSON reader takes for the same value. Default "natural".
+        formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
+            specification has it where nothing else is said. Default "enforced".
+        nullable: Read `nullable: true` as OpenAPI 3.0 does: null is one more type beside those
+            that `type` names. Where False it is an annotation. Default False.
+        on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
+            in `Grammar.report`. Default "error".
+    """
+
+    any_whitespace: bool
+    indent: int | None
+    separators: tuple[str, str] | None
+    strict_mode: bool
+    max_whitespace: int | None
+    property_order: PropertyOrder
+    spelling: Spelling
+    formats: Formats
+    nullable: bool
+    on_unsupported: OnUnsupported
+
+
+class _Read:
+    """What the core made of the options: kept beside them, and no option itself."""
+
+    __slots__ = ("core",)
+    core: _core.JsonSchemaOptions
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchemaOptions(_Read):
+    """`SchemaOptions` with their defaults, checked and hashable.
+
+    Raises TypeError and ValueError for what is no option.
+    """
+
+    any_whitespace: bool = True
+    indent: int | None = None
+    separators: tuple[str, str] | None = None
+    strict_mode: bool = False
+    max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
+    property_order: PropertyOrder = "declared"
+    spelling: Spelling = "natural"
+    formats: Formats = "enforced"
+    nullable: bool = False
+    on_unsupported: OnUnsupported = "error"
+
+    def __post_init__(self) -> None:
+        """Checks every option."""
+        core = _core.JsonSchemaOptions(
+            any_whitespace=_checked_bool("any_whitespace", self.any_whitespace),
+            indent=_checked_count("indent", self.indent),
+            separators=_checked_separators(self.separators),
+            strict_mode=_checked_bool("strict_mode", self.strict_mode),
+            max_whitespace=_checked_count("max_whitespace", self.max_whitespace),
+            property_order=_checked_word("property_order", self.property_order, "declared", "any"),
+            spelling=_checked_word("spelling", self.spelling, "natural", "digits", "any"),
+            formats=_checked_word("formats", self.formats, "enforced", "annotation"),
+            nullable=_checked_bool("nullable", self.nullable),
+            on_unsupported=_checked_word("on_unsupported", self.on_unsupported, "error", "relax"),
+        )
+        object.__setattr__(self, "core", core)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from the options, for the core's part of it is no data."""
+        return JsonSchemaOptions, tuple(getattr(self, each.name) for each in fields(self))
+
+
+# The same options come with every schema, and to check them takes longer than to look them up.
+# By type as well as by value, for 1 is no bool though it equals True.
+_known_options = lru_cache(maxsize=64, typed=True)(JsonSchemaOptions)
+
+
+def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
+    """The options, those that are not given at their defaults; raises TypeError and ValueError."""
+    if isinstance(given.get("separators"), list):
+        given["separators"] = tuple(given["separators"] or ())  # type: ignore[typeddict-item]
+    try:
+        return _known_options(**given)
+    except TypeError:  # of an option that is wrong, or unknown, or that has no hash
+        unknown = sorted(set(given) - set(SchemaOptions.__annotations__))
+        if unknown:
+            raise TypeError(
+                f"{unknown[0]!r} is no option of a schema; these are: "
+                f"{', '.join(SchemaOptions.__annotations__)}"
+            ) from None
+        return JsonSchemaOptions(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchemaSource:
+    """A JSON Schema as text, with all options."""
+
+    text: str
+    options: JsonSchemaOptions
+    documents: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(
+        schema: Schema,
+        *,
+        documents: Mapping[str, Schema] | None = None,
+        **options: Unpack[SchemaOptions],
+    ) -> JsonSchemaSource:
+        """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
+        if isinstance(schema, type) and options.get("spelling", "natural") == "natural":
+            options["spelling"] = "digits"  # what Python reads as an int
+        return JsonSchemaSource(
+            _schema_text(schema, "schema"),
+            json_schema_options(**options),
+            _document_texts(documents) if documents is not None else (),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the texts costs, about."""
+        return len(self.text) + sum(len(uri) + len(text) for uri, text in self.documents)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of the schema."""
+        return _core.Grammar.from_json_schema(
+            self.text, self.options.core, self.documents, limits.core
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RegexSource:
+    """A regular expression."""
+
+    pattern: str
+
+    @staticmethod
+    def of(pattern: str) -> RegexSource:
+        """The source of `Grammar.from_regex`; raises TypeError."""
+        return RegexSource(checked_text("pattern", pattern))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the pattern costs, about."""
+        return len(self.pattern)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of the pattern."""
+        check_length("the pattern", self.pattern, limits)
+        return _core.Grammar.from_regex(self.pattern, limits.core)
+
+
+@dataclass(frozen=True, slots=True)
+class EbnfSource:
+    """An EBNF text and the rule it starts from."""
+
+    text: str
+    root_rule_name: str
+
+    @staticmethod
+    def of(text: str, root_rule_name: str = "root") -> EbnfSource:
+        """The source of `Grammar.from_ebnf`; raises TypeError."""
+        return EbnfSource(
+            checked_text("text", text), checked_text("root_rule_name", root_rule_name)
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the text costs, about."""
+        return len(self.text)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of the text."""
+        check_length("the text", self.text, limits)
+        return _core.Grammar.from_ebnf(self.text, self.root_rule_name, limits.core)
+
+
+@dataclass(frozen=True, slots=True)
+class LarkSource:
+    """A Lark text, the rule it starts from, and the grammars that it uses by name."""
+
+    text: str
+    start: str
+    grammars: tuple[tuple[str, Source | str], ...]
+
+    @staticmethod
+    def of(
+        text: str, start: str = "start", grammars: Mapping[str, Grammar | str] | None = None
+    ) -> LarkSource:
+        """The source of `Grammar.from_lark`; raises TypeError."""
+        named: list[tuple[str, Source | str]] = []
+        for name, given in _checked_mapping("grammars", grammars).items():
+            checked_text("a key of grammars", name)
+            source = getattr(given, "source", None)
+            if isinstance(given, str):
+                named.append((name, checked_text(f"grammars[{name!r}]", given)))
+            elif source is not None:
+                named.append((name, source))
+            else:
+                raise TypeError(
+                    f"grammars[{name!r}] is a {type(given).__name__}, but must be a Grammar or a "
+                    "Lark text"
+                )
+        return LarkSource(checked_text("text", text), checked_text("start", start), tuple(named))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the texts costs, about."""
+        parts = (
+            len(given) if isinstance(given, str) else given.size_bytes for _, given in self.grammars
+        )
+        return len(self.text) + sum(parts)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of the text."""
+        check_length("the text", self.text, limits)
+        named = [
+            (name, given if isinstance(given, str) else given.build(limits))
+            for name, given in self.grammars
+        ]
+        return _core.Grammar.from_lark(self.text, self.start, named, limits.core)
+
+
+@dataclass(frozen=True, slots=True)
+class SerializedSource:
+    """What `Grammar.serialize_json` wrote."""
+
+    text: str
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the text costs, about."""
+        return len(self.text)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar that was written."""
+        return _core.Grammar.deserialize_json(self.text, limits.core)
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralTagSource:
+    """A structural tag as JSON text."""
+
+    text: str
+
+    @staticmethod
+    def of(
+        tag: StructuralTag | Format | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        triggers: Sequence[str] | None = None,
+    ) -> StructuralTagSource:
+        """The source of `Grammar.from_structural_tag`; raises TypeError and GrammarSyntaxError."""
+        if triggers is not None:
+            from stencilm.grammars.structural_tag import StructuralTag, StructuralTagItem
+
+            if isinstance(tag, (str, Mapping, StructuralTag)) or not all(
+                isinstance(item, StructuralTagItem) for item in tag
+            ):
+                raise TypeError("with triggers, tag must be a list of StructuralTagItem")
+            return StructuralTagSource(
+                StructuralTag.from_legacy_structural_tag(
+                    cast("Sequence[StructuralTagItem]", tag), triggers
+                ).to_json()
+            )
+        if isinstance(tag, str):
+            return StructuralTagSource(checked_text("tag", tag))
+        if isinstance(tag, Mapping):
+            return StructuralTagSource(_json_text(dict(tag), "tag"))
+        from stencilm.grammars.structural_tag import StructuralTag, is_format
+
+        if is_format(tag):
+            tag = StructuralTag(format=cast("Format", tag))
+        if not isinstance(tag, StructuralTag):
+            raise TypeError(
+                f"tag is a {type(tag).__name__}, but must be a StructuralTag, a format, a dict or "
+                "JSON text"
+            )
+        return StructuralTagSource(checked_text("tag", tag.to_json()))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the text costs, about."""
+        return len(self.text)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of the tag."""
+        check_length("the structural tag", self.text, limits, longest=limits.schema_bytes + 1)
+        return _core.Grammar.from_structural_tag(self.text, limits.core)
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedSource:
+    """Grammars one after the other, or any one of them."""
+
+    how: Literal["concat", "union"]
+    parts: tuple[Source, ...]
+
+    @staticmethod
+    def of(how: Literal["concat", "union"], sources: Iterable[Source]) -> CombinedSource:
+        """The combination of these; what was combined in the same way becomes one flat list."""
+        parts: list[Source] = []
+        for source in sources:
+            if isinstance(source, CombinedSource) and source.how == how:
+                parts.extend(source.parts)
+            else:
+                parts.append(source)
+        return CombinedSource(how, tuple(parts))
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the parts costs, about."""
+        return sum(part.size_bytes for part in self.parts)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar made of all parts."""
+        return combine(self.how, [part.build(limits) for part in self.parts], limits)
+
+
+def combine(
+    how: Literal["concat", "union"], parts: list[_core.Grammar], limits: Limits
+) -> _core.Grammar:
+    """The grammar made of built ones."""
+    join = _core.Grammar.concat if how == "concat" else _core.Grammar.union
+    return join(parts, limits.core)
+
+
+def check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:
+    """Refuses a text that is longer than the limits allow, or than they can."""
+    length = len(text) if text.isascii() else len(text.encode())
+    bound = min(limits.schema_bytes, longest)
+    if length > bound:
+        way_out = ", or raise `schema_bytes` of the limits" if bound < longest else ""
+        raise LimitExceeded(
+            f"{name} has {length} bytes and at most {bound} are accepted; split it{way_out}"
+        )
+
+
+def _schema_text(schema: Schema, name: str) -> str:
+    """The JSON text of a schema that was given in any of its forms."""
+    if isinstance(schema, str):
+        return checked_text(name, schema)
+    if isinstance(schema, type):
+        from stencilm.grammars.output_types import json_schema_of
+
+        schema = json_schema_of(schema)
+    elif isinstance(schema, Mapping):
+        schema = dict(schema)
+    elif not isinstance(schema, bool):
+        raise TypeError(
+            f"{name} is a {type(schema).__name__}, but must be JSON text, a dict, a bool or a "
+            "Python type"
+        )
+    return _json_text(schema, name)
+
+
+def _document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (
+            checked_text("a key of documents", uri),
+            _schema_text(document, f"documents[{uri!r}]"),
+        )
+        for uri, document in _checked_mapping("documents", documents).items()
+    )
+
+
+def schema_value(schema: Schema) -> dict[str, Any] | bool:
+    """A schema in any of its forms as what `json.loads` makes of its text."""
+    try:
+        value: dict[str, Any] | bool = json.loads(_schema_text(schema, "schema"))
+    except json.JSONDecodeError as error:
+        raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
+    return value
+
+
+def _json_text(value: Any, name: str) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise LimitExceeded(
+            f"{name} is nested too deeply to be written as JSON: flatten it"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
+    return checked_text(name, text)
+
+
+def checked_text(name: str, value: Any) -> str:
+    """The value, if it is a text that UTF-8 can spell; raises TypeError and GrammarSyntaxError."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
+    if value.isascii():
+        return value
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        before = value[: error.start]
+        line, column = before.count("\n") + 1, error.start - before.rfind("\n")
+        place = f"offset {error.start}" if name == "pattern" else f"line {line}, column {column}"
+        raise GrammarSyntaxError(
+            f"{name} holds the lone surrogate {value[error.start]!r}, which no text can spell: "
+            "remove it, or write both halves of the pair",
+            place=place,
+        ) from None
+    return value
+
+
+def _checked_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}, but must be True or False")
+    return value
+
+
+def _checked_count(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is {value!r}, but must be an int or None")
+    if not 0 <= value <= _MAX_COUNT:
+        raise ValueError(f"{name} is {value}, but must be from 0 to {_MAX_COUNT}, or None")
+    return value
+
+
+def _checked_word(name: str, value: Any, *words: str) -> str:
+    if value not in words:
+        raise ValueError(f"{name} is {value!r}, but must be {' or '.join(map(repr, words))}")
+    return str(value)
+
+
+def _checked_separators(value: Any) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    if not (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(isinstance(part, str) for part in value)
+    ):
+        raise TypeError(f"separators is {value!r}, but must be two strings such as (',', ': ')")
+    between_items, after_key = value
+    for part, mark in ((between_items, ","), (after_key, ":")):
+        if part.strip(_BLANKS) != mark:
+            raise ValueError(
+                f"separators holds {part!r}, but must hold {mark!r} there, with blanks around it "
+                "at most"
+            )
+    return between_items, after_key
+
+
+def _checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
+    return value

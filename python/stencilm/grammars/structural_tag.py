@@ -1,0 +1,453 @@
+"""Structural tags: free text and structure in one tree of formats, as typed values.
+
+One idea: a format is a frozen value whose JSON form is the documented one, so that a tag read from
+a request, built here, or sent to another engine is the same thing. What a format means is decided
+where it is compiled; here only its shape is checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammars.output_form import OutputForm
+
+Style: TypeAlias = Literal[
+    "json",
+    "qwen_xml",
+    "minimax_xml",
+    "minimax_m3_xml",
+    "deepseek_xml",
+    "deepseek_v4_1_xml",
+    "glm_xml",
+    "cohere_xml",
+    "kimi_k3_xml",
+    "parameter_xml",
+    "step_xml",
+    "gigachat_xml",
+    "ifm_xml",
+    "param_xml",
+    "hunyuan_xml",
+    "atem_xml",
+    "python",
+    "gemma",
+    "functiongemma",
+]
+Token: TypeAlias = int | str
+
+
+class _Value(BaseModel):
+    """A frozen value that knows no other fields than its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ConstStringFormat(_Value):
+    """Exactly this text."""
+
+    type: Literal["const_string"] = "const_string"
+    value: str
+
+
+class JSONSchemaFormat(_Value):
+    """A value that is valid under a schema, written in a style.
+
+    Attributes:
+        json_schema: The schema, as a dict or a bool.
+        style: "json", or how a family of models writes the arguments of a call.
+        any_order: Properties in any order; only with the style "json".
+        any_whitespace: Blanks wherever they may stand.
+        strict_mode: Close objects that do not say whether they are open.
+        max_whitespace: The longest run of blanks; None for no bound. It may also be given as
+            `max_whitespace_cnt`, the name that engines use, where None leaves the default.
+        excludes: Texts that must not come within a string or a name of the value, as they are
+            written between the quotes; only with the style "json".
+        on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
+            format alone, and the report of the grammar says so.
+    """
+
+    type: Literal["json_schema"] = "json_schema"
+    json_schema: dict[str, Any] | bool
+    style: Style = "json"
+    any_order: bool = False
+    any_whitespace: bool = True
+    strict_mode: bool = False
+    max_whitespace: int | None = 64
+    on_unsupported: Literal["error", "relax"] = "error"
+    excludes: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_bound(cls, fields: Any) -> Any:
+        """The fields with `max_whitespace_cnt` under its own name."""
+        if not isinstance(fields, Mapping) or "max_whitespace_cnt" not in fields:
+            return fields
+        own = {name: value for name, value in fields.items() if name != "max_whitespace_cnt"}
+        most = fields["max_whitespace_cnt"]
+        if most is not None:
+            if "max_whitespace" in own:
+                raise ValueError(
+                    "max_whitespace and max_whitespace_cnt are two names of one bound; "
+                    "give one of them"
+                )
+            own["max_whitespace"] = most
+        return own
+
+
+class QwenXMLParameterFormat(_Value):
+    """A `JSONSchemaFormat` in the style "qwen_xml", under an older name."""
+
+    type: Literal["qwen_xml_parameter"] = "qwen_xml_parameter"
+    json_schema: dict[str, Any] | bool
+
+
+class GrammarFormat(_Value):
+    """Text of an EBNF grammar, from its rule `root`."""
+
+    type: Literal["grammar"] = "grammar"
+    grammar: str
+
+
+class RegexFormat(_Value):
+    """Text that a regular expression matches as a whole."""
+
+    type: Literal["regex"] = "regex"
+    pattern: str
+
+
+class AnyTextFormat(_Value):
+    """Any text in which none of `excludes` comes, of at most `max_chars` characters.
+
+    With `max_tokens` it ends as soon as so many tokens have begun within it.
+    """
+
+    type: Literal["any_text"] = "any_text"
+    excludes: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    max_chars: int | None = None
+
+
+class TokenFormat(_Value):
+    """One token, by id or by name."""
+
+    type: Literal["token"] = "token"
+    token: Token
+
+
+class ExcludeTokenFormat(_Value):
+    """One token that is none of these."""
+
+    type: Literal["exclude_token"] = "exclude_token"
+    exclude_tokens: tuple[Token, ...] = ()
+
+
+class AnyTokensFormat(_Value):
+    """Tokens that are none of these, at most `max_tokens` of them."""
+
+    type: Literal["any_tokens"] = "any_tokens"
+    exclude_tokens: tuple[Token, ...] = ()
+    max_tokens: int | None = None
+
+
+class SequenceFormat(_Value):
+    """All elements, one after the other."""
+
+    type: Literal["sequence"] = "sequence"
+    elements: tuple[Format, ...]
+
+
+class OrFormat(_Value):
+    """Any one of the elements."""
+
+    type: Literal["or"] = "or"
+    elements: tuple[Format, ...]
+
+
+class OptionalFormat(_Value):
+    """The content, or nothing."""
+
+    type: Literal["optional"] = "optional"
+    content: Format
+
+
+class PlusFormat(_Value):
+    """The content, once or more."""
+
+    type: Literal["plus"] = "plus"
+    content: Format
+
+
+class StarFormat(_Value):
+    """The content, any number of times."""
+
+    type: Literal["star"] = "star"
+    content: Format
+
+
+class RepeatFormat(_Value):
+    """The content from `min` to `max` times; -1 is no bound."""
+
+    type: Literal["repeat"] = "repeat"
+    min: int
+    max: int
+    content: Format
+
+
+class TagFormat(_Value):
+    """The content between a beginning and an end."""
+
+    type: Literal["tag"] = "tag"
+    begin: str | TokenFormat | RegexFormat
+    content: Format
+    end: str | tuple[str | TokenFormat, ...] | TokenFormat
+
+
+class TriggeredTagsFormat(_Value):
+    """Free text, in which a trigger leads to one of the tags that begin with it.
+
+    Attributes:
+        triggers: What a model must write to come to a tag.
+        tags: Each begins with exactly one of the triggers.
+        at_least_one: A tag comes, and before all text.
+        stop_after_first: Nothing comes behind the first tag.
+        excludes: What the free text must not hold.
+    """
+
+    type: Literal["triggered_tags"] = "triggered_tags"
+    triggers: tuple[str, ...]
+    tags: tuple[TagFormat, ...]
+    at_least_one: bool = False
+    stop_after_first: bool = False
+    excludes: tuple[str, ...] = ()
+
+
+class TokenTriggeredTagsFormat(_Value):
+    """Free tokens, of which some lead to the tags that begin with them."""
+
+    type: Literal["token_triggered_tags"] = "token_triggered_tags"
+    trigger_tokens: tuple[Token, ...]
+    tags: tuple[TagFormat, ...]
+    exclude_tokens: tuple[Token, ...] = ()
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+
+class TagsWithSeparatorFormat(_Value):
+    """Tags and nothing else, with a separator between each two."""
+
+    type: Literal["tags_with_separator"] = "tags_with_separator"
+    tags: tuple[TagFormat, ...]
+    separator: str
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+
+class DispatchFormat(_Value):
+    """Free text, in which every pattern is followed by its format; only once without `loop`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    type: Literal["dispatch"] = "dispatch"
+    rules: tuple[tuple[str, Format], ...]
+    loop: bool = True
+    excludes: tuple[str, ...] = ()
+
+
+class TokenDispatchFormat(_Value):
+    """Free tokens, of which some are followed by a format; only once without `loop`."""
+
+    type: Literal["token_dispatch"] = "token_dispatch"
+    rules: tuple[tuple[Token, Format], ...]
+    loop: bool = True
+    exclude_tokens: tuple[Token, ...] = ()
+
+
+Format: TypeAlias = Annotated[
+    ConstStringFormat
+    | JSONSchemaFormat
+    | QwenXMLParameterFormat
+    | GrammarFormat
+    | RegexFormat
+    | AnyTextFormat
+    | TokenFormat
+    | ExcludeTokenFormat
+    | AnyTokensFormat
+    | SequenceFormat
+    | OrFormat
+    | OptionalFormat
+    | PlusFormat
+    | StarFormat
+    | RepeatFormat
+    | TagFormat
+    | TriggeredTagsFormat
+    | TokenTriggeredTagsFormat
+    | TagsWithSeparatorFormat
+    | DispatchFormat
+    | TokenDispatchFormat,
+    Field(discriminator="type"),
+]
+
+
+def is_format(value: object) -> bool:
+    """Whether a value is one of the formats."""
+    return type(value) in get_args(get_args(Format)[0])
+
+
+for _format in (
+    SequenceFormat,
+    OrFormat,
+    OptionalFormat,
+    PlusFormat,
+    StarFormat,
+    RepeatFormat,
+    TagFormat,
+    TriggeredTagsFormat,
+    TokenTriggeredTagsFormat,
+    TagsWithSeparatorFormat,
+    DispatchFormat,
+    TokenDispatchFormat,
+):
+    _format.model_rebuild()
+
+
+class StructuralTagItem(_Value):
+    """One tag of the older form: a schema between a beginning and an end."""
+
+    begin: str
+    schema_: Any = Field(alias="schema")
+    end: str
+
+    def tag(self) -> TagFormat:
+        """The same as a format."""
+        from stencilm.grammars.sources import schema_value
+
+        content = JSONSchemaFormat(json_schema=schema_value(self.schema_))
+        return TagFormat(begin=self.begin, content=content, end=self.end)
+
+
+class StructuralTag(_Value, OutputForm[str]):
+    """A whole structural tag; also an output type, whose value is the text.
+
+    Attributes:
+        format: What the text is made of.
+    """
+
+    type: Literal["structural_tag"] = "structural_tag"
+    format: Format
+
+    @staticmethod
+    def from_json(text: str | Mapping[str, Any]) -> StructuralTag:
+        """The tag of a JSON text or a dict: the whole, a format alone, or the older form.
+
+        Raises:
+            GrammarSyntaxError: It has not the shape of a structural tag; has the JSON pointer.
+            LimitExceeded: It is nested too deeply.
+        """
+        try:
+            value = json.loads(text) if isinstance(text, str) else text
+            if not isinstance(value, Mapping):
+                raise GrammarSyntaxError(
+                    f"a structural tag is a JSON object, not {type(value).__name__}", place="#"
+                )
+            if "structures" in value:
+                items = [StructuralTagItem(**item) for item in value["structures"]]
+                return StructuralTag.from_legacy_structural_tag(
+                    items,
+                    value.get("triggers", ()),
+                    at_least_one=value.get("at_least_one", False),
+                    stop_after_first=value.get("stop_after_first", False),
+                )
+            if value.get("type", "structural_tag") != "structural_tag":
+                value = {"type": "structural_tag", "format": value}
+            return StructuralTag.model_validate(_with_types(value))
+        except json.JSONDecodeError as error:
+            place = f"line {error.lineno}, column {error.colno}"
+            raise GrammarSyntaxError(
+                f"a structural tag is JSON: {error.msg}", place=place
+            ) from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = "#" + "".join(f"/{step}" for step in first["loc"])
+            raise GrammarSyntaxError(first["msg"], place=place) from None
+        except RecursionError:
+            raise LimitExceeded("the structural tag is nested too deeply: flatten it") from None
+
+    @staticmethod
+    def from_legacy_structural_tag(
+        tags: Sequence[StructuralTagItem],
+        triggers: Sequence[str],
+        *,
+        at_least_one: bool = False,
+        stop_after_first: bool = False,
+    ) -> StructuralTag:
+        """Free text in which each trigger leads to the tags that begin with it.
+
+        Args:
+            tags: The tags, each of which begins with exactly one of the triggers.
+            triggers: What a model must write to come to a tag.
+            at_least_one: A tag comes, and before all text.
+            stop_after_first: Nothing comes behind the first tag.
+        """
+        formats = tuple(tag.tag() for tag in tags)
+        return StructuralTag(
+            format=TriggeredTagsFormat(
+                triggers=tuple(triggers),
+                tags=formats,
+                at_least_one=at_least_one,
+                stop_after_first=stop_after_first,
+            )
+        )
+
+    def to_json(self) -> str:
+        """The tag as JSON text, without what is as it is by default.
+
+        Raises:
+            LimitExceeded: It is nested too deeply.
+        """
+        try:
+            return json.dumps(_plain(self), ensure_ascii=False)
+        except RecursionError:
+            raise LimitExceeded("the structural tag is nested too deeply: flatten it") from None
+
+    def __hash__(self) -> int:
+        """That of the JSON text: schemas are dicts."""
+        return hash(self.to_json())
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON-ready data; fields that have their default are left out, but `type`."""
+    if isinstance(value, BaseModel):
+        defaults = _defaults(type(value))
+        # Read past pydantic's descriptors: a tag has thousands of values.
+        return {
+            name: _plain(field)
+            for name, field in value.__dict__.items()
+            if name == "type" or field != defaults[name]
+        }
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+@cache
+def _defaults(kind: type[BaseModel]) -> dict[str, Any]:
+    return {name: field.default for name, field in kind.model_fields.items()}
+
+
+def _with_types(value: Any) -> Any:
+    """The same with `"type": "tag"` where the elements of `tags` leave it out."""
+    if isinstance(value, Mapping):
+        filled = {key: _with_types(item) for key, item in value.items() if key != "json_schema"}
+        if "json_schema" in value:
+            filled["json_schema"] = value["json_schema"]
+        if "begin" in filled and "content" in filled:
+            filled.setdefault("type", "tag")
+        return filled
+    if isinstance(value, (list, tuple)):
+        return [_with_types(item) for item in value]
+    return value

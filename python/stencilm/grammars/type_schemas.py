@@ -1,0 +1,491 @@
+"""The JSON Schemas of Python types: pydantic's own, made to say what pydantic reads.
+
+pydantic's schemas describe; ours are enforced. Where a type reads fewer texts than its schema
+allows, an output could be well formed and yet no value; where it writes texts that its schema
+refuses, a value could not be written. Both are mended here for the types whose texts are a regular
+language.
+"""
+
+from __future__ import annotations
+
+import string
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ByteSize
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.types import Base64Encoder, Base64UrlEncoder
+
+from stencilm.grammars.time_patterns import (
+    date_patterns,
+    datetime_patterns,
+    duration_patterns,
+    time_patterns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_GROUP = "[0-9a-fA-F]{1,4}"
+
+_WORD = "[A-Za-z0-9_-]"
+# No name in Punycode: not all of them can be read. One that ends in a number would be an address.
+_LABEL = (
+    f"(?:[A-WYZa-wyz0-9_]{_WORD}*"
+    f"|[Xx](?:[A-MO-Za-mo-z0-9_-]{_WORD}*|[Nn](?:[A-Za-z0-9_]{_WORD}*|-(?:[A-Za-z0-9_]{_WORD}*)?)?)?)"
+)
+_LAST_LABEL = _LABEL.replace("A-WYZa-wyz0-9_", "A-WYZa-wyz", 1)
+_NAME = rf"(?:{_LABEL}\.)*{_LAST_LABEL}\.?"
+_HOST = rf"(?:{_NAME}|{_OCTET}(?:\.{_OCTET}){{3}})"
+_PORT = "(?::(?:[0-9]{0,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+_USER = "(?:[A-Za-z0-9._~!$&'()*+,;=%-]*(?::[A-Za-z0-9._~!$&'()*+,;=%:-]*)?@)?"
+# Without the comma between hosts.
+_PART = "(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})"
+_USER_OF_MANY = f"(?:{_PART}+(?::{_PART}*)?@)?"
+_REST = "(?:[/?#][!#-;=?-Z_a-z~]*)?"
+
+
+# Regular expressions in which nothing depends on anything else: no references, and ranges and
+# counts that are none the wrong way round.
+_ESCAPED = r"\\[dDwWsStnr.^$*+?()|/\[\]{}\\-]"
+_CLASS = rf"\[\^?(?:a-z|A-Z|0-9|a-f|A-F|[^\\\[\]^&~|-]|{_ESCAPED})+\]"
+_TIMES = r"(?:[*+?]\??|\{[0-9]{1,2},?\})?"
+_PART_OF_PATTERN = rf"(?:[^\\()\[\]{{}}*+?|^$]|{_ESCAPED}|{_CLASS}){_TIMES}|[|^$]"
+_GROUP_OF_PATTERN = rf"\((?:\?:)?(?:{_PART_OF_PATTERN})*\){_TIMES}"
+_PATTERN = f"^(?:{_PART_OF_PATTERN}|{_GROUP_OF_PATTERN})*$"
+
+_ALPHABETS: dict[Any, str] = {Base64Encoder: "+/", Base64UrlEncoder: "-_"}
+
+_UNIT = "(?:(?:[KMGTPEkmgtpe]i?)?[Bb]|[KMGTPEkmgtpe]i?bit|bit|[KMGTPEkmgtpe])"
+_BYTE_SIZE = {
+    "type": "string",
+    "pattern": rf"^[0-9]{{1,15}}(?:\.[0-9]{{1,6}})? ?{_UNIT}?$",
+}
+
+
+def _networks_v4() -> str:
+    """IPv4 networks: the bits behind the prefix are zero."""
+    ways = []
+    for length in range(32):
+        whole, bits = divmod(length, 8)
+        parts = [_OCTET] * whole
+        if bits:
+            step = 1 << (8 - bits)
+            parts.append("(?:" + "|".join(str(value) for value in range(0, 256, step)) + ")")
+        parts += ["0"] * (4 - len(parts))
+        ways.append(r"\.".join(parts) + f"/{length}")
+    ways.append(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?:/32)?")
+    return f"^(?:{'|'.join(ways)})$"
+
+
+def _networks_v6() -> str:
+    """IPv6 networks whose groups behind the prefix are left out, as `fe80::/10`."""
+    ways = []
+    for length in range(129):
+        whole, bits = divmod(length, 16)
+        heads = ["::"] + [
+            f"{_GROUP}(?::{_GROUP}){{{groups - 1}}}::" for groups in range(1, min(whole, 7) + 1)
+        ]
+        if bits:
+            heads.append(f"(?:{_GROUP}:){{{whole}}}{_begun(bits)}" + ("::" if whole < 7 else ""))
+        if whole == 8:
+            heads.append(f"(?:{_GROUP}:){{7}}{_GROUP}")
+        ways.append(f"(?:{'|'.join(heads)})/{length}")
+    return f"^(?:{'|'.join(ways)}|(?:{_GROUP}:){{7}}{_GROUP})$"
+
+
+def _begun(bits: int) -> str:
+    """A group of which only the first bits may be ones."""
+    digits = []
+    for place in range(4):
+        free = min(max(bits - 4 * place, 0), 4)
+        values = range(0, 16, 1 << (4 - free))
+        digits.append("[" + "".join(f"{value:x}{value:X}" for value in values) + "]")
+    # Zeros at its beginning may be left out.
+    return "(?:" + "|".join("".join(digits[place:]) for place in range(4)) + ")"
+
+
+_LENGTH_V4 = "(?:/(?:[12]?[0-9]|3[0-2]))?"
+_LENGTH_V6 = "(?:/(?:[1-9]?[0-9]|1[01][0-9]|12[0-8]))?"
+_INTERFACE_V4 = rf"^{_OCTET}(?:\.{_OCTET}){{3}}{_LENGTH_V4}$"
+_INTERFACE_V6 = (
+    f"^(?:(?:{_GROUP}:){{7}}{_GROUP}|::|"
+    + "|".join(f"(?:{_GROUP}:){{{head}}}(?::{_GROUP}){{1,{7 - head}}}" for head in range(1, 7))
+    + f"|(?:{_GROUP}:){{1,7}}:|:(?::{_GROUP}){{1,7}}){_LENGTH_V6}$"
+)
+
+
+def _formats() -> dict[str, JsonSchemaValue]:
+    """What the formats mean that only pydantic knows."""
+
+    def text(pattern: str) -> JsonSchemaValue:
+        return {"type": "string", "pattern": pattern}
+
+    known = {
+        f"uuid{version}": text(
+            f"^[0-9a-fA-F]{{8}}-[0-9a-fA-F]{{4}}-{version}[0-9a-fA-F]{{3}}"
+            "-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
+        )
+        for version in range(1, 9)
+    }
+    v4, v6 = text(_networks_v4()), text(_networks_v6())
+    at_v4, at_v6 = text(_INTERFACE_V4), text(_INTERFACE_V6)
+    addresses = [{"type": "string", "format": name} for name in ("ipv4", "ipv6")]
+    for alphabet, name in (("+/", "base64"), ("_-", "base64url")):
+        sign = f"[A-Za-z0-9{alphabet}]"
+        known[name] = text(f"^(?:{sign}{{4}})*(?:{sign}{{2}}==|{sign}{{3}}=)?$")
+    return known | {
+        "ipv4network": v4,
+        "ipv6network": v6,
+        "ipvanynetwork": {"anyOf": [v4, v6]},
+        "ipv4interface": at_v4,
+        "ipv6interface": at_v6,
+        "ipvanyinterface": {"anyOf": [at_v4, at_v6]},
+        "ipvanyaddress": {"anyOf": addresses},
+    }
+
+
+def schema_generator() -> type[GenerateJsonSchema]:
+    """pydantic's writer of schemas, with the changes that `json_schema_of` names."""
+    return _TypeSchemas
+
+
+class _TypeSchemas(GenerateJsonSchema):
+    def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
+        described = super().generate(schema, mode)
+        formats = _formats() if _has_unknown(described) else {}
+        return _with_formats(described, formats) if formats else described
+
+    def model_schema(self, schema: Any) -> JsonSchemaValue:
+        return _closed(super().model_schema(schema))
+
+    def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
+        return _closed(super().dataclass_schema(schema))
+
+    def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        return _closed(super().typed_dict_schema(schema))
+
+    def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().tagged_union_schema(schema)
+        if "oneOf" in described:
+            described["anyOf"] = described.pop("oneOf")
+        return described
+
+    def literal_schema(self, schema: Any) -> JsonSchemaValue:
+        for value in schema["expected"]:
+            if isinstance(value, Enum) and not isinstance(value, (str, int)):
+                raise PydanticInvalidForJsonSchema(
+                    f"pydantic reads no JSON as {value} in a Literal: derive "
+                    f"{type(value).__name__} from str or int"
+                )
+        return super().literal_schema(schema)
+
+    def model_field_schema(self, schema: Any) -> JsonSchemaValue:
+        _check_alias(schema)
+        return super().model_field_schema(schema)
+
+    def dataclass_field_schema(self, schema: Any) -> JsonSchemaValue:
+        _check_alias(schema)
+        return super().dataclass_field_schema(schema)
+
+    def float_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().float_schema(schema)
+        if schema.get("allow_inf_nan") is False:
+            # A larger number reads as infinity.
+            largest = 1.7976931348623157e308
+            if not described.keys() & {"maximum", "exclusiveMaximum"}:
+                described["maximum"] = largest
+            if not described.keys() & {"minimum", "exclusiveMinimum"}:
+                described["minimum"] = -largest
+        return described
+
+    def decimal_schema(self, schema: Any) -> JsonSchemaValue:
+        # pydantic also takes any string here, and rounds JSON numbers to floats.
+        if not schema.keys() & {"gt", "ge", "lt", "le", "multiple_of"}:
+            return {"type": "string", "pattern": f"^{_decimals(schema)}$"}
+        branches = super().decimal_schema(schema).get("anyOf", [])
+        described = next(dict(branch) for branch in branches if branch["type"] == "number")
+        digits, places = schema.get("max_digits"), schema.get("decimal_places")
+        if places is not None:
+            step: JsonSchemaValue = {"multipleOf": 10.0**-places if places else 1}
+            if "multipleOf" in described:
+                described["allOf"] = [step]
+            else:
+                described |= step
+        if digits is not None:
+            limit = 10 ** max(digits - (places or 0), 0)
+            within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
+            described["allOf"] = [*described.get("allOf", []), within]
+        if schema.get("multiple_of") is not None:
+            # pydantic divides in the context of decimal, where a quotient has 28 digits at most.
+            limit = int(abs(schema["multiple_of"]) * 10**27)
+            within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
+            described["allOf"] = [*described.get("allOf", []), within]
+        return described
+
+    def date_schema(self, schema: Any) -> JsonSchemaValue:
+        return {**super().date_schema(schema), **_all_of(date_patterns(schema))}
+
+    def time_schema(self, schema: Any) -> JsonSchemaValue:
+        return {"type": "string", **_all_of(time_patterns(schema))}
+
+    def datetime_schema(self, schema: Any) -> JsonSchemaValue:
+        return {"type": "string", **_all_of(datetime_patterns(schema))}
+
+    def timedelta_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().timedelta_schema(schema)
+        if described.get("format") == "duration":
+            return {"type": "string", **_all_of(duration_patterns(schema))}
+        return described
+
+    def complex_schema(self, schema: Any) -> JsonSchemaValue:
+        number = r"(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?(?:e[+-][0-9]{1,2})?"
+        pattern = f"^-?(?:{number}|{number}j|{number}[+-]{number}j)$"
+        return {**super().complex_schema(schema), "pattern": pattern}
+
+    def fraction_schema(self, schema: Any) -> JsonSchemaValue:
+        digits = f"[1-9][0-9]{{0,{_READ_DIGITS - 1}}}"
+        return {"type": "string", "pattern": f"^-?(?:0|{digits})(?:/{digits})?$"}
+
+    def str_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().str_schema(schema)
+        if schema.get("strip_whitespace") and described.keys() & {"minLength", "pattern"}:
+            # What is taken away must not be counted, or looked at.
+            described["allOf"] = [{"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}]
+        return described
+
+    def bytes_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().bytes_schema(schema)
+        if "max_length" in schema:
+            # It counts bytes, and a schema characters.
+            described["pattern"] = r"^[\x00-\x7f]*$"
+        return described
+
+    def json_schema(self, schema: Any) -> JsonSchemaValue:
+        raise PydanticInvalidForJsonSchema(
+            "Json is JSON within a string, which no grammar here describes: use the type in it"
+        )
+
+    def is_subclass_schema(self, schema: Any) -> JsonSchemaValue:
+        raise PydanticInvalidForJsonSchema(
+            "pydantic reads no JSON as a class: use a Literal of names"
+        )
+
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        described = super().generate_inner(schema)
+        function = schema.get("function")
+        called = function.get("function") if isinstance(function, dict) else None
+        bound = getattr(called, "__self__", None)
+        if not getattr(called, "__module__", "").startswith("pydantic."):
+            return described
+        match getattr(called, "__qualname__", "").rpartition(".")[2]:
+            case "validate_file" | "validate_directory" | "validate_new" | "validate_socket":
+                raise PydanticInvalidForJsonSchema(
+                    "whether there is a file of a name is no matter of its text: use pathlib.Path"
+                )
+            case "import_string":
+                raise PydanticInvalidForJsonSchema(
+                    "what can be imported is no matter of a text: use a Literal of names"
+                )
+            case "pattern_bytes_validator":
+                raise PydanticInvalidForJsonSchema(
+                    "pydantic reads no JSON as a pattern of bytes: use re.Pattern[str]"
+                )
+            case "pattern_str_validator" | "pattern_either_validator":
+                return {"type": "string", "pattern": _PATTERN}
+            case "decode_str":
+                alphabet = _ALPHABETS.get(getattr(bound, "encoder", None))
+                if alphabet is not None:
+                    return {**described, "pattern": _ascii_in_base64(alphabet)}
+            case "_validate" if bound is ByteSize:
+                return {"anyOf": [_BYTE_SIZE, {"type": "integer", "minimum": 0}]}
+        return described
+
+    def url_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().url_schema(schema)
+        schemes = schema.get("allowed_schemes")
+        if schemes == ["file"]:
+            described["pattern"] = rf"^file://(?:{_NAME})?/"
+        elif schemes:
+            # The format keeps what is between the brackets an address.
+            host = rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\])"
+            described["pattern"] = f"^{_one_of(schemes)}://{_USER}{host}{_PORT}(?:[/?#]|$)"
+        return described
+
+    def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().multi_host_url_schema(schema)
+        scheme = _one_of(schema.get("allowed_schemes") or ["[a-z]+"])
+        hosts = f"{_HOST}{_PORT}(?:,{_HOST}{_PORT})*"
+        described["pattern"] = f"^{scheme}://{_USER_OF_MANY}{hosts}{_REST}$"
+        return described
+
+    def dict_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._with_keys(super().dict_schema(schema), schema)
+
+    def ordered_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._with_keys(super().ordered_dict_schema(schema), schema)
+
+    def counter_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._with_keys(super().counter_schema(schema), schema)
+
+    def frozendict_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._with_keys(super().frozendict_schema(schema), schema)
+
+    def _with_keys(self, described: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
+        """An object whose keys are texts of their type."""
+        keys = schema.get("keys_schema", {})
+        names = described.get("propertyNames", {})
+        by_pattern = described.pop("patternProperties", None)
+        if by_pattern:
+            # pydantic's form says nothing of the other names.
+            ((pattern, values),) = by_pattern.items()
+            described["additionalProperties"] = values or True
+            described["propertyNames"] = {**names, "pattern": pattern}
+        elif (texts := _key_texts(keys)) is not None:
+            described["propertyNames"] = texts
+        return described
+
+
+def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
+    if schema.get("type") == "object" and "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+    return schema
+
+
+def _check_alias(field: Mapping[str, Any]) -> None:
+    """Refuses a field that is read from within another value: the schema names it wrongly."""
+    alias = field.get("validation_alias")
+    paths = alias if isinstance(alias, list) else []
+    if paths and not isinstance(paths[0], list):
+        paths = [paths]
+    if paths and all(len(path) > 1 for path in paths):
+        raise PydanticInvalidForJsonSchema(
+            f"the alias {'.'.join(map(str, paths[0]))} is a path into another field, which no "
+            "schema describes: give the field a name of its own"
+        )
+
+
+def _all_of(patterns: Sequence[str]) -> JsonSchemaValue:
+    """All of these patterns of a text."""
+    first, *others = patterns
+    return {
+        "pattern": first,
+        **({"allOf": [{"pattern": more} for more in others]} if others else {}),
+    }
+
+
+def _ascii_in_base64(alphabet: str) -> str:
+    """Texts in ASCII as Base64: the first bit of every byte is zero."""
+    signs = string.ascii_uppercase + string.ascii_lowercase + string.digits + alphabet
+
+    def of(keeps: Callable[[int], bool]) -> str:
+        kept = "".join(sign for value, sign in enumerate(signs) if keeps(value))
+        return "[" + kept.replace("-", r"\-") + "]"
+
+    first = of(lambda value: value < 32)
+    second, third = of(lambda value: not value & 8), of(lambda value: not value & 2)
+    whole = first + second + third + of(lambda value: True)
+    one = first + of(lambda value: not value & 15) + "=="
+    two = first + second + of(lambda value: not value & 3) + "="
+    return f"^(?:{whole})*(?:{one}|{two})?$"
+
+
+def _one_of(schemes: Sequence[str]) -> str:
+    return (
+        "(?:" + "|".join(scheme.replace("+", r"\+").replace(".", r"\.") for scheme in schemes) + ")"
+    )
+
+
+def _decimals(schema: Mapping[str, Any]) -> str:
+    """Decimals of so many digits; zeros behind the last one are not counted."""
+    digits, places = schema.get("max_digits"), schema.get("decimal_places")
+
+    def fraction(most: int) -> str:
+        return rf"(?:\.[0-9]{{1,{most}}}0*)?" if most else r"(?:\.0+)?"
+
+    if digits is None:
+        most = r"(?:\.[0-9]+)?" if places is None else fraction(places)
+        return f"-?(?:0|[1-9][0-9]*){most}"
+    if places is not None:
+        whole = digits - places
+        if whole <= 0:
+            # pydantic counts the zero before the point here.
+            return rf"-?0\.[0-9]{{1,{digits}}}"
+        return f"-?(?:0|[1-9][0-9]{{0,{whole - 1}}}){fraction(places)}"
+    ways = [f"0{fraction(digits)}"]
+    ways += [
+        f"[1-9][0-9]{{{whole - 1}}}{fraction(digits - whole)}" for whole in range(1, digits + 1)
+    ]
+    return f"-?(?:{'|'.join(ways)})"
+
+
+_MOST_KEYS = 1_000
+_READ_DIGITS = 4_300  # of an integer; Python and pydantic read no more
+_FLOATS = [  # nothing that is read as infinity
+    r"[0-9]{1,308}(?:\.[0-9]+)?",
+    r"[0-9](?:\.[0-9]+)?[eE](?:-[0-9]+|\+?(?:[0-9]{1,2}|[12][0-9]{2}|30[0-7]))",
+    r"1(?:\.[0-6][0-9]*)?[eE]\+?308",
+]
+
+
+def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
+    """How keys are written that are no strings; None where pydantic's own schema says it."""
+    match keys.get("type"):
+        case "int":
+            low = keys["gt"] + 1 if "gt" in keys else keys.get("ge")
+            high = keys["lt"] - 1 if "lt" in keys else keys.get("le")
+            if low is not None and high is not None and 0 <= high - low < _MOST_KEYS:
+                return {"enum": [str(key) for key in range(low, high + 1)]}
+            sign = "-?" if low is None or low < 0 else ""
+            return {"pattern": f"^{sign}[0-9]{{1,{_READ_DIGITS}}}$"}
+        case "float":
+            return {"pattern": f"^-?(?:{'|'.join(_FLOATS)})$"}
+        case "bool":
+            return {"enum": ["true", "false"]}
+        case "decimal":
+            return {"pattern": f"^{_decimals(keys)}$"}
+        case "literal":
+            return {"enum": [key for key in keys["expected"] if isinstance(key, str)]}
+        case "nullable" | "default":
+            return _key_texts(keys["schema"])
+        case "tuple" | "none":
+            raise PydanticInvalidForJsonSchema(
+                f"pydantic reads no key of an object as a {keys['type']}: use a list of pairs"
+            )
+        case "enum" if keys.get("sub_type") == "int":
+            return {"enum": [str(int(member)) for member in keys["members"]]}
+        case _:
+            return None
+
+
+def _has_unknown(described: Any) -> bool:
+    """Whether any format of pydantic's own is in a schema."""
+    text = repr(described)
+    return any(f"'{name}" in text for name in ("uuid", "ipv4", "ipv6", "ipvany", "base64"))
+
+
+def _with_formats(described: Any, formats: Mapping[str, JsonSchemaValue]) -> Any:
+    """A schema in which what only pydantic's formats say is said by patterns, too."""
+    if isinstance(described, list):
+        return [_with_formats(part, formats) for part in described]
+    if not isinstance(described, dict):
+        return described
+    known = None
+    # Names of properties have no type.
+    if described.get("type", "string") == "string" and isinstance(described.get("format"), str):
+        known = formats.get(described["format"])
+    inner = {
+        name: value if name in _VALUES else _with_formats(value, formats)
+        for name, value in described.items()
+    }
+    if known is None:
+        return inner
+    if "pattern" in inner and "pattern" in known:
+        return {**inner, "allOf": [*inner.get("allOf", []), known]}
+    return {**inner, **known}
+
+
+# Keywords that hold values and not schemas.
+_VALUES = frozenset({"const", "enum", "default", "examples"})

@@ -1,0 +1,315 @@
+"""`ContinuousBatchingLogitsProcessor`: a grammar for each request that transformers batches.
+
+One idea: a request is known by its own tokens. Before each pass transformers shows the state of the
+requests that will get a token, so their masks are filled there, and applied once the scores are
+there.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from stencilm.bitmask.arrays import allocate_token_bitmask, apply_token_bitmask_inplace
+from stencilm.errors import MatcherError, ModelError, StencilError
+from stencilm.integrations.transformers.logits_processor import (
+    check_width,
+    closed_rows,
+    nothing_left,
+)
+from stencilm.integrations.transformers.row_states import Written, checked_grammars
+from stencilm.matching.compiler import CompiledGrammar
+from stencilm.matching.matcher import GrammarMatcher
+
+_MOST_KEPT = 4096
+"""How many requests' matchers are kept; those of others are made anew from their tokens."""
+
+
+class ContinuousBatchingLogitsProcessor:
+    """A grammar for each request of transformers' continuous batching.
+
+    `generate_batch` here takes the place of the model's own, which drops logits processors without
+    a word. For a manager of your own, `attach` this before it starts, and name the grammar of each
+    request: `manager.add_request(ids, grammar=compiled)`. The result of a request that cannot be
+    kept within its grammar has an `error`; the other requests go on.
+
+    Args:
+        compiled: The grammar of requests that name none; where None these are free.
+
+    Raises:
+        TypeError: `compiled` is something else.
+        ModelError: torch or transformers is missing, or transformers is too old.
+    """
+
+    supported_kwargs: ClassVar[dict[str, type]] = {"grammar": CompiledGrammar}
+    ignored_kwargs: ClassVar[tuple[str, ...]] = ()
+    supports_continuous_batching = True
+
+    def __init__(self, compiled: CompiledGrammar | None = None) -> None:
+        if compiled is not None:
+            checked_grammars("ContinuousBatchingLogitsProcessor", [compiled])
+        _transformers().Processor.register(type(self))
+        self._compiled = compiled
+        self._texts: OrderedDict[str, tuple[CompiledGrammar, Written]] = OrderedDict()
+        self._states: list[Any] = []
+        self._rows: list[Written | None] = []
+        self._bitmask: Any = None
+
+    def attach(self, manager: Any) -> None:
+        """Make a `ContinuousBatchingManager` that has not started use this processor.
+
+        Raises:
+            ModelError: The manager has started, works one batch ahead, or replays recorded passes.
+        """
+        theirs = _transformers()
+        if manager.is_running() or manager.batch_processor is not None:
+            raise ModelError(
+                "the continuous batching manager has started: attach the processor between "
+                "model.init_continuous_batching(...) and manager.start()"
+            )
+        _check_config(manager.continuous_batching_config)
+        processors = list(manager.logit_processor.logits_processor)
+        # After what forbids tokens, before what keeps the best: top-k then counts allowed ones.
+        place = next(
+            (at for at, one in enumerate(processors) if "Warper" in type(one).__name__),
+            len(processors),
+        )
+        processors.insert(place, self)
+        joined = theirs.ProcessorsOfRequests(
+            theirs.Processors(processors),
+            drop_unsupported_processors=False,
+        )
+        joined.tensors_required = sum(isinstance(one, theirs.Processor) for one in processors)
+        manager.logit_processor = joined
+
+    def generate_batch(
+        self,
+        model: Any,
+        inputs: Sequence[Sequence[int]],
+        grammars: Sequence[CompiledGrammar | None] | None = None,
+        *,
+        max_new_tokens: int | None = None,
+        generation_config: Any = None,
+        continuous_batching_config: Any = None,
+    ) -> list[Any]:
+        """What the model writes after each prompt, within a grammar for each.
+
+        Args:
+            model: A model of transformers.
+            inputs: The prompts as token ids.
+            grammars: One for each prompt, None where the grammar of this processor counts; or None
+                for all.
+            max_new_tokens: The most tokens to write after each prompt.
+            generation_config: As for `generate_batch` of the model.
+            continuous_batching_config: As above; without one, batches are not prepared ahead and
+                passes are not recorded.
+
+        Returns:
+            The `GenerationOutput` of each prompt, in order; with `num_return_sequences` as many
+            for each. See their `error`.
+
+        Raises:
+            ValueError: There are not as many grammars as prompts.
+            ModelError: The configuration cannot be kept within grammars, or the model failed.
+        """
+        given = [None] * len(inputs) if grammars is None else list(grammars)
+        if len(given) != len(inputs):
+            raise ValueError(f"there are {len(given)} grammars for {len(inputs)} prompts")
+        if not inputs:
+            return []
+        if continuous_batching_config is None:
+            continuous_batching_config = _transformers().Config(
+                use_async_batching=False, use_cuda_graph=False
+            )
+        manager = model.init_continuous_batching(
+            generation_config=generation_config,
+            continuous_batching_config=continuous_batching_config,
+        )
+        self.attach(manager)
+        manager.start()
+        try:
+            # Named here, because the results of forked requests are found by their names.
+            names = [f"stencilm_{number}" for number in range(len(inputs))]
+            wanted = []
+            for name, prompt, grammar in zip(names, inputs, given, strict=True):
+                named = {} if grammar is None else {"grammar": grammar}
+                manager.add_request(
+                    list(prompt), request_id=name, max_new_tokens=max_new_tokens, **named
+                )
+                copies = range(manager.num_return_sequences - 1)
+                wanted += [*(f"{name}__child#{copy}" for copy in copies), name]
+            found: dict[str, Any] = {}
+            while len(found) < len(wanted):
+                result = manager.get_result(timeout=1)
+                if result is not None and result.is_finished():
+                    found[result.request_id] = result
+                elif result is None and not manager.is_running():
+                    raise ModelError(
+                        "the generation thread of continuous batching ended before all requests "
+                        f"were finished: {_fatal_error(manager)}"
+                    )
+            return [found[name] for name in wanted]
+        finally:
+            manager.stop(block=True)
+            manager.destroy()
+            self._texts.clear()
+
+    # What follows is called by transformers.
+
+    def fill_defaults(self, int32_tensor: Any) -> None:
+        """Rows of no request."""
+        int32_tensor.fill_(-1)
+
+    def prepare_tensor_args(self, requests_with_new_token: Sequence[Any]) -> Any:
+        """Fill the masks of the requests that will get a token; their numbers, as a tensor."""
+        import torch
+
+        self._states = [request.state for request in requests_with_new_token]
+        self._rows = [self._written(state) for state in self._states]
+        constrained = [one for one in self._rows if one is not None]
+        self._bitmask = None
+        if constrained:
+            vocab_size = constrained[0].matcher._tokenizer_info.vocab_size
+            self._bitmask = allocate_token_bitmask(len(self._rows), vocab_size)
+            for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True)):
+                if one is None or one.is_over or state.error is not None:
+                    continue
+                try:
+                    if not one.matcher.fill_next_token_bitmask(self._bitmask, row):
+                        self._bitmask[row] = -1
+                except StencilError as error:
+                    state.error = str(error)
+        return torch.arange(len(self._rows), dtype=torch.int32)
+
+    def __call__(self, scores: Any, tensor_arg: Any) -> Any:
+        """The scores, with minus infinity where the grammar of a request allows no token.
+
+        Raises:
+            TokenizerError: The model has another vocabulary than the grammars.
+        """
+        open_rows = [
+            row
+            for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True))
+            if one is not None and not one.is_over and state.error is None
+        ]
+        kept = scores.clone()
+        if open_rows:
+            first = self._rows[open_rows[0]]
+            assert first is not None
+            info = first.matcher._tokenizer_info
+            check_width(info, int(scores.shape[-1]))
+            bitmask = self._bitmask
+            if str(scores.device) != "cpu":
+                bitmask = bitmask.to(scores.device)
+            width = min(int(scores.shape[-1]), info.vocab_size)
+            apply_token_bitmask_inplace(kept, bitmask, vocab_size=width, indices=open_rows)
+            closed = closed_rows(kept)
+            for row in open_rows:
+                one = self._rows[row]
+                if closed[row] and one is not None:
+                    self._states[row].error = nothing_left(one, scores[row])
+        for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True)):
+            if one is not None and (one.is_over or state.error is not None):
+                # Nothing right can follow, so the request ends here.
+                stops = _stop_ids(state) or one.matcher.stop_token_ids
+                if stops:
+                    kept[row, :] = float("-inf")
+                    kept[row, stops[0]] = 0.0
+        return kept
+
+    def _written(self, state: Any) -> Written | None:
+        """Where a request stands in its grammar; None for one without."""
+        compiled = state.logit_processor_kwargs.get("grammar", self._compiled)
+        if compiled is None:
+            return None
+        generated = state.generated_tokens
+        known = len(state.initial_tokens) + len(generated)
+        if state.position_offset != known:
+            raise ModelError(
+                f"request {state.request_id} has {state.position_offset} tokens, of which only "
+                f"{known} are known here, so its next mask cannot be: continuous batching must not "
+                "work one batch ahead, ContinuousBatchingConfig(use_async_batching=False)"
+            )
+        earlier = state._true_initial_tokens
+        tokens = [*(state.initial_tokens[earlier:] if earlier else []), *generated]
+        grammar, written = self._texts.get(state.request_id, (None, None))
+        if written is None or grammar is not compiled:
+            written = Written([], _matcher(compiled, state))
+        self._texts[state.request_id] = (compiled, written)
+        self._texts.move_to_end(state.request_id)
+        if len(self._texts) > max(_MOST_KEPT, len(self._states)):
+            self._texts.popitem(last=False)
+        try:
+            written.go_to(tokens)
+            if written.is_refused and state.error is None:
+                raise MatcherError(
+                    f"token {written.matcher.num_accepted_tokens} of the request is one that its "
+                    "grammar refuses, so another logits processor chose it"
+                )
+        except StencilError as error:
+            state.error = str(error)
+        return written
+
+
+def _stop_ids(state: Any) -> list[int]:
+    stops = state.eos_token_id
+    listed = [] if stops is None else [stops] if isinstance(stops, int) else list(stops)
+    return [token_id for token_id in listed if token_id >= 0]
+
+
+def _matcher(compiled: CompiledGrammar, state: Any) -> GrammarMatcher:
+    stops = _stop_ids(state)
+    return GrammarMatcher(
+        compiled,
+        override_stop_tokens=stops or None,
+        terminate_without_stop_token=not (stops or compiled.tokenizer_info.stop_token_ids),
+    )
+
+
+def _check_config(config: Any) -> None:
+    """Raises ModelError where a pass would not see the masks that belong to it."""
+    graphs = config.use_cuda_graph
+    asked = {
+        "use_async_batching": bool(config.use_async_batching),
+        "use_cuda_graph": bool(any(graphs) if isinstance(graphs, tuple) else graphs),
+        "varlen_compile_config": getattr(config, "varlen_compile_config", None) is not None,
+        "decode_compile_config": getattr(config, "decode_compile_config", None) is not None,
+    }
+    wrong = [name for name, is_set in asked.items() if is_set]
+    if wrong:
+        raise ModelError(
+            f"continuous batching with {', '.join(wrong)} prepares or records passes before the "
+            "tokens are known that their masks follow from: give "
+            "ContinuousBatchingConfig(use_async_batching=False, use_cuda_graph=False), without "
+            "compile configurations"
+        )
+
+
+def _fatal_error(manager: Any) -> str:
+    error = getattr(manager.background_thread_status, "fatal_error", None)
+    return "no reason was given" if error is None else f"{type(error).__name__}: {error}"
+
+
+def _transformers() -> Any:
+    """The classes of transformers that continuous batching is made of."""
+    try:
+        from transformers import ContinuousBatchingConfig, LogitsProcessorList
+        from transformers.generation.continuous_batching.cb_logits_processors import (
+            ContinuousBatchingLogitsProcessor as Base,
+        )
+        from transformers.generation.continuous_batching.cb_logits_processors import (
+            ContinuousBatchingLogitsProcessorList,
+        )
+    except ImportError as error:
+        raise ModelError(
+            "ContinuousBatchingLogitsProcessor needs torch and a transformers with continuous "
+            f"batching, of version 5.10 or later: {error}"
+        ) from error
+    return SimpleNamespace(
+        Config=ContinuousBatchingConfig,
+        Processor=Base,
+        Processors=LogitsProcessorList,
+        ProcessorsOfRequests=ContinuousBatchingLogitsProcessorList,
+    )

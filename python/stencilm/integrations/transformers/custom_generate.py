@@ -1,0 +1,291 @@
+"""`CustomGenerate`: forced text without forward passes, inside `generate` of transformers.
+
+One idea: transformers hands a callable the prepared prompt and the configured processors; the loop
+here does what its own sampling does, except that a row may take many tokens in one pass.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from stencilm.bitmask.arrays import apply_token_bitmask_inplace
+from stencilm.errors import MatcherError
+from stencilm.integrations.transformers.logits_processor import check_width, closed_rows
+from stencilm.integrations.transformers.row_states import checked_grammars
+from stencilm.matching.compiler import CompiledGrammar
+from stencilm.matching.matcher import GrammarMatcher
+from stencilm.tokenizers.joint import RECENT_TOKENS
+
+_READ = {
+    "attention_mask", "position_ids", "cache_position", "cache", "past_key_values", "use_cache",
+    "logits_to_keep", "num_logits_to_keep", "synced_gpus", "streamer", "assistant_model",
+}  # fmt: skip
+"""What `generate` prepares that this loop reads or makes anew for itself."""
+
+
+class CustomGenerate:
+    """For `model.generate(**inputs, custom_generate=CustomGenerate(compiled))`.
+
+    Greedy search and sampling, with batches and left padding; every logits processor and stopping
+    criterion that `generate` was given counts, on each row by itself. A streamer gets the tokens as
+    they are written, several at once where they are forced. `forward_passes` tells how many passes
+    the last call took.
+
+    Args:
+        compiled: One grammar for all rows, or one for each prompt of the batch;
+            `num_return_sequences` repeats the prompts.
+
+    Raises:
+        TypeError: `compiled` is something else.
+        TokenizerError: The grammars were compiled for different vocabularies.
+    """
+
+    def __init__(self, compiled: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
+        self._grammars = checked_grammars("CustomGenerate", compiled)
+        self.forward_passes = 0
+
+    def __reduce__(self) -> NoReturn:
+        """Refused, because a compiled grammar would carry the whole tokenizer with it."""
+        raise TypeError(
+            "a CustomGenerate cannot be pickled: send the schema or pattern that its grammar was "
+            "made of, compile it there, and make a CustomGenerate of that"
+        )
+
+    def __copy__(self) -> CustomGenerate:
+        """Another of the same grammars, which never change."""
+        return CustomGenerate(self._grammars)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CustomGenerate:
+        """The same as `copy.copy`."""
+        return CustomGenerate(self._grammars)
+
+    # `generate` compares this signature with that of its own loop, so the names are theirs.
+    def __call__(
+        self,
+        model: Any,
+        input_ids: Any,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        **model_kwargs: Any,
+    ) -> Any:
+        """The prompts with what was written, padded on the right: a tensor, as from `generate`.
+
+        Raises:
+            ValueError: Something is asked for that only `generate`'s own loops do: beams, an
+                assistant, dictionaries, inputs other than tokens, encoders, models without a cache
+                that can be masked. Use `LogitsProcessor` with them. Or the rows cannot be shared
+                out among the grammars.
+            TokenizerError: The model has another vocabulary than the grammar.
+            MatcherError: The logits processors forbid all tokens that the grammar allows, or force
+                one that it refuses.
+        """
+        import torch
+
+        from stencilm.models.transformers import TransformersRunner
+
+        handed = _handed_to_generate(self, sys._getframe(1))
+        streamer = model_kwargs.get("streamer", handed.get("streamer"))
+        assistant = model_kwargs.get("assistant_model", handed.get("assistant_model"))
+        _check_request(model, generation_config, model_kwargs, assistant)
+        if streamer is not None and len(input_ids) > 1:
+            raise ValueError(
+                f"a streamer shows one text, and there are {len(input_ids)} rows: leave it out, or "
+                "generate one prompt at a time"
+            )
+        if len(input_ids) % len(self._grammars):
+            raise ValueError(
+                f"{len(input_ids)} rows cannot be shared out among {len(self._grammars)} grammars: "
+                "give one grammar for all, or one for each prompt of the batch"
+            )
+        runner = TransformersRunner(model)
+        if not runner.runs_batches:
+            raise ValueError(
+                f"CustomGenerate reads several tokens in one pass, which {type(model).__name__} "
+                "cannot: it takes no positions, or keeps a recurrent state in place of keys; use "
+                "stencilm.LogitsProcessor with generate"
+            )
+        mask = model_kwargs.get("attention_mask")
+        rows = [
+            _Row(
+                ids, [] if mask is None else mask[number].tolist(),
+                self._grammars[number * len(self._grammars) // len(input_ids)],
+                stop_token_ids=_stops(generation_config),
+            )
+            for number, ids in enumerate(input_ids.tolist())
+        ]  # fmt: skip
+        batch = runner.start_batch([row.prompt for row in rows])
+        live = list(range(len(rows)))
+        most = generation_config.max_length - input_ids.shape[1]
+        self.forward_passes = 0
+        for row in rows:
+            row.force(most)
+            row.show(streamer)
+        live = [number for number in live if not rows[number].is_over(most)]
+        if len(live) < len(rows):
+            batch.select(live)
+        while live:
+            logits = batch.append([rows[number].take_unread() for number in live])
+            check_width(self._grammars[0].tokenizer_info, logits.shape[-1])
+            self.forward_passes += 1
+            kept = []
+            for place, number in enumerate(live):
+                row = rows[number]
+                ids = torch.tensor([row.ids], device=input_ids.device)
+                scores = torch.from_numpy(logits[place : place + 1]).to(input_ids.device)
+                # The mask first: top-k and top-p then count allowed tokens only.
+                scores = logits_processor(ids, _masked(row, scores))
+                row.draw(scores, bool(generation_config.do_sample), number)
+                row.force(most)
+                row.show(streamer)
+                ids = torch.tensor([row.ids], device=input_ids.device)
+                if not row.is_over(most) and not bool(stopping_criteria(ids, None).all()):
+                    kept.append(place)
+            if len(kept) < len(live):
+                live = [live[place] for place in kept]
+                if live:
+                    batch.select(kept)
+        if streamer is not None:
+            streamer.end()
+        width = max(len(row.ids) for row in rows)
+        padding = _padding(generation_config)
+        padded = [row.ids + [padding] * (width - len(row.ids)) for row in rows]
+        return torch.tensor(padded, dtype=input_ids.dtype, device=input_ids.device)
+
+
+def _handed_to_generate(custom: CustomGenerate, caller: Any) -> dict[str, Any]:
+    """The arguments of the `generate` that calls, which hands no streamer and no assistant on.
+
+    Without them a streamer would show the prompt alone, and an assistant would be ignored.
+    """
+    variables: dict[str, Any] = caller.f_locals
+    if caller.f_code.co_name != "generate" or variables.get("custom_generate") is not custom:
+        return {}
+    return variables
+
+
+def _check_request(
+    model: Any, generation_config: Any, model_kwargs: dict[str, Any], assistant: Any
+) -> None:
+    """Raises ValueError for what this loop would have to ignore."""
+    others = sorted(
+        name for name, value in model_kwargs.items() if name not in _READ and value is not None
+    )
+    mode = str(getattr(generation_config.get_generation_mode(assistant), "value", ""))
+    if (generation_config.num_beams or 1) > 1 or generation_config.return_dict_in_generate:
+        found = "neither searches with beams nor returns a dictionary"
+    elif mode not in ("greedy_search", "sample"):
+        found = f"does not do {mode.replace('_', ' ')}"
+    elif getattr(model.config, "is_encoder_decoder", False):
+        found = f"knows no encoder, which {type(model).__name__} has"
+    elif others:
+        found = f"reads tokens only, not {', '.join(others)}"
+    else:
+        return
+    raise ValueError(f"CustomGenerate {found}: use stencilm.LogitsProcessor with generate for that")
+
+
+class _Row:
+    """One sequence: all its ids, padding included, and its matcher."""
+
+    def __init__(
+        self,
+        ids: list[int],
+        mask: list[int],
+        compiled: CompiledGrammar,
+        stop_token_ids: Sequence[int],
+    ) -> None:
+        seen = mask or [1] * len(ids)
+        self.ids = ids
+        self.prompt = [token for token, is_seen in zip(ids, seen, strict=True) if is_seen]
+        self.matcher = GrammarMatcher(
+            compiled,
+            override_stop_tokens=stop_token_ids or None,
+            terminate_without_stop_token=not (
+                stop_token_ids or compiled.tokenizer_info.stop_token_ids
+            ),
+        )
+        self.vocab_size = compiled.tokenizer_info.vocab_size
+        self._start = len(ids)
+        self._shown = len(ids)
+        self._unread: list[int] = []
+
+    def is_over(self, most: int) -> bool:
+        return self.matcher.is_terminated() or len(self.ids) - self._start >= most
+
+    def force(self, most: int) -> None:
+        """Take what the grammar leaves no choice about, the end included."""
+        if self.matcher.is_terminated():
+            return
+        recent = [*self.prompt[-RECENT_TOKENS:], *self.ids[self._start :][-RECENT_TOKENS:]][
+            -RECENT_TOKENS:
+        ]
+        tokens = self.matcher.find_jump_forward_tokens(recent)
+        for token_id in tokens[: max(0, most - (len(self.ids) - self._start))]:
+            if not self.matcher.accept_token(token_id):
+                raise AssertionError(f"invariant: forced token {token_id} is allowed")
+            self._add(token_id)
+
+    def take_unread(self) -> list[int]:
+        unread, self._unread = self._unread, []
+        return unread
+
+    def show(self, streamer: Any) -> None:
+        """Give a streamer what it has not seen yet."""
+        import torch
+
+        if streamer is not None and self._shown < len(self.ids):
+            streamer.put(torch.tensor(self.ids[self._shown :]))
+            self._shown = len(self.ids)
+
+    def draw(self, scores: Any, do_sample: bool, number: int) -> None:
+        import torch
+
+        if closed_rows(scores)[0]:
+            raise MatcherError(
+                "the logits processors forbid all tokens that the grammar allows here: leave out "
+                "min_new_tokens, suppress_tokens, bad_words_ids or the like, or make the grammar "
+                "wide enough for them",
+                place=f"row {number}",
+            )
+        if do_sample:
+            weights = torch.nn.functional.softmax(scores, dim=-1)
+            token_id = int(torch.multinomial(weights, num_samples=1)[0, 0])
+        else:
+            token_id = int(scores.argmax(dim=-1)[0])
+        if not self.matcher.accept_token(token_id):
+            raise MatcherError(
+                f"a logits processor made token {token_id} the choice after "
+                f"{len(self.ids) - self._start} tokens, which the grammar refuses: leave out "
+                "forced_eos_token_id or what else forces tokens",
+                place=f"row {number}",
+            )
+        self._add(token_id)
+
+    def _add(self, token_id: int) -> None:
+        self.ids = [*self.ids, token_id]
+        self._unread.append(token_id)
+
+
+def _masked(row: _Row, scores: Any) -> Any:
+    vocab_size = row.vocab_size
+    bitmask = np.full((1, -(-vocab_size // 32)), -1, dtype=np.int32)
+    if not row.matcher.fill_next_token_bitmask(bitmask, 0):
+        bitmask[:] = -1
+    kept = scores.float().cpu().clone()
+    apply_token_bitmask_inplace(kept, bitmask, vocab_size=min(scores.shape[-1], vocab_size))
+    return kept.to(scores.device)
+
+
+def _stops(generation_config: Any) -> list[int]:
+    stops = generation_config.eos_token_id
+    return [stops] if isinstance(stops, int) else list(stops or [])
+
+
+def _padding(generation_config: Any) -> int:
+    padding = generation_config.pad_token_id
+    return padding if padding is not None else (_stops(generation_config) or [0])[0]

@@ -1,0 +1,246 @@
+"""`LogitsProcessor`: a grammar for `generate` of transformers: batches, beams, drafts, padding.
+
+One idea: it only knows the tokens that it is shown, so what a loop does with them must not matter.
+A row stands where its tokens lead (`row_states`), and whatever would leave a row without its
+grammar is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from stencilm.bitmask.arrays import allocate_token_bitmask, apply_token_bitmask_inplace
+from stencilm.errors import MatcherError, TokenizerError, UnsupportedFeature
+from stencilm.integrations.transformers.row_states import Rows, RowStates, Written, checked_grammars
+from stencilm.matching.compiler import CompiledGrammar
+from stencilm.tokenizers import TokenizerInfo
+
+
+class _NoContinuousBatching:
+    """An attribute that transformers looks at before it drops a processor with a warning only."""
+
+    def __get__(self, processor: object, owner: type) -> bool:
+        if processor is None:
+            return False
+        raise UnsupportedFeature(
+            "LogitsProcessor sees whole rows, which continuous batching does not show: use "
+            "stencilm.ContinuousBatchingLogitsProcessor, which takes a grammar for each request"
+        )
+
+
+class LogitsProcessor:
+    """Masks logits so that each row of a batch stays within its grammar.
+
+    For `model.generate(..., logits_processor=[LogitsProcessor(compiled)])` of transformers, with
+    sampling, beams, an assistant or prompt lookup, and for whatever else calls
+    `processor(input_ids, scores)`. What stands in `input_ids` at the first call is the prompt;
+    padding on the left is part of it. From there a row may step forward and back by any number of
+    tokens.
+
+    It may be used for one `generate` after another. Rows that do not begin with a known prompt are
+    new prompts, and so are those that go on with several tokens that the grammar refuses; call
+    `reset` before a prompt that goes on from an earlier one with what the grammar would take.
+
+    Args:
+        compiled: One grammar for all rows, or one for each prompt of the batch; beams and
+            `num_return_sequences` repeat the prompts.
+
+    Raises:
+        TypeError: `compiled` is something else.
+        TokenizerError: The grammars were compiled for different vocabularies.
+    """
+
+    supports_continuous_batching = _NoContinuousBatching()
+
+    def __init__(self, compiled: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
+        self._grammars = checked_grammars("LogitsProcessor", compiled)
+        self._states = RowStates(self._grammars)
+        self._drafts_follow = False
+        self._width = -1  # of the scores, once they are known to be of this vocabulary
+
+    def reset(self) -> None:
+        """Forget all rows: what comes next are prompts."""
+        self._states.forget()
+        self._drafts_follow = False
+
+    def __copy__(self) -> LogitsProcessor:
+        """A processor of the same grammars that has met no row yet."""
+        return LogitsProcessor(self._grammars)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:
+        """The same as `copy.copy`: grammars never change."""
+        return LogitsProcessor(self._grammars)
+
+    def __reduce__(self) -> NoReturn:
+        """Refused, because a compiled grammar would carry the whole tokenizer with it."""
+        raise TypeError(
+            "a LogitsProcessor cannot be pickled: send the schema or pattern that its grammar was "
+            "made of, compile it there, and make a LogitsProcessor of that"
+        )
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """The scores, with minus infinity where the grammar allows no token.
+
+        In a row that has ended only the tokens that end a text are left; transformers writes
+        padding there. A row after a draft token that the grammar refuses is left as it is, for
+        that token is never taken, and so is a beam that has no way on.
+
+        Raises:
+            MatcherError: A row holds a token that its grammar refuses and that something other than
+                this processor chose, or another processor forbids all tokens that the grammar
+                allows.
+            TokenizerError: The model has another vocabulary than the grammar.
+            ValueError: `input_ids` are not rows of tokens with one row of scores each, or the rows
+                cannot be shared out among the grammars.
+            LimitExceeded: A mask asks for more than the limits allow.
+        """
+        if getattr(input_ids, "ndim", 2) != 2 or len(input_ids) != scores.shape[0]:
+            raise ValueError(
+                f"input_ids has shape {tuple(input_ids.shape)} and scores {tuple(scores.shape)}, "
+                "but LogitsProcessor takes whole rows, one for each row of scores; for continuous "
+                "batching use stencilm.ContinuousBatchingLogitsProcessor"
+            )
+        if scores.shape[-1] != self._width:
+            check_width(self._grammars[0].tokenizer_info, int(scores.shape[-1]))
+            self._width = int(scores.shape[-1])
+        if len(input_ids) == 0:
+            return scores
+        rows, written = self._states.go_to(input_ids.tolist())
+        may_be_draft, self._drafts_follow = self._drafts_follow, is_part(input_ids)
+        for number, one in enumerate(written):
+            if one.is_refused and not may_be_draft and not _are_beams(rows, number, scores):
+                raise MatcherError(_refusal(one), place=f"row {number}")
+        return self._masked(scores, rows, written)
+
+    def _masked(self, scores: Any, rows: Rows, written: list[Written]) -> Any:
+        open_rows = [
+            number for number, one in enumerate(written) if not one.is_over and not one.is_refused
+        ]
+        kept = scores.clone() if hasattr(scores, "clone") else np.array(scores)
+        info = self._grammars[0].tokenizer_info
+        if open_rows:
+            width = min(int(scores.shape[-1]), info.vocab_size)
+            bitmask = allocate_token_bitmask(len(written), info.vocab_size)
+            for number in open_rows:
+                if not written[number].matcher.fill_next_token_bitmask(bitmask, number):
+                    bitmask[number] = -1
+            device = getattr(scores, "device", None)
+            if device is not None and str(device) != "cpu":
+                bitmask = bitmask.to(device)
+            apply_token_bitmask_inplace(kept, bitmask, vocab_size=width, indices=open_rows)
+            closed = closed_rows(kept)
+            for number in open_rows:
+                if closed[number] and not (
+                    _are_beams(rows, number, scores)
+                    and any(
+                        written[other].is_over or not (written[other].is_refused or closed[other])
+                        for other in rows.family(number)
+                    )
+                ):
+                    raise MatcherError(
+                        nothing_left(written[number], scores[number]), place=f"row {number}"
+                    )
+        for number, one in enumerate(written):
+            if one.is_over:
+                stops = one.matcher.stop_token_ids
+                if stops:
+                    kept[number, :] = -np.inf
+                    kept[number, stops] = 0.0
+        return kept
+
+
+def check_width(info: TokenizerInfo, width: int) -> None:
+    """Raises TokenizerError where scores so wide are not those of this vocabulary.
+
+    Models have some columns more than tokens, to round the number up, and sometimes lack special
+    tokens that were added to the tokenizer.
+    """
+    vocab_size = info.vocab_size
+    if width < vocab_size:
+        named = set(info.special_token_ids)
+        is_other = any(
+            token_id not in named and info.core.token_bytes(token_id)
+            for token_id in range(width, vocab_size)
+        )
+    else:
+        is_other = width > vocab_size + max(_MOST_PADDING, vocab_size // 8)
+    if is_other:
+        raise TokenizerError(
+            f"the scores have {width} columns, but the grammar was compiled for a vocabulary of "
+            f"{vocab_size} tokens, which is not this model's: compile it for the model's own "
+            "tokenizer, with TokenizerInfo.from_huggingface(tokenizer, "
+            "vocab_size=model.config.vocab_size)"
+        )
+
+
+_MOST_PADDING = 256
+
+
+def is_part(input_ids: Any) -> bool:
+    """Whether a tensor is a part of a longer one.
+
+    Assisted generation shows the drafted tokens one by one as parts of the tensor of all of them.
+    So the token after such a part may be a draft; after all others it is what was chosen.
+    """
+    storage = getattr(input_ids, "untyped_storage", None)
+    if storage is None:
+        return False
+    return bool(storage().nbytes() > input_ids.numel() * input_ids.element_size())
+
+
+def closed_rows(scores: Any) -> list[bool]:
+    """Which rows leave no token: all their scores are minus infinity, or the lowest number."""
+    if hasattr(scores, "clone"):
+        import torch
+
+        highest, lowest = scores.amax(dim=-1), torch.finfo(scores.dtype).min
+    else:
+        highest, lowest = scores.max(axis=-1), np.finfo(scores.dtype).min
+    closed: list[bool] = (highest <= lowest).tolist()
+    return closed
+
+
+def nothing_left(written: Written, scores: Any) -> str:
+    """Why no token of a row is left, for the error."""
+    matcher = written.matcher
+    if matcher.is_completed() and not matcher.stop_token_ids:
+        return (
+            "the text is complete, but the vocabulary has no stop token to end it with: give "
+            "TokenizerInfo its stop_token_ids"
+        )
+    if closed_rows(scores[None])[0]:
+        return (
+            "all tokens have a score of minus infinity before the grammar is asked, so another "
+            "logits processor forbids them all: leave it out, or put it after this one"
+        )
+    allowed = matcher.num_allowed_tokens()
+    stops = [token_id for token_id in matcher.stop_token_ids if matcher.is_allowed(token_id)]
+    only = "only the end of the text" if len(stops) == allowed else f"{allowed} tokens"
+    return (
+        f"the grammar allows {only} after {len(written.tokens)} tokens, and another logits "
+        "processor forbids that, such as min_new_tokens, suppress_tokens or bad_words_ids: leave "
+        "out that option, or make the grammar wide enough for it"
+    )
+
+
+def _are_beams(rows: Rows, number: int, scores: Any) -> bool:
+    """Whether a row is one of several beams: their scores are log probabilities."""
+    family = rows.family(number)
+    return len(family) > 1 and float(scores[family].max()) <= _ALMOST_ZERO
+
+
+_ALMOST_ZERO = 1e-3
+
+
+def _refusal(written: Written) -> str:
+    taken = written.matcher.num_accepted_tokens
+    token_id, info = written.tokens[taken], written.matcher._tokenizer_info
+    shown = info.dbg_tokens([token_id]) if 0 <= token_id < info.vocab_size else f"id {token_id}"
+    return (
+        f"token {taken} after the prompt is {shown}, which the grammar refuses, so something else "
+        "chose it: put processors that force or forbid tokens before this one, or begin a new "
+        "prompt with reset()"
+    )

@@ -1,0 +1,230 @@
+"""The texts that the rows of a batch have written, each with its matcher.
+
+One idea: a row is known by its tokens, never by its number or by the call before. From a text that
+is known, a matcher goes back to where the row leaves it and takes the rest, so that rows may step
+forward and back by any number of tokens, be reordered, repeated and dropped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from stencilm.errors import TokenizerError
+from stencilm.matching.compiler import CompiledGrammar
+from stencilm.matching.matcher import GrammarMatcher
+
+_MOST_KEPT = 8
+"""How many sets of prompts are kept, for a loop may call with several of them in turn."""
+
+
+class Written:
+    """What one row has written after its prompt.
+
+    Attributes:
+        tokens: All of it, with what the grammar refused and with the padding after the end.
+        matcher: The matcher after the longest part that the grammar takes.
+    """
+
+    __slots__ = ("matcher", "tokens")
+
+    def __init__(self, tokens: list[int], matcher: GrammarMatcher) -> None:
+        self.tokens = tokens
+        self.matcher = matcher
+
+    @property
+    def is_over(self) -> bool:
+        """The text has ended; what follows is padding."""
+        return self.matcher.is_terminated()
+
+    @property
+    def is_refused(self) -> bool:
+        """The grammar refuses one of the tokens."""
+        return not self.is_over and self.matcher.num_accepted_tokens < len(self.tokens)
+
+    def go_to(self, tokens: list[int]) -> None:
+        """Move the matcher to another text: back to where they part, and forward from there."""
+        taken = self.matcher.num_accepted_tokens
+        kept = min(taken, common_length(self.tokens, tokens))
+        if kept < taken:
+            self.matcher.rollback(taken - kept)
+        self.tokens = tokens  # before the loop, which a limit may end
+        for token_id in tokens[kept:]:
+            if self.matcher.is_terminated() or not self.matcher.accept_token(token_id):
+                break
+
+    def fork(self) -> Written:
+        """The same text with a matcher of its own."""
+        return Written(self.tokens, self.matcher.fork())
+
+
+class Rows:
+    """The rows that one set of prompts has led to."""
+
+    def __init__(self, prompts: list[list[int]], grammars: Sequence[CompiledGrammar]) -> None:
+        self._prompts = prompts
+        self._start = len(prompts[0])
+        self._grammar_of = [
+            grammars[number * len(grammars) // len(prompts)] for number in range(len(prompts))
+        ]
+        self._texts: list[Written] = []
+        self._texts_of: list[int] = []
+        for number, prompt in enumerate(prompts):
+            # Rows of one prompt and one grammar begin as one text.
+            same = next(
+                (
+                    earlier
+                    for earlier in range(number)
+                    if prompts[earlier] == prompt
+                    and self._grammar_of[earlier] is self._grammar_of[number]
+                ),
+                None,
+            )
+            if same is None:
+                self._texts_of.append(len(self._texts))
+                self._texts.append(Written([], new_matcher(self._grammar_of[number])))
+            else:
+                self._texts_of.append(self._texts_of[same])
+        self._family = list(self._texts_of)
+
+    def family(self, number: int) -> list[int]:
+        """The rows with the prompt and the grammar of this one: those that beams may exchange."""
+        return [other for other, one in enumerate(self._family) if one == self._family[number]]
+
+    def begins(self, rows: list[list[int]]) -> bool:
+        """Whether these rows begin with the prompts."""
+        return len(rows) == len(self._prompts) and all(
+            row[: self._start] == prompt for row, prompt in zip(rows, self._prompts, strict=True)
+        )
+
+    def steps(self, rows: list[list[int]]) -> int:
+        """The most tokens that a row has beyond what is known of it."""
+        return max(
+            len(row) - self._start - self._nearest(number, row[self._start :])[1]
+            for number, row in enumerate(rows)
+        )
+
+    def go_to(self, rows: list[list[int]]) -> list[Written]:
+        """What each of these rows has written; equal rows share one."""
+        wanted: dict[tuple[int, tuple[int, ...]], int] = {}
+        sources: list[int] = []
+        texts_of: list[int] = []
+        for number, row in enumerate(rows):
+            tokens = row[self._start :]
+            key = (self._family[number], tuple(tokens))
+            if key not in wanted:
+                wanted[key] = len(sources)
+                sources.append(self._nearest(number, tokens)[0])
+            texts_of.append(wanted[key])
+        # The last that takes a text moves it; the others before take copies.
+        left = [sources.count(text) for text in range(len(self._texts))]
+        found = []
+        for (_, tokens_wanted), source in zip(wanted, sources, strict=True):
+            left[source] -= 1
+            text = self._texts[source] if left[source] == 0 else self._texts[source].fork()
+            found.append((text, list(tokens_wanted)))
+        for text, tokens in found:
+            text.go_to(tokens)
+        self._texts = [text for text, _ in found]
+        self._texts_of = texts_of
+        return [self._texts[text] for text in texts_of]
+
+    def _nearest(self, number: int, tokens: list[int]) -> tuple[int, int]:
+        """The known text of this row's prompt that shares most with these tokens, and how much."""
+        best, most = self._texts_of[number], -1
+        for text in dict.fromkeys([best, *(self._texts_of[one] for one in self.family(number))]):
+            shared = common_length(self._texts[text].tokens, tokens)
+            if shared > most:
+                best, most = text, shared
+        return best, most
+
+
+class RowStates:
+    """The rows of one call after another: which prompts they come from, and what they wrote."""
+
+    def __init__(self, grammars: Sequence[CompiledGrammar]) -> None:
+        self.grammars = grammars
+        self._known: deque[Rows] = deque(maxlen=_MOST_KEPT)
+
+    def forget(self) -> None:
+        """What comes next are new prompts."""
+        self._known.clear()
+
+    def go_to(self, rows: list[list[int]]) -> tuple[Rows, list[Written]]:
+        """The rows' texts; they are new prompts where they go on with nothing that is known.
+
+        Raises:
+            ValueError: The grammars cannot be shared out among so many rows.
+        """
+        for known in self._known:
+            is_latest = known is self._known[0]
+            if not known.begins(rows):
+                continue
+            steps = known.steps(rows)
+            if steps > 1 and not is_latest:
+                continue
+            written = known.go_to(rows)
+            if steps > 1 and any(one.is_refused or has_more(one) for one in written):
+                # No loop writes several tokens unseen that the grammar refuses: it is another
+                # prompt that begins as the one before.
+                continue
+            self._known.remove(known)
+            self._known.appendleft(known)
+            return known, written
+        if len(rows) % len(self.grammars):
+            raise ValueError(
+                f"{len(rows)} rows cannot be shared out among {len(self.grammars)} grammars: give "
+                "one grammar for all, or one for each prompt of the batch"
+            )
+        begun = Rows(rows, self.grammars)
+        self._known.appendleft(begun)
+        return begun, begun.go_to(rows)
+
+
+def has_more(written: Written) -> bool:
+    """Whether there are tokens after the end of the text."""
+    return written.is_over and written.matcher.num_accepted_tokens < len(written.tokens)
+
+
+def common_length(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many tokens two texts begin with in common."""
+    most = min(len(left), len(right))
+    if left[:most] == right[:most]:
+        return most
+    low, high = 0, most  # left[:low] is equal, left[:high] is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if left[:middle] == right[:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def new_matcher(compiled: CompiledGrammar) -> GrammarMatcher:
+    """A matcher at the beginning; without stop tokens a text can end only where it must."""
+    return GrammarMatcher(
+        compiled, terminate_without_stop_token=not compiled.tokenizer_info.stop_token_ids
+    )
+
+
+def checked_grammars(
+    owner: str, compiled: CompiledGrammar | Iterable[CompiledGrammar]
+) -> list[CompiledGrammar]:
+    """The grammars as a list; all of one vocabulary.
+
+    Raises:
+        TypeError: Something else was given.
+        TokenizerError: They were compiled for different vocabularies.
+    """
+    grammars = [compiled] if isinstance(compiled, CompiledGrammar) else list(compiled)
+    if not grammars or not all(isinstance(one, CompiledGrammar) for one in grammars):
+        raise TypeError(f"{owner} takes a CompiledGrammar, or one for each prompt")
+    info = grammars[0].tokenizer_info
+    for number, one in enumerate(grammars):
+        if one.tokenizer_info != info:
+            raise TokenizerError(
+                f"grammar {number} was compiled for {one.tokenizer_info!r}, and grammar 0 for "
+                f"{info!r}: one model has one vocabulary, so compile all with one GrammarCompiler"
+            )
+    return grammars

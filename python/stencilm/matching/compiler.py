@@ -1,0 +1,476 @@
+"""Compiling: a grammar times a vocabulary, each request once.
+
+One idea: a request is its grammar's source, so it is looked up before anything is built. Threads
+that ask for the same one at the same time wait for the first of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from threading import Event, get_ident
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
+
+from stencilm import _core
+from stencilm.errors import StencilError
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.sources import (
+    EbnfSource,
+    JsonSchemaSource,
+    LarkSource,
+    RegexSource,
+    Schema,
+    SchemaOptions,
+    SerializedSource,
+    Source,
+    StructuralTagSource,
+    checked_text,
+    json_schema_options,
+)
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits
+from stencilm.renewed_lock import RenewedLock
+from stencilm.tokenizers import TokenizerInfo
+
+if TYPE_CHECKING:
+    from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
+
+DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
+# Names of special tokens that are shorter stand in many texts without being meant.
+_SHORTEST_NAME = 3
+
+
+class CompiledGrammar(_core.CompiledGrammar):
+    """A grammar made ready for a vocabulary; immutable, and shareable between threads.
+
+    Compiling computes almost nothing: what masks need is worked out when first asked for, and kept
+    for all matchers of this grammar.
+    """
+
+    __slots__ = ("_known_grammar",)
+
+    _known_grammar: Grammar
+
+    @property
+    def grammar(self) -> Grammar:
+        """What it was compiled from."""
+        try:
+            return self._known_grammar
+        except AttributeError:
+            pass  # Few ask for it, so it is made when somebody does.
+        core = self._grammar()
+        source = self._source
+        if source is None:
+            source = SerializedSource(core.serialize_json())
+        elif isinstance(source, tuple):
+            text, options = source
+            source = JsonSchemaSource(text, options, documents=())
+        self._known_grammar = Grammar(source, core)
+        return self._known_grammar
+
+    def __repr__(self) -> str:
+        """The grammar and the vocabulary."""
+        parts = f"grammar={self.grammar!r}, tokenizer_info={self.tokenizer_info!r}"
+        return f"{type(self).__name__}({parts})"
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: it would carry the whole tokenizer with it, each time."""
+        raise TypeError(
+            "a CompiledGrammar cannot be pickled: send the schema or pattern that it was made of, "
+            "and compile it there, or send what serialize_json() returns"
+        )
+
+    def __copy__(self) -> Self:
+        """Itself, because it never changes meaning."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself, because it never changes meaning."""
+        return self
+
+    def serialize_json(self) -> str:
+        """The grammar as JSON text, with the fingerprint of the tokenizer, for `deserialize_json`.
+
+        What was worked out for masks is not in it; it is as quickly worked out again.
+        """
+        return super().serialize_json()
+
+    @staticmethod
+    def deserialize_json(
+        text: str, tokenizer_info: TokenizerInfo, *, limits: Limits = DEFAULT_LIMITS
+    ) -> CompiledGrammar:
+        """The compiled grammar that `serialize_json` wrote; nothing in the text is taken on trust.
+
+        Args:
+            text: The text.
+            tokenizer_info: The tokenizer that it was compiled for.
+            limits: Those for its matchers; they are not in the text.
+
+        Raises:
+            TokenizerError: It was compiled for another tokenizer.
+            GrammarSyntaxError: The text is damaged, or of another format or version.
+            LimitExceeded: The text is too large.
+        """
+        text = checked_text("text", text)
+        vocabulary = _checked_info(tokenizer_info).core
+        return CompiledGrammar(text, None, tokenizer_info, vocabulary, checked_limits(limits).core)
+
+    @property
+    def memory_size_bytes(self) -> int:
+        """What it keeps in memory by now; it grows as matchers visit more of the grammar."""
+        return super().memory_size_bytes
+
+
+class GrammarCompiler:
+    """Compiles grammars for one vocabulary, and keeps the latest ones.
+
+    May be used from many threads: those that want the same grammar at the same time share one
+    compilation, and its error where it fails. Errors are not kept.
+
+    The first compiler for a large vocabulary reads a short text of numbers, dates and addresses
+    (15 ms for 128,000 tokens), so that the first grammars do not have to find what these have in
+    common.
+
+    Args:
+        tokenizer_info: The vocabulary.
+        max_threads: Kept for callers that know this option. A compilation is one thread's work,
+            without Python's lock: compile from several threads where there is much to do.
+        cache_enabled: Where False every call compiles anew.
+        cache_limit_bytes: How much the kept grammars may take together; those that were not asked
+            for the longest go first. A grammar that somebody still holds lives on.
+        limits: How much work and memory each grammar may cost.
+    """
+
+    def __init__(
+        self,
+        tokenizer_info: TokenizerInfo,
+        *,
+        max_threads: int = 8,
+        cache_enabled: bool = True,
+        cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        if isinstance(max_threads, bool) or not isinstance(max_threads, int):
+            raise TypeError(f"max_threads is {max_threads!r}, but must be an int")
+        if max_threads < 1:
+            raise ValueError(f"max_threads is {max_threads}, but must be at least 1")
+        if isinstance(cache_limit_bytes, bool) or not isinstance(cache_limit_bytes, int):
+            raise TypeError(f"cache_limit_bytes is {cache_limit_bytes!r}, but must be an int")
+        if cache_limit_bytes < 0:
+            raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
+        self._tokenizer_info = _checked_info(tokenizer_info)
+        self._max_threads = max_threads
+        self._cache_limit_bytes = cache_limit_bytes
+        self._limits = checked_limits(limits)
+        self._vocabulary, self._bounds = tokenizer_info.core, limits.core
+        self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
+        if limits == DEFAULT_LIMITS:
+            tokenizer_info.core.prepare()
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The vocabulary that this compiler compiles for."""
+        return self._tokenizer_info
+
+    @property
+    def max_threads(self) -> int:
+        """As given."""
+        return self._max_threads
+
+    @property
+    def limits(self) -> Limits:
+        """As given."""
+        return self._limits
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A compiler of the same vocabulary with the same options, which keeps nothing yet."""
+        options: dict[str, Any] = {
+            "max_threads": self._max_threads,
+            "cache_enabled": self._cache is not None,
+            "cache_limit_bytes": self._cache_limit_bytes,
+            "limits": self._limits,
+        }
+        return partial(type(self), **options), (self._tokenizer_info,)
+
+    def __copy__(self) -> Self:
+        """Itself: all threads and all copies of what holds it may share one cache."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself: all threads and all copies of what holds it may share one cache."""
+        return self
+
+    def __repr__(self) -> str:
+        """What it compiles for."""
+        return f"<{type(self).__name__} for {self._tokenizer_info.vocab_size} tokens>"
+
+    def compile_json_schema(
+        self,
+        schema: Schema,
+        *,
+        documents: Mapping[str, Schema] | None = None,
+        **options: Unpack[SchemaOptions],
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_json_schema` with the same options."""
+        if self._cache is None and type(schema) is str and documents is None:
+            # Only the text is looked at; the values that stand for it are made when asked for.
+            if not schema.isascii():
+                checked_text("schema", schema)
+            read = json_schema_options(**options)
+            return CompiledGrammar(
+                (schema, read),
+                read.core,
+                self._tokenizer_info,
+                self._vocabulary,
+                self._bounds,
+            )
+        return self._compile_source(JsonSchemaSource.of(schema, documents=documents, **options))
+
+    def compile_builtin_json_grammar(self) -> CompiledGrammar:
+        """The compiled form of `Grammar.builtin_json_grammar`."""
+        return self._compile_source(JsonSchemaSource.of(True))
+
+    def compile_regex(self, pattern: str) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_regex`."""
+        return self._compile_source(RegexSource.of(pattern))
+
+    def compile_lark(
+        self,
+        text: str,
+        *,
+        start: str = "start",
+        grammars: Mapping[str, Grammar | str] | None = None,
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_lark` with the same options."""
+        return self._compile_source(LarkSource.of(text, start, grammars))
+
+    def compile_structural_tag(
+        self,
+        tag: StructuralTag | Format | Mapping[str, Any] | str | Sequence[StructuralTagItem],
+        triggers: Sequence[str] | None = None,
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_structural_tag`."""
+        return self._compile_source(StructuralTagSource.of(tag, triggers))
+
+    def compile_grammar(
+        self, grammar: Grammar | str, *, root_rule_name: str = "root"
+    ) -> CompiledGrammar:
+        """The compiled form of a grammar, or of an EBNF text that starts from `root_rule_name`."""
+        if isinstance(grammar, str):
+            return self._compile_source(EbnfSource.of(grammar, root_rule_name))
+        if not isinstance(grammar, Grammar):
+            raise TypeError(
+                f"grammar is a {type(grammar).__name__}, but must be a Grammar or an EBNF text: "
+                "make one with Grammar.from_json_schema, Grammar.from_regex or Grammar.from_type"
+            )
+        compile_it = partial(self._compiled, grammar.source, grammar.core)
+        return compile_it() if self._cache is None else self._cache.get(grammar.source, compile_it)
+
+    def compile(self, grammar_or_type: Any) -> CompiledGrammar:
+        """The compiled form of a grammar, or of what `Grammar.from_type` takes."""
+        if isinstance(grammar_or_type, Grammar):
+            return self.compile_grammar(grammar_or_type)
+        return self.compile_grammar(Grammar.from_type(grammar_or_type))
+
+    def clear_cache(self) -> None:
+        """Keep nothing of what was compiled so far."""
+        if self._cache is not None:
+            self._cache.clear()
+
+    def get_cache_size_bytes(self) -> int:
+        """What the kept grammars take at present: never more than `cache_limit_bytes`.
+
+        What they share with others is told by `get_shared_size_bytes`.
+        """
+        return 0 if self._cache is None else self._cache.measure()
+
+    def get_shared_size_bytes(self) -> int:
+        """What the lexemes take at present that the grammars of the vocabulary share.
+
+        They are no grammar's own, so `get_cache_size_bytes` does not count them. For each `Limits`
+        in use they take no more than its `lexicon_bytes`, and while a call works, what it works
+        with.
+        """
+        return self._vocabulary.lexicon_size_bytes
+
+    def _compile_source(self, source: Source) -> CompiledGrammar:
+        if self._cache is None:
+            return self._compiled(source, source.build(self._limits))
+        return self._cache.get(source, lambda: self._compiled(source, source.build(self._limits)))
+
+    def _compiled(self, source: Source, core: _core.Grammar) -> CompiledGrammar:
+        if isinstance(source, (RegexSource, EbnfSource, LarkSource)):
+            _warn_of_names(core, self._tokenizer_info)
+        return CompiledGrammar(source, core, self._tokenizer_info, self._vocabulary, self._bounds)
+
+
+def _warn_of_names(core: _core.Grammar, tokenizer_info: TokenizerInfo) -> None:
+    """Says where a text of a grammar is what a model writes as one special token."""
+    names = [name for name in tokenizer_info.special_token_names if len(name) >= _SHORTEST_NAME]
+    for name in core.names_as_text(names) if names else ():
+        warnings.warn(
+            f"the grammar spells {name!r} as text, which is a special token of the vocabulary, "
+            "too: a model that writes the token does not write the text. Where the token is meant, "
+            f"write it as one: {name} in Lark, Token(id) in EBNF; the texts of a structural tag "
+            "mean both",
+            stacklevel=5,
+        )
+
+
+def _checked_info(tokenizer_info: Any) -> TokenizerInfo:
+    if not isinstance(tokenizer_info, TokenizerInfo):
+        raise TypeError(
+            f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a "
+            "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
+        )
+    return tokenizer_info
+
+
+class _Flight:
+    """One compilation under way, and those who wait for it."""
+
+    def __init__(self) -> None:
+        self.landed = Event()
+        self.thread = get_ident()
+        self.compiled: CompiledGrammar | None = None
+        self.error: StencilError | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A compiled grammar that is kept, and what it took when it was measured last."""
+
+    source: Source
+    compiled: CompiledGrammar
+    size_bytes: int = 0
+
+
+class _Cache:
+    """The latest compiled grammars within a budget of bytes, and the compilations under way."""
+
+    # Grammars grow while they are used, so their sizes are measured again and again: with every
+    # new entry those that were used last, which grow the most, and some of all the others in turn.
+    _USED_LAST = 2
+    _IN_TURN = 6
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._lock = RenewedLock(self._forget_other_threads)
+        # Those not asked for the longest come first.
+        self._entries: OrderedDict[Source, _Entry] = OrderedDict()
+        # Those not measured the longest come first.
+        self._turn: OrderedDict[_Entry, None] = OrderedDict()
+        self._total = 0
+        self._flights: dict[Source, _Flight] = {}
+
+    def get(self, source: Source, compile_it: Callable[[], CompiledGrammar]) -> CompiledGrammar:
+        if self._lock.is_mine:
+            return (
+                compile_it()
+            )  # The handler of a signal came in the middle of a look at the cache.
+        with self._lock.held:
+            known = self._known(source)
+        return self._compile(source, compile_it) if known is None else known
+
+    def _known(self, source: Source) -> CompiledGrammar | None:
+        known = self._entries.get(source)
+        if known is None:
+            return None
+        self._entries.move_to_end(source)
+        self._measure(known)
+        return known.compiled
+
+    def _compile(
+        self, source: Source, compile_it: Callable[[], CompiledGrammar]
+    ) -> CompiledGrammar:
+        mine = _Flight()
+        try:
+            while True:
+                with self._lock.held:
+                    known = self._known(source)
+                    if known is not None:
+                        return known
+                    flight = self._flights.setdefault(source, mine)
+                if flight is mine:
+                    break
+                if flight.thread == mine.thread:
+                    # The handler of a signal asks for what it interrupted: not to be waited for.
+                    return compile_it()
+                flight.landed.wait()
+                if flight.compiled is not None:
+                    return flight.compiled
+                if flight.error is not None:
+                    # A copy: threads that raise one exception would write into the same traceback.
+                    raise copy.copy(flight.error)
+                # What stopped the other thread was no fault of the grammar, such as an interrupt.
+                with self._lock.held:
+                    if self._flights.get(source) is flight:
+                        del self._flights[source]
+            mine.compiled = compile_it()
+        except StencilError as error:
+            mine.error = copy.copy(error)
+            raise
+        finally:
+            try:
+                with self._lock.held:
+                    if self._flights.get(source) is mine:
+                        del self._flights[source]
+                        if mine.compiled is not None:
+                            self._add(source, mine.compiled)
+            finally:
+                # Also where a handler has raised: others wait for this.
+                mine.landed.set()
+        return mine.compiled
+
+    def _forget_other_threads(self, was_locked: bool) -> None:
+        """In a process that was forked off: what other threads were doing is not done here."""
+        if was_locked:
+            # One of them was changing these.
+            self._entries, self._turn, self._total = OrderedDict(), OrderedDict(), 0
+        mine = get_ident()
+        self._flights = {
+            source: flight for source, flight in self._flights.items() if flight.thread == mine
+        }
+
+    def clear(self) -> None:
+        if self._lock.is_mine:
+            return  # As in `get`: what is being looked at stays.
+        with self._lock.held:
+            self._entries.clear()
+            self._turn.clear()
+            self._total = 0
+
+    def measure(self) -> int:
+        if self._lock.is_mine:
+            return self._total
+        with self._lock.held:
+            self._measure(*self._turn)
+            return self._total
+
+    def _add(self, source: Source, compiled: CompiledGrammar) -> None:
+        added = self._entries[source] = _Entry(source, compiled)
+        self._turn[added] = None
+        used_last = islice(reversed(self._entries.values()), 1 + self._USED_LAST)
+        self._measure(*used_last, *islice(self._turn, self._IN_TURN))
+
+    def _measure(self, *entries: _Entry) -> None:
+        """Measures these, then drops what is too large or too much."""
+        for entry in entries:
+            size = entry.source.size_bytes + entry.compiled.memory_size_bytes
+            self._total += size - entry.size_bytes
+            entry.size_bytes = size
+            self._turn.move_to_end(entry)
+        for entry in entries:
+            if entry.size_bytes > self._limit_bytes and entry in self._turn:
+                self._drop(entry)  # rather than all the others
+        while self._total > self._limit_bytes:
+            self._drop(next(iter(self._entries.values())))
+
+    def _drop(self, entry: _Entry) -> None:
+        del self._entries[entry.source]
+        del self._turn[entry]
+        self._total -= entry.size_bytes

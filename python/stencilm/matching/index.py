@@ -1,0 +1,369 @@
+"""The token index: a regular grammar as an explicit automaton over tokens.
+
+One idea: it is the matcher with everything worked out. States are numbers, each with the tokens
+that lead on and where to; what a matcher finds out step by step can be looked at, drawn and kept.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from stencilm import _core
+from stencilm.errors import MatcherError, TokenizerError
+from stencilm.grammars.grammar import Grammar
+from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.matching.compiler import GrammarCompiler
+from stencilm.tokenizers import TokenizerInfo
+from stencilm.tokenizers.joint import MAX_SPANNING
+
+DEFAULT_MAX_STATES = 100_000
+DEFAULT_MAX_BYTES = 256 << 20
+
+_FORMAT = "stencilm.TokenIndex"
+_VERSION = 2
+_CHECKSUM = ',"checksum":"'
+# Between two reports of progress, in seconds; interrupts are seen as often.
+_SLICE = 0.05
+
+
+class Stretch(NamedTuple):
+    """A text that must come at a state, because every way on begins with it."""
+
+    state: int
+    """Where it begins."""
+    text: bytes
+    """All of it, up to where ways part or the text may end."""
+    tokens: list[int]
+    """The tokens with which every continuation begins, as the tokenizer itself writes them."""
+    next_state: int
+    """The state behind these tokens."""
+    left_over: bytes
+    """What is left of the text: how it is written depends on what follows."""
+
+
+class TokenIndex:
+    """The minimal deterministic automaton over tokens of a regular grammar.
+
+    It allows exactly what the masks of a matcher allow. Immutable; two of the same grammar and
+    tokenizer number their states alike.
+    """
+
+    __slots__ = ("_core", "_tokenizer_info")
+
+    def __init__(self, core: _core.TokenIndex, tokenizer_info: TokenizerInfo) -> None:
+        """Wraps what the core has built; use `from_regex` or `from_grammar`."""
+        self._core = core
+        self._tokenizer_info = tokenizer_info
+
+    @classmethod
+    def from_regex(
+        cls,
+        pattern: str,
+        tokenizer_info: TokenizerInfo,
+        *,
+        max_states: int = DEFAULT_MAX_STATES,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        progress: Callable[[int, int], None] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> TokenIndex:
+        """The index of a regular expression; the arguments are those of `from_grammar`."""
+        return cls.from_grammar(
+            Grammar.from_regex(pattern, limits=limits),
+            tokenizer_info,
+            max_states=max_states,
+            max_bytes=max_bytes,
+            progress=progress,
+            limits=limits,
+        )
+
+    @classmethod
+    def from_grammar(
+        cls,
+        grammar: Grammar,
+        tokenizer_info: TokenizerInfo,
+        *,
+        max_states: int = DEFAULT_MAX_STATES,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        progress: Callable[[int, int], None] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> TokenIndex:
+        """The index of any grammar whose machine is finite: one that neither nests nor remembers.
+
+        Args:
+            grammar: The grammar.
+            tokenizer_info: The vocabulary.
+            max_states: The most states, before states that mean the same are joined.
+            max_bytes: The most bytes that the transitions may take. Where a sample of the states
+                shows that they would take more than twice as many, none are found.
+            progress: Called now and then with how many states are done, and how many are known,
+                once while they are found, then while tokens are followed.
+            limits: How much work and memory the grammar itself may cost.
+
+        Raises:
+            LimitExceeded: The index is larger than that; of a grammar that nests it has no end.
+            TokenizerError: The vocabulary begins a text that it cannot spell to the end.
+            UnsupportedFeature: The grammar asks for single tokens.
+            TypeError: `max_states` or `max_bytes` is no int, or `progress` cannot be called.
+            ValueError: One of them is less than 1.
+        """
+        _at_least_one("max_states", max_states)
+        _at_least_one("max_bytes", max_bytes)
+        if progress is not None and not callable(progress):
+            raise TypeError(
+                f"progress is {progress!r}, but must be a function of two numbers: the states that "
+                "are done, and those that are known"
+            )
+        compiler = GrammarCompiler(tokenizer_info, cache_enabled=False, limits=limits)
+        compiled = compiler.compile_grammar(grammar)
+        builder = _core.IndexBuilder(compiled, max_states=max_states, max_bytes=max_bytes)
+        while not builder.advance(_SLICE):
+            if progress is not None:
+                progress(*builder.progress())
+        core = builder.finish()
+        assert core is not None, "the builder says when it is done"
+        return cls(core, tokenizer_info)
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The vocabulary."""
+        return self._tokenizer_info
+
+    @property
+    def initial_state(self) -> int:
+        """The state before the first token."""
+        return 0
+
+    @property
+    def final_states(self) -> frozenset[int]:
+        """The states at which the text may end."""
+        states = range(self._core.num_states)
+        return frozenset(state for state in states if self._core.is_final(state))
+
+    @property
+    def num_states(self) -> int:
+        """How many states there are; they are the numbers below."""
+        return self._core.num_states
+
+    @property
+    def num_transitions(self) -> int:
+        """How many transitions there are."""
+        return self._core.num_transitions
+
+    @property
+    def memory_size_bytes(self) -> int:
+        """Bytes of memory held, about; not by the tokenizer."""
+        return self._core.memory_size_bytes
+
+    @property
+    def transitions(self) -> Mapping[int, Mapping[int, int]]:
+        """For every state its tokens, in the order of their bytes, with the states they lead to.
+
+        The outer mapping is a view; each inner one is made when it is asked for.
+        """
+        return _Transitions(self._core)
+
+    def allowed_tokens(self, state: int) -> list[int]:
+        """The tokens that may come at a state, ascending, stop tokens at a final one among them.
+
+        Raises:
+            MatcherError: There is no such state.
+        """
+        allowed = [token_id for token_id, _ in self._core.transitions(state)]
+        if self._core.is_final(state):
+            allowed += self._tokenizer_info.stop_token_ids
+        return sorted(allowed)
+
+    def next_state(self, state: int, token_id: int) -> int | None:
+        """The state behind a token; None where it is not allowed, or ends the text.
+
+        Raises:
+            MatcherError: There is no such state.
+        """
+        return self._core.next_state(state, token_id)
+
+    def fill_bitmask(self, state: int, bitmask: Any, index: int = 0) -> None:
+        """Writes what may come at a state into a row of a bitmask, as a matcher would.
+
+        Raises:
+            MatcherError: There is no such state.
+        """
+        self._core.fill_bitmask(state, bitmask, index)
+
+    def with_tokens(self) -> dict[int, dict[str, int]]:
+        """The states with something behind them, tokens as text: for people.
+
+        What is no text of its own, such as half a character, is escaped.
+        """
+        shown = {}
+        vocabulary = self._tokenizer_info.decoded_vocab
+        for state, row in self.transitions.items():
+            texts = {
+                vocabulary[token_id].decode("utf-8", "backslashreplace"): target
+                for token_id, target in row.items()
+            }
+            if texts:
+                shown[state] = texts
+        return shown
+
+    def coalesce(self) -> list[Stretch]:
+        """The stretches where every continuation agrees, in the order of their states.
+
+        A stretch begins where the start, or a choice, leads into it, and is told once.
+        """
+        stretches = []
+        for state in self._core.forced_states():
+            text, spans = self._core.forced_spans(state, MAX_SPANNING)
+            tokens, left_over = self._tokenizer_info.joint.split(text, [], spans)
+            behind: int | None = state
+            for token_id in tokens:
+                assert behind is not None, "forced tokens are allowed"
+                behind = self._core.next_state(behind, token_id)
+            assert behind is not None, "forced tokens are allowed"
+            stretches.append(Stretch(state, text, tokens, behind, left_over))
+        return stretches
+
+    def to_dot(self, *, max_states: int = 60) -> str:
+        """A drawing in the language of graphviz; of more states than that, a summary."""
+        _at_least_one("max_states", max_states)
+        from stencilm.matching.index_drawing import dot
+
+        return dot(self, max_states)
+
+    def to_svg(self, *, max_states: int = 60) -> str:
+        """The drawing as SVG.
+
+        Raises:
+            StencilError: The program `dot` of graphviz is not installed, or fails.
+        """
+        from stencilm.matching.index_drawing import svg
+
+        return svg(self.to_dot(max_states=max_states))
+
+    def _repr_svg_(self) -> str | None:
+        """The drawing in a notebook, where graphviz is installed."""
+        from stencilm.matching.index_drawing import is_graphviz_installed
+
+        return self.to_svg() if is_graphviz_installed() else None
+
+    def serialize_json(self) -> str:
+        """One line of JSON that `deserialize_json` reads, closed by a checksum."""
+        payload = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "tokenizer": self._tokenizer_info.fingerprint,
+            "data": b64encode(zlib.compress(self._core.to_bytes(), 6)).decode(),
+        }
+        body = json.dumps(payload, separators=(",", ":"))[:-1]
+        return f'{body}{_CHECKSUM}{sha256(body.encode()).hexdigest()}"}}'
+
+    @classmethod
+    def deserialize_json(cls, text: str, tokenizer_info: TokenizerInfo) -> TokenIndex:
+        """The index that `serialize_json` wrote, for the same tokenizer.
+
+        Raises:
+            MatcherError: The text was cut short, changed, or is something else.
+            TokenizerError: It was built for another tokenizer.
+            TypeError: `text` is no str.
+        """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"text is a {type(text).__name__}, but must be the str of serialize_json()"
+            )
+        body, found, rest = text.rpartition(_CHECKSUM)
+        digest = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+        if not found or rest != f'{digest}"}}':
+            raise MatcherError(
+                "this is no whole serialized TokenIndex; it was cut short or changed, so write it "
+                "again"
+            )
+        try:
+            payload = json.loads(text)
+            if (payload["format"], payload["version"]) != (_FORMAT, _VERSION):
+                raise MatcherError(
+                    f"this is {payload['format']!r} in version {payload['version']!r}, and this "
+                    f"release reads {_FORMAT!r} in version {_VERSION}; write it again"
+                )
+            if payload["tokenizer"] != tokenizer_info.fingerprint:
+                raise TokenizerError(
+                    f"this index was built for the tokenizer with the fingerprint "
+                    f"{payload['tokenizer']!r}, and this one has {tokenizer_info.fingerprint!r}; "
+                    "give that tokenizer, or build the index for this one",
+                    place="#/tokenizer",
+                )
+            inflate = zlib.decompressobj()
+            data = inflate.decompress(b64decode(payload["data"], validate=True), _MAX_DATA)
+            if inflate.unconsumed_tail:
+                raise MatcherError(f"the index has more than {_MAX_DATA} bytes; build it here")
+        except (KeyError, TypeError, ValueError, zlib.error) as error:
+            if isinstance(error, (MatcherError, TokenizerError)):
+                raise
+            raise MatcherError(
+                f"the fields of this TokenIndex are not those that serialize_json() writes "
+                f"({type(error).__name__}); write it again"
+            ) from error
+        return cls(_core.TokenIndex.from_bytes(data, tokenizer_info.core), tokenizer_info)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew from its text, with the vocabulary beside it."""
+        return type(self).deserialize_json, (self.serialize_json(), self._tokenizer_info)
+
+    def __copy__(self) -> TokenIndex:
+        """Itself, because it is immutable."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TokenIndex:
+        """Itself, because it is immutable."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same automaton over the same tokens."""
+        if not isinstance(other, TokenIndex):
+            return NotImplemented
+        same_tokens = self._tokenizer_info == other._tokenizer_info
+        return same_tokens and self._core.to_bytes() == other._core.to_bytes()
+
+    def __hash__(self) -> int:
+        """Equal for equal ones."""
+        return hash(self._core.to_bytes())
+
+    def __repr__(self) -> str:
+        """Its size."""
+        return f"<TokenIndex: {self.num_states} states, {self.num_transitions} transitions>"
+
+
+_MAX_DATA = 1 << 31
+
+
+def _at_least_one(name: str, value: Any) -> None:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, but must be an int") from None
+    if number < 1:
+        raise ValueError(f"{name} is {value}, but must be at least 1")
+
+
+class _Transitions(Mapping[int, Mapping[int, int]]):
+    """All states with their transitions, without a copy of them."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.TokenIndex) -> None:
+        self._core = core
+
+    def __getitem__(self, state: int) -> Mapping[int, int]:
+        if state not in range(len(self)):
+            raise KeyError(state)
+        return dict(self._core.transitions(state))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self)))
+
+    def __len__(self) -> int:
+        return self._core.num_states

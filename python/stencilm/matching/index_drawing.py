@@ -1,0 +1,143 @@
+"""A token index as a drawing: DOT text, and SVG where graphviz is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from stencilm.errors import StencilError
+
+if TYPE_CHECKING:
+    from stencilm.matching.index import TokenIndex
+
+# Tokens written on one arrow, and layers of a summary.
+_MAX_LABELS = 6
+_MAX_LAYERS = 24
+_MAX_LENGTH = 24
+_TIMEOUT = 60.0  # seconds
+_HEAD = (
+    "digraph index {",
+    "  rankdir=LR;",
+    '  node [shape=circle, fontname="Helvetica"];',
+    '  edge [fontname="Courier", fontsize=11];',
+    '  start [shape=point, label=""];',
+)
+
+
+def dot(index: TokenIndex, max_states: int) -> str:
+    """The automaton state by state, or layer by layer where it has more states than that."""
+    lines = _states(index) if index.num_states <= max_states else _layers(index)
+    return "\n".join([*_HEAD, *lines, "}", ""])
+
+
+def is_graphviz_installed() -> bool:
+    """Whether the program that draws is there."""
+    return shutil.which("dot") is not None
+
+
+def svg(text: str) -> str:
+    """What graphviz draws.
+
+    Raises:
+        StencilError: It is not installed, or fails.
+    """
+    program = shutil.which("dot")
+    if program is None:
+        raise StencilError(
+            "graphviz is not installed, so nothing can be drawn; install it so that there is a "
+            "program `dot`, or take the text that to_dot() returns to any viewer of DOT"
+        )
+    try:
+        done = subprocess.run(
+            [program, "-Tsvg"], input=text.encode(), capture_output=True, timeout=_TIMEOUT
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StencilError(
+            f"graphviz has not drawn this within {_TIMEOUT:.0f} seconds; draw fewer states"
+        ) from error
+    if done.returncode != 0:
+        raise StencilError(f"graphviz fails: {done.stderr.decode('utf-8', 'replace').strip()}")
+    return done.stdout.decode()
+
+
+def _states(index: TokenIndex) -> list[str]:
+    finals = index.final_states
+    lines = [f"  start -> {index.initial_state};"]
+    lines += [f"  {state} [shape=doublecircle];" for state in sorted(finals)]
+    vocabulary = index.tokenizer_info.decoded_vocab
+    for state, row in index.transitions.items():
+        arrows: dict[int, list[bytes]] = {}
+        for token_id, target in row.items():
+            arrows.setdefault(target, []).append(vocabulary[token_id])
+        for target, tokens in sorted(arrows.items()):
+            lines.append(f'  {state} -> {target} [label="{_label(tokens)}"];')
+    return lines
+
+
+def _label(tokens: list[bytes]) -> str:
+    """The shortest tokens, each text on a line of its own, and how many more there are."""
+    texts = sorted(set(tokens), key=lambda token: (len(token), token))
+    shown = [_escape(_written(text)) for text in texts[:_MAX_LABELS]]
+    if len(texts) > _MAX_LABELS:
+        shown.append(f"… {len(texts) - _MAX_LABELS:,} more")
+    return "\\n".join(shown)
+
+
+def _written(token: bytes) -> str:
+    text = token.decode("utf-8", "backslashreplace").replace(" ", "␣")
+    text = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _layers(index: TokenIndex) -> list[str]:
+    """States by the number of tokens it takes to reach them, neighbouring layers joined."""
+    transitions = index.transitions
+    targets = {state: Counter(row.values()) for state, row in transitions.items()}
+    distance = {index.initial_state: 0}
+    order = [index.initial_state]
+    for state in order:  # grows while it is walked
+        for target in targets[state]:
+            if target not in distance:
+                distance[target] = distance[state] + 1
+                order.append(target)
+    depth = max(distance.values()) + 1
+    layers = min(depth, _MAX_LAYERS)
+    layer_of = {state: steps * layers // depth for state, steps in distance.items()}
+    finals = index.final_states
+    num_states, num_transitions = index.num_states, index.num_transitions
+    size = f"{_counted(num_states, 'state')}, {_counted(num_transitions, 'transition')}"
+    lines = [
+        f'  label="{size}, by the number of tokens from the start";',
+        '  fontname="Helvetica";',
+        "  node [shape=box];",
+        "  start -> 0;",
+    ]
+    for layer in range(layers):
+        states = [state for state in order if layer_of[state] == layer]
+        steps = sorted({distance[state] for state in states})
+        span = str(steps[0]) if len(steps) == 1 else f"{steps[0]} to {steps[-1]}"
+        ends = sum(state in finals for state in states)
+        ending = f"\\n{ends:,} final" if ends else ""
+        shape = ", peripheries=2" if ends else ""
+        counted = "token" if steps == [1] else "tokens"
+        held = _counted(len(states), "state")
+        lines.append(f'  {layer} [label="{span} {counted}\\n{held}{ending}"{shape}];')
+    arrows: Counter[tuple[int, int]] = Counter()
+    for state, counts in targets.items():
+        for target, count in counts.items():
+            arrows[layer_of[state], layer_of[target]] += count
+    for (source, target), count in sorted(arrows.items()):
+        lines.append(f'  {source} -> {target} [label="{count:,}"];')
+    return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

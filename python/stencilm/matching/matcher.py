@@ -1,0 +1,311 @@
+"""The matcher: where one sequence stands in its grammar.
+
+One idea: the class adds nothing to the hot calls. They are inherited from the Rust core as they
+are, so that making a matcher, accepting a token and filling a mask run no Python at all.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm import _core
+from stencilm.bitmask.rows import MaskPatch
+from stencilm.matching.candidates import Candidate, Literal, Pattern
+from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
+
+
+class Verdict(NamedTuple):
+    """How a text stands in its grammar."""
+
+    status: typing.Literal["complete", "viable", "dead"]
+    """All of it fits and may end here; all of it fits and must go on; some of it cannot fit."""
+    valid_bytes: int
+    """How many bytes of its UTF-8 form fit."""
+
+
+class GrammarMatcher(_core.Matcher):
+    """One sequence's place in a compiled grammar: says which tokens may come next.
+
+    Each sequence needs a matcher of its own; all share the compiled grammar. A call that is
+    refused changes nothing.
+
+    Args:
+        compiled_grammar: What the sequence must fit.
+        override_stop_tokens: The tokens that may end the text, in place of the vocabulary's own.
+        terminate_without_stop_token: The sequence is over as soon as its text is complete.
+        max_rollback_tokens: Kept for callers that know this option; rollback has no bound here.
+        canonical: Only tokens may come that the tokenizer itself would write for the text, so that
+            the whole sequence is what encoding its text gives. A text that `accept_string` took,
+            and a token that stands for no text, are like the beginning of a text.
+
+    Raises:
+        UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
+    """
+
+    __slots__ = ()
+
+    def fork(self) -> Self:
+        """A matcher at the same place, with the same history; each goes its own way from here."""
+        return _core.Matcher.__new__(type(self), (self,))
+
+    def __copy__(self) -> Self:
+        """The same as `fork`."""
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """The same as `fork`: what a matcher shares with others never changes."""
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: a place in a grammar is not data that another process could use."""
+        raise TypeError(
+            "a GrammarMatcher cannot be pickled: send the grammar and the accepted tokens, compile "
+            "the grammar there, and accept the tokens again"
+        )
+
+    def __repr__(self) -> str:
+        """How far the sequence is."""
+        state = (
+            "terminated"
+            if self.is_terminated()
+            else "complete"
+            if self.is_completed()
+            else "not complete"
+        )
+        return f"<{type(self).__name__}: {self.num_accepted_tokens} tokens accepted, {state}>"
+
+    def find_mask_patch(self) -> MaskPatch:
+        """The mask as a row of the vocabulary and the few tokens in which it differs from that row.
+
+        For engines that keep rows where logits are: see `MaskRows`. Changes nothing.
+
+        Raises:
+            MatcherError: As `fill_next_token_bitmask` does.
+        """
+        row, flipped = self._find_mask_patch()
+        return MaskPatch(row, np.frombuffer(flipped, dtype=np.int32))
+
+    def longest_valid_prefix(self, text: str | bytes) -> Verdict:
+        """How much of a text fits behind what was accepted, and how it stands then.
+
+        Changes nothing.
+        """
+        status, valid_bytes = self._longest_valid_prefix(text)
+        return Verdict(cast("Any", status), valid_bytes)
+
+    def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
+        """The tokens that must come next, as the model's own tokenizer would write them.
+
+        They spell the beginning of what `find_jump_forward_string` tells. What is left of it is
+        what tokens spell that depend on what follows; it stays forced, so that the masks behind the
+        tokens allow what begins with it, longer tokens among them. Where the grammar asks for one
+        single token by its name or id, it is that token.
+
+        Where the tokens before are not what the tokenizer itself would write, those nearest that
+        are decide. Changes nothing; accept the tokens to go on behind them.
+
+        Args:
+            recent_tokens: The last tokens of the whole sequence, for example the end of a prompt
+                and what was accepted; by default the accepted ones.
+        """
+        forced, spans = self._forced_spans(MAX_SPANNING)
+        if not forced:
+            single = self._forced_token()
+            return [] if single is None else [single]
+        return self._tokenizer_info.joint.split(forced, self._recent(recent_tokens), spans)[0]
+
+    def forced_draft_tokens(
+        self, recent_tokens: Sequence[int] | None = None, *, max_tokens: int | None = None
+    ) -> list[int]:
+        """Tokens of all that must come next, as draft tokens for an engine that verifies drafts.
+
+        More than `find_jump_forward_tokens` gives: also tokens at the end that another continuation
+        would write otherwise. A model that verifies drafts takes those or draws others, so nothing
+        is lost but the try. All of them are allowed by the masks on the way.
+
+        Args:
+            recent_tokens: As for `find_jump_forward_tokens`.
+            max_tokens: The most tokens to give; by default all.
+        """
+        if max_tokens is not None and max_tokens < 0:
+            raise ValueError(f"max_tokens is {max_tokens}, but must be at least 0")
+        forced, _ = self._forced_spans(0)
+        if not forced:
+            single = self._forced_token()
+            tokens = [] if single is None else [single]
+        else:
+            tokens = self._tokenizer_info.joint.whole(forced, self._recent(recent_tokens))
+        return tokens[:max_tokens]
+
+    def _recent(self, recent_tokens: Sequence[int] | None) -> Sequence[int]:
+        return self._recent_tokens(RECENT_TOKENS) if recent_tokens is None else recent_tokens
+
+    def candidates(self, limit: int = 16) -> list[Candidate]:
+        """What may come next, up to the end of one lexeme each, such as a key, a number or a word.
+
+        A lexeme with at most `limit` texts stands as these, another one as a pattern: the syntax
+        of `Grammar.from_regex`, except that a lexeme which no pattern can describe (an
+        intersection, or half a character) stands as `(?s:.)+`, which is too much. Texts first; no
+        more than `limit` in all. That the text may end here is not among them; see `is_completed`.
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int):
+            raise TypeError(f"limit is {limit!r}, but must be an int")
+        if not 0 <= limit <= _MAX_CANDIDATES:
+            raise ValueError(f"limit is {limit}, but must be from 0 to {_MAX_CANDIDATES}")
+        return [
+            Literal(text) if known else Pattern(text) for known, text in self._candidates(limit)
+        ]
+
+    def traverse_draft_tree(
+        self,
+        retrieve_next_token: Any,
+        retrieve_next_sibling: Any,
+        draft_tokens: Any,
+        bitmask: Any,
+        *,
+        time_threshold: float = -1.0,
+        root_position: int = 0,
+    ) -> bool:
+        """Fill one row of the bitmask for every node of a tree of draft tokens.
+
+        Node `n` holds the token `draft_tokens[n]`; its first child is `retrieve_next_token[n]`, and
+        `retrieve_next_sibling[n]` is the next child of the same parent, -1 for none. The root
+        stands for what was accepted; its token is not looked at. Row `n` says which tokens may come
+        behind node `n`. Nodes that the grammar refuses, nodes at which the text has ended, and all
+        below them get a row of zeros. The matcher stays as it was.
+
+        Args:
+            retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.
+            retrieve_next_sibling: As above.
+            draft_tokens: As above.
+            bitmask: A contiguous bitmask with one row for each node.
+            time_threshold: Seconds after which the walk stops; no limit where it is negative.
+            root_position: The node to begin at. Rows of nodes that are not below it are left alone.
+
+        Returns:
+            True, or False where the time was over before all rows were filled; the others are zeros
+            then.
+        """
+        return self._traverse_draft_tree(
+            _numbers("retrieve_next_token", retrieve_next_token),
+            _numbers("retrieve_next_sibling", retrieve_next_sibling),
+            _numbers("draft_tokens", draft_tokens),
+            bitmask,
+            time_limit=None if time_threshold < 0 else time_threshold,
+            root=root_position,
+        )
+
+    def draft_tree_temperatures(
+        self,
+        retrieve_next_token: Any,
+        retrieve_next_sibling: Any,
+        draft_tokens: Any,
+        *,
+        root_position: int = 0,
+    ) -> list[float | None]:
+        """The temperature for the token behind every node of a tree of draft tokens.
+
+        The tree is as in `traverse_draft_tree`, and node `n` has what `temperature` is behind it: a
+        number from 0 on, or None where the grammar says nothing. Nodes that the grammar refuses,
+        those at which the text has ended, and those below either have None. The matcher stays as
+        it was.
+
+        Args:
+            retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.
+            retrieve_next_sibling: As above.
+            draft_tokens: As above.
+            root_position: The node to begin at.
+        """
+        return self._draft_tree_temperatures(
+            _numbers("retrieve_next_token", retrieve_next_token),
+            _numbers("retrieve_next_sibling", retrieve_next_sibling),
+            _numbers("draft_tokens", draft_tokens),
+            root_position,
+        )
+
+
+def traverse_draft_tree(
+    retrieve_next_token: Any,
+    retrieve_next_sibling: Any,
+    draft_tokens: Any,
+    matcher: GrammarMatcher,
+    bitmask: Any,
+    time_threshold: float = -1.0,
+) -> bool:
+    """`GrammarMatcher.traverse_draft_tree` in the form of a function."""
+    return matcher.traverse_draft_tree(
+        retrieve_next_token,
+        retrieve_next_sibling,
+        draft_tokens,
+        bitmask,
+        time_threshold=time_threshold,
+    )
+
+
+class _OfClassToo:
+    """A method that may be called of the class, too, and then has a batch of its own."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, batch: _core.BatchMatcher | None, owner: type) -> Any:
+        used = _core.BatchMatcher() if batch is None else batch
+        return getattr(_core.BatchMatcher, self._name).__get__(used)
+
+
+class BatchGrammarMatcher(_core.BatchMatcher):
+    """One call for the matchers of many sequences, on several threads and without Python's lock.
+
+    Every matcher and every row may come once in a batch. Where sequences fail, the others have done
+    what was asked, and one `BatchError` holds their results and the errors by index; the rows of
+    those that failed are zeros. The threads start with the first batch that can use them.
+    `batch_accept_token` and `batch_accept_string` may be called of the class, too, for engines that
+    know them as static methods.
+
+    Args:
+        max_threads: "auto" takes one for each processor that this process may use, the quota of its
+            container considered, and at most 8.
+    """
+
+    __slots__ = ()
+
+    if not typing.TYPE_CHECKING:
+        batch_accept_token = _OfClassToo()
+        batch_accept_string = _OfClassToo()
+
+    def __new__(cls, max_threads: int | typing.Literal["auto"] = "auto") -> Self:
+        """Starts no thread yet."""
+        if max_threads == "auto":
+            return cast("Self", super().__new__(cls))
+        if isinstance(max_threads, bool) or not isinstance(max_threads, int):
+            raise TypeError(f"max_threads is {max_threads!r}, but must be an int or 'auto'")
+        if not 1 <= max_threads <= _MAX_THREADS:
+            raise ValueError(f"max_threads is {max_threads}, but must be from 1 to {_MAX_THREADS}")
+        return cast("Self", super().__new__(cls, max_threads))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another with as many threads."""
+        return type(self), (self.max_threads,)
+
+    def __repr__(self) -> str:
+        """How many threads it works with."""
+        return f"{type(self).__name__}(max_threads={self.max_threads})"
+
+
+_MAX_THREADS = 1024
+_MAX_CANDIDATES = 1_000_000
+
+
+def _numbers(name: str, values: Any) -> NDArray[np.int64]:
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and numbers.size):
+        raise ValueError(
+            f"{name} has shape {numbers.shape} and dtype {numbers.dtype}, but must be a list of "
+            "integers, one for each node"
+        )
+    return np.ascontiguousarray(numbers, dtype=np.int64)

@@ -1,0 +1,406 @@
+"""Local models: `model(prompt, OutputType)` gives a typed object.
+
+One idea: a `Model` only joins parts that know nothing of each other: an output type gives a
+grammar and a reader, the compiler a matcher, the loop a text, and the reader the value.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, overload
+
+from stencilm.decoding.batches import beam_search, decode_batch
+from stencilm.decoding.loop import DEFAULT_MAX_TOKENS, Decoding
+from stencilm.decoding.probabilities import probabilities
+from stencilm.decoding.result import Generation
+from stencilm.decoding.typed import Known, by_value, with_value
+from stencilm.errors import ModelError
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_form import OutputForm
+from stencilm.grammars.output_types import Output, resolve
+from stencilm.guiding.texts import all_texts
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
+from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
+from stencilm.matching.matcher import GrammarMatcher
+from stencilm.models.loading import (
+    load_backend,
+    wrap_llama_cpp,
+    wrap_mlx,
+    wrap_transformers,
+)
+from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
+from stencilm.models.typed_model import (
+    Drawing,
+    Job,
+    OnEvent,
+    Options,
+    Piece,
+    T,
+    TypedModel,
+    complaint_of,
+    options_of,
+)
+from stencilm.tokenizers import TokenizerInfo
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+__all__ = ["Drawing", "Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"]
+
+_MAX_COMPILERS = 4
+_MOST_TEXTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Texts of one type that are being written."""
+
+    output: Output
+    decodings: list[Decoding]
+    max_tokens: int
+
+    def result(self, decoding: Decoding, known: Known | None = None) -> Generation[Any]:
+        """A finished text with its value."""
+        return with_value(decoding.result(), self.output, self.max_tokens, known)
+
+
+class Model(TypedModel):
+    """A language model whose logits are at hand, and whose outputs have a type.
+
+    One `Model` may be used from several threads as far as its backend may.
+
+    Args:
+        backend: Any object that follows the protocol `LanguageModel`.
+        limits: How much work and memory each grammar may cost, where neither a call nor an output
+            type says so.
+    """
+
+    def __init__(self, backend: LanguageModel, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__()
+        self.backend = backend
+        self._limits = checked_limits(limits)
+        self._compilers = OrderedDict(
+            {limits: GrammarCompiler(backend.tokenizer_info, limits=limits)}
+        )
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: the weights are not data to send about."""
+        raise TypeError(
+            "a Model can be neither copied nor pickled: threads may share one, and another process "
+            "loads it anew"
+        )
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The vocabulary of the model."""
+        return self.backend.tokenizer_info
+
+    @overload
+    def beam_search(  # type: ignore[overload-overlap]
+        self,
+        prompt: Prompt,
+        output_type: TypeForm[T] = ...,
+        *,
+        beams: int = ...,
+        max_tokens: int = ...,
+        length_penalty: float = ...,
+        limits: Limits | None = ...,
+    ) -> list[tuple[T, float]]: ...
+
+    @overload
+    def beam_search(
+        self,
+        prompt: Prompt,
+        output_type: OutputForm[T],
+        *,
+        beams: int = ...,
+        max_tokens: int = ...,
+        length_penalty: float = ...,
+        limits: Limits | None = ...,
+    ) -> list[tuple[T, float]]: ...
+
+    @overload
+    def beam_search(
+        self,
+        prompt: Prompt,
+        output_type: Callable[..., object],
+        *,
+        beams: int = ...,
+        max_tokens: int = ...,
+        length_penalty: float = ...,
+        limits: Limits | None = ...,
+    ) -> list[tuple[dict[str, Any], float]]: ...
+
+    def beam_search(
+        self,
+        prompt: Prompt,
+        output_type: Any = str,
+        *,
+        beams: int = 4,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        length_penalty: float = 1.0,
+        limits: Limits | None = None,
+    ) -> list[tuple[Any, float]]:
+        """The values that a beam search finds, most probable first, each with its log probability.
+
+        A value that several of the texts found have stands there once, with the probability of all
+        of them. Texts that `max_tokens` cut are left out, and so are those that the type's own
+        validators refuse.
+
+        Args:
+            prompt: As for `__call__`.
+            output_type: As for `__call__`.
+            beams: How many prefixes are kept at each step, and the most values.
+            max_tokens: The most tokens to write.
+            length_penalty: While they are searched for, texts are compared by their log probability
+                over their length to this power.
+            limits: As for `__call__`.
+        """
+        if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
+            raise ValueError(f"beams is {beams!r}, but must be at least 1")
+        output, compiled = self._prepare(output_type, limits)
+        prompt_ids = self._prompt_ids(prompt)
+        found = beam_search(
+            self.backend,
+            _new_matcher(compiled, self.tokenizer_info),
+            prompt_ids,
+            beams=beams,
+            max_tokens=max_tokens,
+            length_penalty=length_penalty,
+        )
+        decode = self.tokenizer_info.decode_str
+        texts = [(decode(beam.token_ids), beam.logprob) for beam in found if beam.is_complete]
+        return by_value(texts, output)
+
+    @overload
+    def probabilities(
+        self, prompt: Prompt, output_type: TypeForm[T], *, limits: Limits | None = ...
+    ) -> list[tuple[T, float]]: ...
+
+    @overload
+    def probabilities(
+        self, prompt: Prompt, output_type: OutputForm[T], *, limits: Limits | None = ...
+    ) -> list[tuple[T, float]]: ...
+
+    def probabilities(
+        self, prompt: Prompt, output_type: Any, *, limits: Limits | None = None
+    ) -> list[tuple[Any, float]]:
+        """The values of a type of few, most probable first, each with its probability.
+
+        Texts are taken as the tokenizer writes them. Where some of them part, the model's logits
+        are shared out among the ways on, as in drawing at temperature 1; so the probabilities add
+        up to 1. Nothing is drawn, and every beginning that texts share is read once.
+
+        Args:
+            prompt: As for `__call__`.
+            output_type: A type of finitely many texts, such as a `Literal`, an Enum, `bool`, a
+                `Choice`, or `Regex("[1-5]")`.
+            limits: As for `__call__`.
+
+        Raises:
+            ModelError: The type has more than 1,000 texts.
+        """
+        output, compiled = self._prepare(output_type, limits)
+        texts = all_texts(compiled.grammar, most=_MOST_TEXTS)
+        if texts is None:
+            raise ModelError(
+                f"{output.name} has more than {_MOST_TEXTS:,} texts, too many to compare: list the "
+                "values in a Literal or a Choice"
+            )
+        logprobs = probabilities(self.backend, self._prompt_ids(prompt), texts)
+        found = [(text.decode(), logprob) for text, logprob in zip(texts, logprobs, strict=True)]
+        return [(value, math.exp(logprob)) for value, logprob in by_value(found, output)]
+
+    def _prompt_ids(self, prompt: Prompt) -> list[int]:
+        return self.backend.encode(checked_prompt(prompt))
+
+    def _pieces(
+        self,
+        job: Job,
+        output_type: Any,
+        options: Drawing,
+        on_event: OnEvent | None,
+        known: Known | None = None,
+    ) -> Iterator[Piece]:
+        task = self._task([job], output_type, options)
+        (decoding,) = task.decodings
+        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        read = 0
+        for event in decoding:
+            if on_event is not None:
+                on_event(event)
+            upto = decoding.safe_length
+            if upto > read and decoding.finish_reason is None:
+                piece = decoder.decode(decoding.text[read:upto])
+                read = upto
+                if piece:
+                    yield piece
+        yield task.result(decoding, known)
+
+    def _write_all(
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+    ) -> list[Generation[Any]]:
+        task = self._task(jobs, output_type, options)
+        decode_batch(self.backend, task.decodings)
+        return [task.result(decoding) for decoding in task.decodings]
+
+    def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
+        again = super()._again(prompt, refused)
+        if isinstance(prompt, str):  # a text that is gone on with has no turns
+            again = f"{prompt}{refused.text}\n{complaint_of(refused)}\n"
+        size = self.backend.context_size
+        has_room = again is not None and (size is None or len(self._prompt_ids(again)) < size)
+        return again if has_room else None
+
+    def _task(self, jobs: Sequence[Job], output_type: Any, options: Drawing) -> _Task:
+        """Texts that are ready to be written; job number i draws with `seed + i`."""
+        given = _known(options)
+        output, compiled = self._prepare(output_type, given.limits)
+        decodings = [
+            Decoding(
+                self.backend,
+                _new_matcher(compiled, self.tokenizer_info),
+                self._prompt_ids(job.prompt),
+                sampling=given.sampling(job.number),
+                max_tokens=given.max_tokens or DEFAULT_MAX_TOKENS,
+                stop=given.stops,
+            )
+            for job in jobs
+        ]
+        return _Task(output, decodings, given.max_tokens or DEFAULT_MAX_TOKENS)
+
+    def compile(self, output_type: Any, *, limits: Limits | None = None) -> CompiledGrammar:
+        """The compiled grammar of an output type, as the calls above use it."""
+        compiled: CompiledGrammar = self._prepare(output_type, limits)[1]
+        return compiled
+
+    def _compile(self, output_type: Any, limits: Limits | None) -> tuple[Output, CompiledGrammar]:
+        output = resolve(output_type)
+        chosen = limits or output.limits or self._limits
+        if isinstance(output_type, Grammar) and limits is None:
+            # It was made within its own limits; the model's may be wider.
+            chosen = widest([output_type.limits, self._limits])
+        return output, self._compiler(chosen).compile(output.grammar(chosen))
+
+    def _compiler(self, limits: Limits) -> GrammarCompiler:
+        """The compiler of these limits; the model's own and the latest others are kept."""
+        if self._lock.is_mine:  # As above.
+            return GrammarCompiler(self.tokenizer_info, limits=limits)
+        with self._lock.held:
+            known = self._compilers.get(limits)
+            if known is None:
+                known = GrammarCompiler(self.tokenizer_info, limits=limits)
+                self._compilers[limits] = known
+                if len(self._compilers) > _MAX_COMPILERS:
+                    del self._compilers[next(one for one in self._compilers if one != self._limits)]
+            self._compilers.move_to_end(limits)
+            return known
+
+
+def from_transformers(
+    model: Any,
+    tokenizer: Any,
+    *,
+    static_cache: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Model:
+    """A `Model` of a transformers causal language model and its tokenizer.
+
+    The model is put in evaluation mode. Raises ModelError where torch or transformers is missing.
+
+    Args:
+        model: A causal language model of transformers.
+        tokenizer: Its tokenizer.
+        static_cache: Positions of a static key-value cache, which then bound the prompt and the
+            text together; None for a cache that grows.
+        limits: How much work and memory each grammar may cost.
+    """
+    return Model(wrap_transformers(model, tokenizer, static_cache=static_cache), limits=limits)
+
+
+def from_llama_cpp(llama: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
+    """A `Model` of a `llama_cpp.Llama`, which runs GGUF files.
+
+    Its prompts are written one after another, for its context holds one text.
+
+    Args:
+        llama: The model, such as `llama_cpp.Llama(model_path="model.gguf", n_ctx=4096)`. `n_ctx`
+            bounds the prompt and the text together.
+        limits: How much work and memory each grammar may cost.
+
+    Raises:
+        ModelError: llama-cpp-python is missing, or the model was made for embeddings or for its
+            vocabulary alone.
+        TypeError: `llama` is no `llama_cpp.Llama`.
+    """
+    return Model(wrap_llama_cpp(llama), limits=limits)
+
+
+def from_mlx(mlx_model: Any, tokenizer: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
+    """A `Model` of a language model of mlx-lm and its tokenizer.
+
+    The model is put in evaluation mode, and its prompts are written one after another.
+
+    Args:
+        mlx_model: A model of mlx-lm, such as the first that `mlx_lm.load(...)` returns.
+        tokenizer: Its tokenizer, the second.
+        limits: How much work and memory each grammar may cost.
+
+    Raises:
+        ModelError: mlx or mlx-lm is missing.
+        TypeError: `mlx_model` is none of MLX.
+        TokenizerError: The tokenizer is of no known kind.
+    """
+    return Model(wrap_mlx(mlx_model, tokenizer), limits=limits)
+
+
+def load(
+    name_or_path: str | Path,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
+) -> Model:
+    """A model by name.
+
+    Args:
+        name_or_path: "tiny" (embedded in this package), a folder, or a Hugging Face hub id.
+        device: A torch device such as "cuda"; the CPU where None.
+        dtype: The name of a torch type such as "float32". Where None, the one that the weights
+            were saved in, except that "tiny" computes in float32.
+        limits: How much work and memory each grammar may cost.
+        options: More arguments for transformers' `from_pretrained`, but for those that would run
+            code of the model: no code of a folder or of the hub is run, and no pickle is read.
+
+    Raises:
+        ModelError: There is no such model, it cannot be loaded without running its code or reading
+            pickled weights, or torch or transformers is missing.
+    """
+    if not isinstance(name_or_path, (str, Path)):
+        raise TypeError(
+            f"name_or_path is {name_or_path!r}, but must be a str or a Path: 'tiny', a folder, or "
+            "a Hugging Face hub id"
+        )
+    checked_limits(limits)
+    backend = load_backend(name_or_path, device=device, dtype=dtype, options=options)
+    return Model(backend, limits=limits)
+
+
+def _known(options: Drawing) -> Options:
+    """The options of a local model. Raises TypeError for those that are for endpoints only."""
+    for name in ("budget", "finish"):
+        if options.get(name) is not None:
+            raise TypeError(f"{name} is an option of models behind an API: leave it out")
+    return options_of(options, without=("budget", "finish"))
+
+
+def _new_matcher(compiled: CompiledGrammar, tokenizer_info: TokenizerInfo) -> GrammarMatcher:
+    # A vocabulary without a stop token can only end where the grammar does.
+    has_stop_token = bool(tokenizer_info.stop_token_ids)
+    return GrammarMatcher(compiled, terminate_without_stop_token=not has_stop_token)

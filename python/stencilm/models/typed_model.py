@@ -1,0 +1,833 @@
+"""What every model gives, wherever it runs: typed values, texts, streams, batches, asyncio.
+
+One idea: a model only says how one text is written and shown as it comes (`_pieces`). Values,
+retries where a type's validators refuse a text, partial values, batches and awaited calls are made
+of that here, once for all models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
+
+from stencilm.decoding.partial import MISSING, PartialReader
+from stencilm.decoding.result import Generation, InvalidOutput
+from stencilm.decoding.sampling import Sampling
+from stencilm.decoding.trace import Event
+from stencilm.decoding.typed import Known
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.output_form import OutputForm
+from stencilm.grammars.output_types import Output
+from stencilm.limits import Limits, checked_limits
+from stencilm.models.prompts import Conversation
+from stencilm.models.protocol import Prompt
+from stencilm.renewed_lock import RenewedLock
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm, TypeVar
+
+    from stencilm.guiding.task import Budget
+    from stencilm.tool_calls.chat import Chat
+
+    T = TypeVar("T", default=str)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+OnEvent: TypeAlias = Callable[[Event], None]
+Finish: TypeAlias = Literal["cut", "valid"]
+
+DEFAULT_MAX_RETRIES = 1
+_MAX_CACHED_TYPES = 64
+
+
+class Drawing(TypedDict, total=False):
+    """How a text is written; every call that writes one takes these.
+
+    Attributes:
+        max_tokens: The most tokens to write. Where none is given, 512 for a local model; a model
+            behind an API is told no bound, and its text is closed after 4,096 tokens.
+        temperature: 0 takes the most probable token; see `Sampling` for this and the rest. Where
+            none is given, a local model takes 0, and an endpoint whatever is usual there.
+        top_p: Keep the fewest tokens that have this much probability together.
+        top_k: Keep this many of the most probable tokens; None for all.
+        min_p: Keep tokens that are at least this probable, next to the most probable one.
+        repetition_penalty: For tokens of the prompt and the text.
+        frequency_penalty: For each time that the text holds a token.
+        presence_penalty: For tokens that the text holds.
+        logit_bias: What is added to the logits of tokens, by their ids.
+        stop: Texts that end the text; they are no part of it.
+        seed: The same seed gives the same text; None for a new one.
+        limits: How much work and memory the grammar may cost; None for those of the output type, or
+            of the model.
+        max_retries: How often the model is asked again where the type's own validators refuse a
+            text; it is told why. 1 where none is given.
+        finish: Endpoints: what to do where the text came to no end of its own. "cut": an
+            `IncompleteOutput`. "valid": the value of the text as the grammar completes it, where
+            the model wrote some of it.
+        budget: Endpoints: what the text may cost, retries not included.
+
+    An endpoint that does not take an option refuses it: UnsupportedFeature, which is a ValueError.
+    """
+
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float
+    top_k: int | None
+    min_p: float
+    repetition_penalty: float
+    frequency_penalty: float
+    presence_penalty: float
+    logit_bias: Mapping[int, float]
+    stop: str | Sequence[str]
+    seed: int | None
+    limits: Limits | None
+    max_retries: int
+    finish: Finish
+    budget: Budget | None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A text that is to be written.
+
+    Attributes:
+        number: The place of its prompt among those of the call; it draws with `seed + number`.
+        prompt: What it is about.
+    """
+
+    number: int
+    prompt: Prompt
+
+
+Piece: TypeAlias = str | Generation[Any] | None
+"""A part of a text as it comes; None where all that came is taken back; the result last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of `Drawing` with their defaults, checked; those of retries are not among them.
+
+    Raises ValueError for what is out of range, and TypeError for stop texts that are none.
+    """
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float = 1.0
+    top_k: int | None = None
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    stop: str | Sequence[str] = ()
+    seed: int | None = None
+    limits: Limits | None = None
+    finish: Finish = "cut"
+    budget: Budget | None = None
+
+    def __post_init__(self) -> None:
+        most = self.max_tokens
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise ValueError(f"max_tokens is {most!r}, but must be at least 1")
+        if self.finish not in ("cut", "valid"):
+            raise ValueError(f"finish is {self.finish!r}, but must be 'cut' or 'valid'")
+        self.stops  # noqa: B018 - checked here
+        self.sampling(0)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The stop texts."""
+        given = self.stop
+        if not isinstance(given, (str, Sequence)):
+            raise TypeError(f"stop is {given!r:.60}, but must be a text, or a list of texts")
+        stops = (given,) if isinstance(given, str) else tuple(given)
+        for one in stops:
+            if not isinstance(one, str) or not one:
+                raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
+        return stops
+
+    def sampling(self, number: int) -> Sampling:
+        """How text number `number` of a call is drawn."""
+        seed = self.seed
+        return Sampling(
+            temperature=0.0 if self.temperature is None else self.temperature,
+            top_p=self.top_p,
+            top_k=self.top_k,
+            min_p=self.min_p,
+            repetition_penalty=self.repetition_penalty,
+            frequency_penalty=self.frequency_penalty,
+            presence_penalty=self.presence_penalty,
+            logit_bias=self.logit_bias or {},
+            seed=seed + number if isinstance(seed, int) else seed,
+        )
+
+
+def options_of(given: Drawing, *, without: Collection[str] = ()) -> Options:
+    """The options of a call, checked, without those named. Raises TypeError for an unknown one."""
+    known = Drawing.__annotations__
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{name!r} is no option: give some of {', '.join(known)}")
+    left = {name: value for name, value in given.items() if name not in without}
+    left.pop("max_retries", None)
+    options = Options(**left)  # type: ignore[arg-type]
+    if options.budget is not None and not hasattr(options.budget, "tokens"):
+        raise TypeError(
+            f"budget is {options.budget!r:.60}, but must be a Budget, such as Budget(calls=20)"
+        )
+    return options
+
+
+class TypedModel(ABC):
+    """A language model whose outputs have a type, wherever it runs.
+
+    Subclasses say how a text is written: `_pieces`, `_compile`, and where they can do better than a
+    thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
+    """
+
+    def __init__(self) -> None:
+        self._ready: OrderedDict[Any, tuple[Output, Any]] = OrderedDict()
+        self._lock = RenewedLock()
+
+    # What a caller sees
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> T: ...
+
+    @overload
+    def __call__(
+        self, prompt: Prompt, output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> T: ...
+
+    @overload
+    def __call__(
+        self, prompt: Prompt, output_type: Callable[..., object], **options: Unpack[Drawing]
+    ) -> dict[str, Any]: ...
+
+    def __call__(self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]) -> Any:
+        """A value of `output_type`, written by the model; never an invalid one.
+
+        Args:
+            prompt: Text, or chat messages. A message may hold parts, such as images, where the
+                model takes them.
+            output_type: A Python type, a function, `Regex`, `JsonSchema`, `Choice`, `Ebnf`, `Lark`,
+                or a `Grammar`. Of a function the value is a dict of its arguments.
+            options: Those of `Drawing`.
+
+        Raises:
+            IncompleteOutput: `max_tokens`, another budget or the model's context cut the text. Only
+                a plain `str` is returned as far as it came.
+            InvalidOutput: The type's own validators refuse the text, after `max_retries`.
+            StencilError: No grammar can be made of the type (UnsupportedFeature, Unsatisfiable,
+                LimitExceeded), or the model cannot be run (ModelError).
+            EndpointError: The endpoint cannot be reached, or answered with an error.
+            ModelRefused: The model behind an endpoint refused, was filtered, or wrote nothing that
+                fits.
+            ValueError: An option is out of range, or the model takes no such option.
+        """
+        return _value(self.generate(prompt, output_type, **options))
+
+    @overload
+    def generate(  # type: ignore[overload-overlap]
+        self,
+        prompt: Prompt,
+        output_type: TypeForm[T] = ...,
+        *,
+        on_event: OnEvent | None = ...,
+        **options: Unpack[Drawing],
+    ) -> Generation[T]: ...
+
+    @overload
+    def generate(
+        self,
+        prompt: Prompt,
+        output_type: OutputForm[T],
+        *,
+        on_event: OnEvent | None = ...,
+        **options: Unpack[Drawing],
+    ) -> Generation[T]: ...
+
+    @overload
+    def generate(
+        self,
+        prompt: Prompt,
+        output_type: Callable[..., object],
+        *,
+        on_event: OnEvent | None = ...,
+        **options: Unpack[Drawing],
+    ) -> Generation[dict[str, Any]]: ...
+
+    def generate(
+        self,
+        prompt: Prompt,
+        output_type: Any = str,
+        *,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Drawing],
+    ) -> Generation[Any]:
+        """The text with its value, trace and statistics.
+
+        The arguments are those of `__call__`, and so are the errors, with one exception: a text
+        that was cut, or that the type's own validators refuse, comes back with `value` None and
+        the reason in `error`. `on_event` is called with each event of the trace as it happens.
+        """
+        return self._run([prompt], output_type, options, on_event)[0]
+
+    @overload
+    def batch(  # type: ignore[overload-overlap]
+        self, prompts: Sequence[Prompt], output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> list[T]: ...
+
+    @overload
+    def batch(
+        self, prompts: Sequence[Prompt], output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> list[T]: ...
+
+    @overload
+    def batch(
+        self,
+        prompts: Sequence[Prompt],
+        output_type: Callable[..., object],
+        **options: Unpack[Drawing],
+    ) -> list[dict[str, Any]]: ...
+
+    def batch(
+        self, prompts: Sequence[Prompt], output_type: Any = str, **options: Unpack[Drawing]
+    ) -> list[Any]:
+        """One value for each prompt, in order.
+
+        A model that runs batches, such as one of transformers, writes all of them at once: each
+        forward pass takes every text that is not finished one step on. An endpoint is asked for
+        several at once. Prompt number i draws with `seed + i`, so that equal prompts may differ.
+        The first prompt that fails raises, as `__call__` does.
+        """
+        return [_value(one) for one in self.generate_batch(prompts, output_type, **options)]
+
+    @overload
+    def generate_batch(  # type: ignore[overload-overlap]
+        self, prompts: Sequence[Prompt], output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> list[Generation[T]]: ...
+
+    @overload
+    def generate_batch(
+        self, prompts: Sequence[Prompt], output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> list[Generation[T]]: ...
+
+    @overload
+    def generate_batch(
+        self,
+        prompts: Sequence[Prompt],
+        output_type: Callable[..., object],
+        **options: Unpack[Drawing],
+    ) -> list[Generation[dict[str, Any]]]: ...
+
+    def generate_batch(
+        self, prompts: Sequence[Prompt], output_type: Any = str, **options: Unpack[Drawing]
+    ) -> list[Generation[Any]]:
+        """`generate` for several prompts at once; the arguments are those of `batch`."""
+        return self._run(_checked_prompts(prompts), output_type, options)
+
+    @overload
+    def samples(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, output_type: TypeForm[T] = ..., *, n: int, **options: Unpack[Drawing]
+    ) -> list[T]: ...
+
+    @overload
+    def samples(
+        self, prompt: Prompt, output_type: OutputForm[T], *, n: int, **options: Unpack[Drawing]
+    ) -> list[T]: ...
+
+    @overload
+    def samples(
+        self,
+        prompt: Prompt,
+        output_type: Callable[..., object],
+        *,
+        n: int,
+        **options: Unpack[Drawing],
+    ) -> list[dict[str, Any]]: ...
+
+    def samples(
+        self, prompt: Prompt, output_type: Any = str, *, n: int, **options: Unpack[Drawing]
+    ) -> list[Any]:
+        """`n` values for one prompt: a batch of the same prompt.
+
+        The temperature is 1 where none is given, except where an endpoint takes none.
+        """
+        options = self._sampled(_checked_number(n), options)
+        return self.batch([prompt] * n, output_type, **options)
+
+    @overload
+    def stream(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> Iterator[T]: ...
+
+    @overload
+    def stream(
+        self, prompt: Prompt, output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> Iterator[T]: ...
+
+    @overload
+    def stream(
+        self, prompt: Prompt, output_type: Callable[..., object], **options: Unpack[Drawing]
+    ) -> Iterator[dict[str, Any]]: ...
+
+    def stream(
+        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
+    ) -> Iterator[Any]:
+        """Partial values while the text is written, and the whole one last.
+
+        Pydantic models and dataclasses come as instances in which what is not written yet is None;
+        lists and dicts hold what there is so far. Only what is closed is checked, an open string is
+        shown as it grows, an open number is not. `JsonSchema` gives the data so far, and bare texts
+        and those of a `Grammar` come as far as they are written. A step costs what is new in it.
+        Closing the iterator stops the model. Options and errors are those of `__call__`. Where
+        validators refuse the text and it is written again, partial values begin anew.
+        """
+        attempts = self._attempts([prompt], options)
+        jobs = next(attempts)
+        while True:
+            shown = Partials(self._prepare(output_type, options.get("limits"))[0])
+            written: list[Generation[Any]] = []
+            for piece in self._pieces(jobs[0], output_type, options, None, shown.whole):
+                if isinstance(piece, Generation):
+                    written.append(piece)
+                elif (value := shown.feed(piece)) is not MISSING:
+                    yield value
+            try:
+                jobs = attempts.send(written)
+            except StopIteration as end:
+                yield _value(end.value[0])
+                return
+
+    @overload
+    async def acall(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> T: ...
+
+    @overload
+    async def acall(
+        self, prompt: Prompt, output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> T: ...
+
+    @overload
+    async def acall(
+        self, prompt: Prompt, output_type: Callable[..., object], **options: Unpack[Drawing]
+    ) -> dict[str, Any]: ...
+
+    async def acall(
+        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
+    ) -> Any:
+        """`__call__`, awaited."""
+        return _value(await self.agenerate(prompt, output_type, **options))
+
+    @overload
+    async def agenerate(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> Generation[T]: ...
+
+    @overload
+    async def agenerate(
+        self, prompt: Prompt, output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> Generation[T]: ...
+
+    @overload
+    async def agenerate(
+        self, prompt: Prompt, output_type: Callable[..., object], **options: Unpack[Drawing]
+    ) -> Generation[dict[str, Any]]: ...
+
+    async def agenerate(
+        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
+    ) -> Generation[Any]:
+        """`generate`, awaited: an asynchronous client is awaited, everything else runs in a thread.
+
+        A cancelled task stops a local model before its next step, and the call of an asynchronous
+        client.
+        """
+        return (await self._arun([prompt], output_type, options))[0]
+
+    @overload
+    async def abatch(  # type: ignore[overload-overlap]
+        self, prompts: Sequence[Prompt], output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> list[T]: ...
+
+    @overload
+    async def abatch(
+        self, prompts: Sequence[Prompt], output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> list[T]: ...
+
+    @overload
+    async def abatch(
+        self,
+        prompts: Sequence[Prompt],
+        output_type: Callable[..., object],
+        **options: Unpack[Drawing],
+    ) -> list[dict[str, Any]]: ...
+
+    async def abatch(
+        self, prompts: Sequence[Prompt], output_type: Any = str, **options: Unpack[Drawing]
+    ) -> list[Any]:
+        """`batch`, awaited."""
+        return [
+            _value(one) for one in await self._arun(_checked_prompts(prompts), output_type, options)
+        ]
+
+    @overload
+    def astream(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, output_type: TypeForm[T] = ..., **options: Unpack[Drawing]
+    ) -> AsyncIterator[T]: ...
+
+    @overload
+    def astream(
+        self, prompt: Prompt, output_type: OutputForm[T], **options: Unpack[Drawing]
+    ) -> AsyncIterator[T]: ...
+
+    @overload
+    def astream(
+        self, prompt: Prompt, output_type: Callable[..., object], **options: Unpack[Drawing]
+    ) -> AsyncIterator[dict[str, Any]]: ...
+
+    async def astream(
+        self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
+    ) -> AsyncIterator[Any]:
+        """`stream`, awaited."""
+        attempts = self._attempts([prompt], options)
+        jobs = next(attempts)
+        while True:
+            shown = Partials(self._prepare(output_type, options.get("limits"))[0])
+            written: list[Generation[Any]] = []
+            pieces = self._apieces(jobs[0], output_type, options, shown.whole)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    if isinstance(piece, Generation):
+                        written.append(piece)
+                    elif (value := shown.feed(piece)) is not MISSING:
+                        yield value
+            try:
+                jobs = attempts.send(written)
+            except StopIteration as end:
+                yield _value(end.value[0])
+                return
+
+    def sample(self, prompt: Prompt, output_type: Any = str, **options: Any) -> list[Any]:
+        """The earlier name of `samples`."""
+        values: list[Any] = self.samples(prompt, output_type, **options)
+        return values
+
+    def dump(self, value: Any, output_type: Any, *, limits: Limits | None = None) -> Any:
+        """A value of `output_type` as JSON-ready data."""
+        return self._prepare(output_type, limits)[0].dump(value)
+
+    def chat(
+        self,
+        messages: Prompt,
+        tools: Sequence[Callable[..., Any] | Mapping[str, Any]] = (),
+        *,
+        tool_choice: Any = "auto",
+        output_type: Any = str,
+        parallel: bool = True,
+        max_rounds: int = 8,
+        on_error: Literal["tell", "raise"] = "tell",
+        family: Any = None,
+        **options: Unpack[Drawing],
+    ) -> Chat[Any]:
+        """A conversation in which the model calls tools, until it gives a typed answer.
+
+        Each turn is calls of tools or an answer, and nothing else can be written. Calls are run,
+        the model is told what came of them, and writes the next turn. A local model with a chat
+        template that writes tool
+        calls writes them as its family does (see `stencilm.tools`); any other model, and one behind
+        an API, writes one
+        JSON object.
+
+        Args:
+            messages: Text, or chat messages.
+            tools: Python functions, whose schemas come from their hints and docstrings, and dicts
+                in the form of OpenAI's chat completions. A call of a dict ends the conversation:
+                run it, and go on
+                with its result.
+            tool_choice: Of the first turn: "auto", "required", "none", a function by name, or
+                `allowed_tools`; later turns are free.
+            output_type: What the answer is, as for `__call__`: a text, a type of JSON, or `Regex`.
+            parallel: Several calls may come in one turn. They are run one after the other.
+            max_rounds: The most turns with calls; the next one is an answer.
+            on_error: "tell": what a function raises is told to the model. "raise": it is raised.
+            family: A family of tool calls by name, where the chat template does not tell it.
+            options: Those of `Drawing`, for every turn.
+
+        Returns:
+            A `Chat`: the typed `value`, the `turns` with their traces, calls and results, and all
+            `messages`.
+
+        Raises:
+            UnsupportedFeature: A function cannot be called by the names of its parameters, or the
+                output type cannot stand beside tools.
+            GrammarSyntaxError: Two tools have the same name, or `tool_choice` names none of them.
+            InvalidOutput: The type's own validators refuse the last answer.
+            IncompleteOutput: `max_tokens` cut a turn.
+        """
+        from stencilm.tool_calls.chat import chat
+
+        writer: Any = self  # a protocol cannot say that any overload will do
+        return chat(
+            writer,
+            messages,
+            tools=tools,
+            tool_choice=tool_choice,
+            output_type=output_type,
+            parallel=parallel,
+            max_rounds=max_rounds,
+            on_error=on_error,
+            family=family,
+            options=options,
+        )
+
+    # What a model says of itself
+
+    @abstractmethod
+    def _pieces(
+        self,
+        job: Job,
+        output_type: Any,
+        options: Drawing,
+        on_event: OnEvent | None,
+        known: Known | None = None,
+    ) -> Iterator[Piece]:
+        """Write a text: its parts as they come, and its `Generation`, with its value, last.
+
+        `known` has the value of the text where the parts were read as they came.
+        """
+
+    @abstractmethod
+    def _compile(self, output_type: Any, limits: Limits | None) -> tuple[Output, Any]:
+        """The reader of a type, and what this model makes of its grammar; called once for each."""
+
+    def _apieces(
+        self, job: Job, output_type: Any, options: Drawing, known: Known | None = None
+    ) -> AsyncGenerator[Piece, None]:
+        """`_pieces`, awaited."""
+        return _stepped(self._pieces(job, output_type, options, None, known))
+
+    def _write_all(
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+    ) -> list[Generation[Any]]:
+        """Write several texts."""
+        return [self._write(job, output_type, options, None) for job in jobs]
+
+    async def _awrite_all(
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+    ) -> list[Generation[Any]]:
+        """`_write_all`, awaited."""
+        return await asyncio.to_thread(self._write_all, jobs, output_type, options)
+
+    def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
+        """The prompt with which a text is asked for again that the type's validators refused.
+
+        None where the model has no room for it.
+        """
+        messages = [
+            *as_messages(prompt),
+            {"role": "assistant", "content": refused.text},
+            {"role": "user", "content": complaint_of(refused)},
+        ]
+        return (
+            Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else messages
+        )
+
+    def _sampled(self, n: int, options: Drawing) -> Drawing:
+        """The options of `samples`."""
+        return {"temperature": 1.0, **options}
+
+    # How it is put together
+
+    def _run(
+        self,
+        prompts: Sequence[Prompt],
+        output_type: Any,
+        options: Drawing,
+        on_event: OnEvent | None = None,
+    ) -> list[Generation[Any]]:
+        attempts = self._attempts(prompts, options)
+        jobs = next(attempts)
+        while True:
+            if len(jobs) == 1:
+                written = [self._write(jobs[0], output_type, options, on_event)]
+            else:
+                written = self._write_all(jobs, output_type, options)
+            try:
+                jobs = attempts.send(written)
+            except StopIteration as end:
+                return _generations(end)
+
+    async def _arun(
+        self, prompts: Sequence[Prompt], output_type: Any, options: Drawing
+    ) -> list[Generation[Any]]:
+        attempts = self._attempts(prompts, options)
+        jobs = next(attempts)
+        while True:
+            if len(jobs) == 1:
+                written = [await self._awrite(jobs[0], output_type, options)]
+            else:
+                written = await self._awrite_all(jobs, output_type, options)
+            try:
+                jobs = attempts.send(written)
+            except StopIteration as end:
+                return _generations(end)
+
+    def _write(
+        self, job: Job, output_type: Any, options: Drawing, on_event: OnEvent | None
+    ) -> Generation[Any]:
+        for piece in self._pieces(job, output_type, options, on_event):
+            if isinstance(piece, Generation):
+                return piece
+        raise AssertionError("invariant: the last piece of a text is its result")
+
+    async def _awrite(self, job: Job, output_type: Any, options: Drawing) -> Generation[Any]:
+        async with aclosing(self._apieces(job, output_type, options)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Generation):
+                    return piece
+        raise AssertionError("invariant: the last piece of a text is its result")
+
+    def _attempts(
+        self, prompts: Sequence[Prompt], options: Drawing
+    ) -> Generator[list[Job], list[Generation[Any]], list[Generation[Any]]]:
+        """What is to be written, until no validator refuses it or `max_retries` are used up."""
+        retries = options.get("max_retries", DEFAULT_MAX_RETRIES)
+        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+            raise ValueError(f"max_retries is {retries!r}, but must be an int from 0 up")
+        jobs = [Job(number, prompt) for number, prompt in enumerate(prompts)]
+        done = yield jobs
+        for _ in range(retries):
+            again = []
+            for job in jobs:
+                if isinstance(done[job.number].error, InvalidOutput):
+                    prompt = self._again(job.prompt, done[job.number])
+                    if prompt is not None:
+                        again.append(Job(job.number, prompt))
+            if not again:
+                break
+            written = yield again
+            for job, generation in zip(again, written, strict=True):
+                jobs[job.number] = job
+                earlier = done[job.number]
+                before = (*earlier.refused, replace(earlier, refused=()))
+                done[job.number] = replace(generation, refused=before)
+        return done
+
+    def _prepare(self, output_type: Any, limits: Limits | None = None) -> tuple[Output, Any]:
+        """The reader of a type and what `_compile` makes of it; the latest types are kept."""
+        if limits is not None:
+            checked_limits(limits)
+        # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
+        # A grammar's limits are no part of either.
+        own = output_type.limits if isinstance(output_type, Grammar) else None
+        key = (output_type, repr(output_type), limits or own)
+        if self._lock.is_mine:  # The handler of a signal came in the middle of a look.
+            return self._compile(output_type, limits)
+        try:
+            with self._lock.held:
+                if key in self._ready:
+                    self._ready.move_to_end(key)
+                    return self._ready[key]
+        except TypeError:  # a type with an unhashable part: compile it each time
+            return self._compile(output_type, limits)
+        ready = self._compile(output_type, limits)
+        with self._lock.held:
+            self._ready[key] = ready
+            if len(self._ready) > _MAX_CACHED_TYPES:
+                self._ready.popitem(last=False)
+        return ready
+
+
+class Partials:
+    """The partial values of a text that comes in pieces."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._start()
+
+    def _start(self) -> None:
+        self._text = ""
+        self._reader = PartialReader(self._output.json_type) if self._output.is_json else None
+
+    def feed(self, piece: str | None) -> Any:
+        """What is to be shown after one more piece; `MISSING` for nothing new."""
+        if piece is None:
+            self._start()
+            return MISSING
+        if self._reader is None:
+            self._text += piece
+            return self._text if piece else MISSING
+        self._reader.feed(piece)
+        return self._reader.value() if self._reader.has_changed() else MISSING
+
+    def whole(self, text: str) -> Any:
+        """The value of the whole text, where it was read; else `MISSING`."""
+        return MISSING if self._reader is None else self._reader.whole(text)
+
+
+def as_messages(prompt: Prompt) -> list[dict[str, Any]]:
+    """A prompt as chat messages."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return [dict(message) for message in prompt]
+
+
+def complaint_of(refused: Generation[Any]) -> str:
+    """What a model is told of a text that the type's validators refused."""
+    error = refused.error
+    said = error.complaint if isinstance(error, InvalidOutput) else str(error)
+    return f"That was refused: {said}. Write the whole of it again, corrected."
+
+
+def _generations(end: StopIteration) -> list[Generation[Any]]:
+    done: list[Generation[Any]] = end.value
+    return done
+
+
+def _value(generation: Generation[Any]) -> Any:
+    if generation.error is not None:
+        raise generation.error
+    return generation.value
+
+
+def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
+    if isinstance(prompts, str):
+        raise TypeError(f"prompts is the text {prompts!r:.60}, but must be a list of prompts")
+    checked: Sequence[Prompt] = list(prompts)
+    return checked
+
+
+def _checked_number(n: Any) -> int:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"n is {n!r}, but must be at least 1")
+    return n
+
+
+async def _stepped(steps: Iterator[Piece]) -> AsyncGenerator[Piece, None]:
+    """Each step in a thread; a cancelled task waits for the step that runs, and takes no other."""
+    end = object()
+    while True:
+        step: Any = await asyncio.shield(asyncio.to_thread(next, steps, end))
+        if step is end:
+            return
+        yield step
