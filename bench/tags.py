@@ -17,10 +17,11 @@ from stencilm import (
 )
 
 TOOLS = 400
+MANY_TOOLS = 1000
 CALL = '{"city": "Ljubljana, the old town", "days": 3, "unit": "C", "tags": ["river", "castle"]}'
 
 
-def tools(number: int) -> list[dict[str, Any]]:
+def tools(number: int, count: int = TOOLS) -> list[dict[str, Any]]:
     """Tools of which no two, here or under another number, have the same schema."""
 
     def tool(index: int) -> dict[str, Any]:
@@ -31,11 +32,29 @@ def tools(number: int) -> list[dict[str, Any]]:
             "tags": {"type": "array", "items": {"type": "string"}},
             f"option_{number}_{index}": {"type": "boolean"},
         }
-        name = f"{WORDS[index % 24]}_{WORDS[index // 24]}_{index}"
+        name = f"{WORDS[index % 24]}_{WORDS[index // 24 % 24]}_{index}"
         parameters = {"type": "object", "properties": properties, "required": ["city"]}
         return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
-    return [tool(index) for index in range(TOOLS)]
+    return [tool(index) for index in range(count)]
+
+
+def many(compiler: GrammarCompiler, mask: Any, rounds: int) -> float:
+    """The time to the first mask with 1,000 tools, in milliseconds."""
+    times: list[float] = []
+    for number in range(-1, rounds):
+        # Negative numbers are warm-up; those of `measure` have other schemas.
+        given = tools(1000 + number, MANY_TOOLS)
+        text = get_model_structural_tag("qwen_2_5", given).to_json()
+
+        def begin(text: str = text) -> None:
+            matcher = GrammarMatcher(compiler.compile_structural_tag(text))
+            matcher.fill_next_token_bitmask(mask)
+
+        taken, _ = clock.timed(begin)
+        if number >= 0:
+            times.append(taken / 1000)
+    return float(np.mean(times))
 
 
 def measure(info: TokenizerInfo, first: bool) -> dict[str, float]:
@@ -75,6 +94,7 @@ def measure(info: TokenizerInfo, first: bool) -> dict[str, float]:
         if number >= 0:
             made.append(taken / 1000)
     numbers["compile and first mask, ms"] = float(np.mean(made))
+    numbers["1,000 tools: compile and first mask, ms"] = many(compiler, mask, 1 if first else 5)
     for kind, times in kinds.items():
         numbers |= {
             f"{kind} mean": float(np.mean(times)),
