@@ -1,12 +1,13 @@
-"""Every file uses rooms before its own only, and no files form a circle: read from the imports themselves.
+"""Every file uses rooms before its own only, and no files form a circle: read from the imports.
 
-What does not hold yet is listed in `layering.json`, which may only become shorter: a new exception fails, and so does
-one that is no longer needed.
+What does not hold yet is listed in `layering.json`, which may only become shorter: a new exception
+fails, and so does one that is no longer needed.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 KNOWN = json.loads((Path(__file__).parent / "layering.json").read_text())
 
-# Rooms in the order in which they may use each other: each may use itself and those before it. Files that no room
-# holds come last, but for the first list, which any room may use.
+# Rooms in the order in which they may use each other: each may use itself and those before it.
+# Files that no room holds come last, but for the first list, which any room may use.
 BASE = {
     "regex": ["hash", "host", "limits", "memory", "thread_time", "watch"],
     "grammar": [],
@@ -120,7 +121,7 @@ def _rust_imports(crate: str) -> dict[str, set[str]]:
 
 
 def _package_imports() -> dict[str, set[str]]:
-    """Which modules of the package each module imports when it is loaded or when it runs; not for types alone."""
+    """Which modules of the package each imports, when loaded or later; not for types alone."""
     root = ROOT / "python" / "stencilm"
     files = {
         "::".join(
@@ -159,6 +160,7 @@ def _package_imports() -> dict[str, set[str]]:
     return imports
 
 
+@functools.cache
 def _imports(part: str) -> dict[str, set[str]]:
     return _package_imports() if part == "package" else _rust_imports(part)
 
