@@ -14,7 +14,7 @@ use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};
-use crate::vocabulary::json_text::{Begun, begun};
+use crate::vocabulary::json_text::{Begun, begun, escapes_of};
 use crate::vocabulary::tokens::Tokens;
 
 /// Most steps to tell whether a new key can be made.
@@ -122,7 +122,7 @@ impl Run<'_> {
         let Some(members) = expansion.members else { return };
         let memory = self.stacks.members(thread.register);
         let written = self.stacks.text(memory.text);
-        let Begun { value, .. } = begun(&written);
+        let Begun { value, escape, .. } = begun(&written);
         let grammar = self.machine.grammar().clone();
         let taken = grammar.members(members).free[expansion.class as usize].taken.iter();
         let seen = self.used_keys(memory.seen);
@@ -132,11 +132,22 @@ impl Run<'_> {
             return;
         }
         let trie = vocabulary.trie();
-        for key in &used {
-            let rest = &key[value.len()..];
+        let mut along = |rest: &[u8]| {
             for length in 1..=rest.len() {
                 let Some(node) = trie.find(&rest[..length]) else { break };
                 tokens.extend(trie.entry_at(node).map(Unverified::begun_key));
+            }
+        };
+        for key in &used {
+            let rest = &key[value.len()..];
+            if escape.is_empty() {
+                along(rest);
+                continue;
+            }
+            // The escape that has begun may spell the next character of the key; what follows it is written plainly.
+            let Some(next) = std::str::from_utf8(rest).ok().and_then(|rest| rest.chars().next()) else { continue };
+            for spelling in escapes_of(next).iter().filter_map(|spelling| spelling.strip_prefix(&*escape)) {
+                along(&[spelling, &rest[next.len_utf8()..]].concat());
             }
         }
         for &token in vocabulary.escaping() {

@@ -79,6 +79,37 @@ pub(crate) fn begun(written: &[u8]) -> Begun {
     Begun { value: value_of(&whole), escape: body[at..].to_vec(), quoted: true }
 }
 
+/// All escapes that spell a character: the short one, if it has one, and those by its code in either case of its digits.
+pub(crate) fn escapes_of(character: char) -> Vec<Vec<u8>> {
+    let mut units = [0; 2];
+    let mut spellings: Vec<Vec<u8>> = vec![Vec::new()];
+    for unit in character.encode_utf16(&mut units) {
+        spellings.iter_mut().for_each(|spelling| spelling.extend(b"\\u"));
+        for digit in format!("{unit:04x}").bytes() {
+            let upper = digit.to_ascii_uppercase();
+            if upper != digit {
+                let raised = spellings.iter().map(|spelling| [&spelling[..], &[upper]].concat());
+                let raised: Vec<Vec<u8>> = raised.collect();
+                spellings.iter_mut().for_each(|spelling| spelling.push(digit));
+                spellings.extend(raised);
+            } else {
+                spellings.iter_mut().for_each(|spelling| spelling.push(digit));
+            }
+        }
+    }
+    let short = match character {
+        '\u{8}' => Some(b'b'),
+        '\u{c}' => Some(b'f'),
+        '\n' => Some(b'n'),
+        '\r' => Some(b'r'),
+        '\t' => Some(b't'),
+        '"' | '\\' | '/' => Some(character as u8),
+        _ => None,
+    };
+    spellings.extend(short.map(|letter| vec![b'\\', letter]));
+    spellings
+}
+
 fn hex4(body: &[u8], at: usize) -> u32 {
     let digits = body.get(at..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xFFFD)
@@ -102,6 +133,18 @@ mod tests {
         for (written, value, escape) in cases {
             let begun = begun(written.as_bytes());
             assert_eq!((&*begun.value, &*begun.escape), (value.as_bytes(), escape.as_bytes()), "{written}");
+        }
+    }
+
+    #[test]
+    fn escapes_spell_their_character() {
+        for (character, count) in [('a', 1), ('/', 3), ('\n', 3), ('é', 2), ('ÿ', 4), ('😀', 16)] {
+            let escapes = escapes_of(character);
+            assert_eq!(escapes.len(), count, "{character:?}");
+            for escape in escapes {
+                let written = [b"\"", &escape[..], b"\""].concat();
+                assert_eq!(value_of(&written), character.to_string().as_bytes(), "{character:?}");
+            }
         }
     }
 
