@@ -1,4 +1,4 @@
-"""Escapes that one token begins and another ends: masks allow what can be accepted, and nothing else."""
+"""Escapes that one token begins and another ends: masks allow exactly what can be accepted."""
 
 from __future__ import annotations
 
