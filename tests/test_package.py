@@ -364,20 +364,21 @@ def test_the_cache_never_shows_more_than_its_budget_while_its_grammars_grow() ->
 
 
 def test_a_grammar_that_outgrows_the_whole_budget_goes_and_takes_no_other_with_it() -> None:
-    small, large = "a", "((b|c|dd){1,9}[e-g]{3,5}x)*"
-    compiled = GrammarCompiler(INFO).compile_regex(large)
+    properties = {f"k{number}": {"type": "integer"} for number in range(9)}
+    large = {"type": "object", "properties": properties, "additionalProperties": False}
+    compiled = GrammarCompiler(INFO).compile_json_schema(large)
     limit = compiled.memory_size_bytes * 2
     compiler = GrammarCompiler(INFO, cache_limit_bytes=limit)
-    kept, grown = compiler.compile_regex(small), compiler.compile_regex(large)
+    kept, grown = compiler.compile_regex("a"), compiler.compile_json_schema(large)
     one = GrammarMatcher(grown)
-    for character in "bcddbbeefx" * 10:
+    for character in '{"k0": 1, "k1": 2, "k5":3, "k7": 77}':
         assert one.accept_string(character)
         one.num_allowed_tokens()
     assert grown.memory_size_bytes > limit
-    assert compiler.compile_regex(large) is grown  # asked for once more, and measured then
+    assert compiler.compile_json_schema(large) is grown  # asked for again, and measured then
     assert compiler.get_cache_size_bytes() < limit
-    assert compiler.compile_regex(large) is not grown
-    assert compiler.compile_regex(small) is kept
+    assert compiler.compile_json_schema(large) is not grown
+    assert compiler.compile_regex("a") is kept
 
 
 def test_what_exceeds_the_whole_budget_is_compiled_and_not_kept() -> None:

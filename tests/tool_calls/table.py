@@ -33,6 +33,8 @@ def table() -> str:
         "|---|---|---|---|---|---|",
     ]
     for family, models in model_structural_tags().items():
+        if family not in TEMPLATES and family != "harmony":
+            continue  # registered by somebody else
         template = TEMPLATES.get(family)
         call = write_calls(template, [CALL], {CALL[0]: SCHEMA}) if template else HARMONY
         cells = [
