@@ -153,7 +153,7 @@ mod tests {
     fn a_new_lexicon_knows_the_rows_that_most_grammars_need() {
         let tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
         let vocabulary = Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap());
-        let limits = Limits { lexicon_bytes: 0, ..Limits::default() };
+        let limits = Limits { lexicon_bytes: 1 << 20, ..Limits::default() };
         let mask_in_a_string = || {
             let grammar = from_json_schema(r#"{"type": "string"}"#, &JsonSchemaOptions::default()).unwrap();
             let compiled = CompiledGrammar::with_limits(Arc::new(grammar), vocabulary.clone(), limits).unwrap();

@@ -468,7 +468,10 @@ mod tests {
             let values: BTreeSet<Vec<u8>> = texts.iter().map(|text| canonical_json(text)).collect();
             let chosen = |(at, _): &(usize, &Vec<u8>)| choice.rotate_left(*at as u32 % 64) & 3 != 0;
             let mut used: Vec<Vec<u8>> = values.iter().enumerate().filter(chosen).map(|(_, value)| value.clone()).collect();
-            used.push(canonical_json(other.to_string().as_bytes()));
+            let other = canonical_json(other.to_string().as_bytes());
+            if !used.contains(&other) {
+                used.push(other); // no value is seen twice
+            }
             let seen = used.iter().fold(Strings::default(), |strings, value| strings.with([value.clone()]));
             let seen = UsedStrings::new(vec![seen]);
             let mut counts = NumberCounts::default();
