@@ -535,10 +535,10 @@ fn small_unique_elements_have_masks() {
                 let mut mask = TokenSet::empty(vocabulary.vocab_size());
                 matcher.fill_mask(mask.words_mut()).expect("within the limits");
                 assert_eq!(mask, naive::mask(&matcher).expect("within the limits"), "{items} within {text}");
-                let mut expansion = matcher.fork();
-                let completion = expansion.shortest_completion(1_000).expect("there is no dead end");
+                let mut fork = matcher.fork();
+                let completion = fork.shortest_completion(1_000).expect("there is no dead end");
                 assert!(
-                    expansion.accept_bytes(&completion).expect("within the limits") && expansion.is_completed(),
+                    fork.accept_bytes(&completion).expect("within the limits") && fork.is_completed(),
                     "{items} {text}"
                 );
                 let Some(byte) = byte else { break };
@@ -669,10 +669,10 @@ fn unique_elements_are_counted() {
                 matcher.fill_mask(mask.words_mut()).expect("within the limits");
                 assert!(mask == naive::mask(&matcher).expect("within the limits"), "{text} under {schema}");
                 assert!(matcher.accept_token(u32::from(byte)).expect("within the limits"), "{text} under {schema}");
-                let mut expansion = matcher.fork();
-                let completion = expansion.shortest_completion(200).expect("there is no dead end");
+                let mut fork = matcher.fork();
+                let completion = fork.shortest_completion(200).expect("there is no dead end");
                 assert!(
-                    expansion.accept_bytes(&completion).expect("within the limits") && expansion.is_completed(),
+                    fork.accept_bytes(&completion).expect("within the limits") && fork.is_completed(),
                     "{text} under {schema}"
                 );
             }

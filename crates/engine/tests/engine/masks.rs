@@ -1,4 +1,4 @@
-//! Every mask equals the slow twin's: at first, from the cache, after a rollback, in an expansion, and when compiled anew.
+//! Every mask equals the slow twin's: at first, from the cache, after a rollback, in a fork, and when compiled anew.
 //!
 //! What is compared, and what else must hold on the way, stands in the crate `stencilm-fuzz`; here it runs over a fixed list of
 //! cases, so that a run says the same every time. Searching for new ones is the fuzzer's work.

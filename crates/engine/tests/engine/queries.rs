@@ -51,7 +51,7 @@ fn rows_of_draft_trees_are_the_masks_behind_their_nodes() {
 
 #[test]
 fn forks_and_rollbacks_are_as_if_they_had_not_been() {
-    assert!(run("expansions", 300).masks > 1_000);
+    assert!(run("forks", 300).masks > 1_000);
 }
 
 #[test]

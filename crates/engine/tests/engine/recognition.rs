@@ -288,7 +288,8 @@ fn lists_do_not_grow_a_stack() {
         ("S -> S S | a", b"a"),
         ("A -> B a | b a\nB -> A b | a", b"ba"),
     ] {
-        assert!(growth(kind, unit) <= step, "{kind}");
+        // What was accepted is kept, too, in a list that has up to twice the room.
+        assert!(growth(kind, unit) <= step + 2 * (unit.len() - 1), "{kind}");
     }
 }
 
