@@ -1,11 +1,16 @@
 //! Canonical tokens: whether a sequence of tokens is what the tokenizer itself makes of its text.
 //!
-//! One idea: a tokenizer cuts a text into pieces and merges each piece, and both are decided where tokens meet. So a cursor
-//! of a few bytes ([`cursor`]) says how far a sequence is settled, and a token may follow when it fits the cursor and no merge
-//! joins it with the one before ([`merges`]). Cursors are numbered, and reading a token is a way through an automaton
-//! ([`places`]). Which tokens fit is a row of bits for each cursor, less a few ranges for each last token ([`rows`]).
-//! Whether the grammar can still go on so is searched behind each token ([`search`]): of few tokens one by one ([`few`]), of
-//! many for those that do not surely go on ([`dead_ends`], [`sure`]).
+//! One idea: a tokenizer cuts a text into pieces and merges each piece, and both are decided where tokens meet. So a token may
+//! follow if it fits what is open at the end of the sequence and no merge joins it with the one before, and if the grammar then
+//! allows a continuation that the tokenizer would write.
+//!
+//! Rooms: [`encoder`] (merges of two neighbours), [`pretokenizer`] (where pieces end), [`cursor`] (what is open, as states of an
+//! automaton), [`viability`] (whether the grammar allows a canonical continuation), [`whitespace`] (runs of it), [`mask`] (a plain
+//! mask less what is not canonical).
+//!
+//! # Example
+//! The tokenizer merges `{` and `"`. At the start the plain mask is `{` and `{"`; after `{` a `"` must come, with which it merges,
+//! so the canonical mask is `{"` alone.
 
 pub(crate) mod cursor;
 pub(crate) mod encoder;

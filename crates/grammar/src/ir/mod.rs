@@ -3,7 +3,7 @@
 //! One idea: a [`grammar`] is frozen data. It knows no notation, no vocabulary and no text; those who make one collect nodes in a
 //! [`builder`], and what matches no text is dropped before it is frozen ([`productive`]).
 //!
-//! Entry points: [`grammar::Grammar`], [`builder::GrammarBuilder`], [`serialize`].
+//! Entry points: [`grammar::Grammar`], [`builder::GrammarBuilder`], [`crate::serialize`].
 //!
 //! # Example
 //! The schema of an object with one required integer member `a`, laid out as `{"a": 12}`, is one object node: opened by `{`,

@@ -1,13 +1,17 @@
-//! JSON Schema to a grammar of the JSON texts of its instances (JSON Schema 2020-12), exactly or not at all.
+//! JSON Schema, drafts 4 to 2020-12: a schema in, the grammar of its JSON texts out, and a report of every keyword.
 //!
-//! Every stage is a file and a function from value to value:
-//! [`parse`] (texts → [`document`]) → [`keywords`] and [`applicators`] (values → typed [`schema`], by the tables of
-//! [`vocabulary`], with [`refs`], [`metaschemas`], [`uri`] and [`scopes`]) → [`normal`] (alternatives of [`atoms`], with [`negation`];
-//! found by [`search`] with [`verdicts`] and [`cases`], less of them by [`overlap`], [`marks`], [`implied`], [`alike`] and
-//! [`texts`]) → [`merge`] (constraints by type, with [`members`], [`elements`] and [`clashes`]) → [`lower`] (rules and
-//! nodes, with [`values`], [`objects`], [`witnesses`], [`keys`] and [`arrays`]), which spells leaves through [`strings`],
-//! [`numbers`], [`intervals`], [`formats`] and [`literal`] and lays them out through [`surface`], or between markers through
-//! [`marked`]; what all schemas share is in [`common`]. When nothing can match, [`explain`] says why; what [`relaxing`] leaves out, the report says.
+//! One idea: everything that combines schemas becomes alternatives of constraints on one value, and only then is lowered; so a
+//! keyword is read, merged and enforced in one place each.
+//!
+//! Four rooms, one after the other: [`read`] (text to a typed document with places and resolved references), [`normal_form`]
+//! (alternatives without `not`, `oneOf` or `if`), [`constraints`] (numbers, lengths, elements and members, merged) and [`lower`]
+//! (nodes of the intermediate form, and the reasons where nothing matches).
+//!
+//! Entry points: [`from_json_schema`], [`JsonSchemaOptions`].
+//!
+//! # Example
+//! `{"properties": {"a": {"type": "integer"}}, "required": ["a"], "type": "object"}` becomes one object node with the declared
+//! member `"a"`, whose value is the lexeme `-?(0|[1-9][0-9]*)`.
 
 pub(crate) mod constraints;
 mod excluding;
