@@ -46,9 +46,11 @@ const MAX_AROUND_DEPTH: u32 = 8;
 /// Which spelling a pattern is in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Dialect {
-    /// The syntax of the Rust crate `regex`, close to Python's `re`.
+    /// The syntax of the Rust crate `regex`, close to Python's `re`; an opening bracket within a class is a character.
     #[default]
     Standard,
+    /// The same, where an opening bracket within a class begins a class within it, as in that crate.
+    Nested,
     /// ECMA-262 with the `u` flag, and the harmless part of Annex B: what JSON Schema `pattern` asks for.
     EcmaScript,
 }
@@ -118,7 +120,8 @@ fn rewritten(pattern: &str, dialect: Dialect) -> Result<rewritten::Rewritten, Pa
         return Err(PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 1, what));
     }
     match dialect {
-        Dialect::Standard => Ok(rewritten::Rewritten::standard(pattern)),
+        Dialect::Standard => Ok(rewritten::Rewritten::standard(pattern, false)),
+        Dialect::Nested => Ok(rewritten::Rewritten::standard(pattern, true)),
         Dialect::EcmaScript => ecma::rewrite(pattern),
     }
 }
@@ -228,7 +231,7 @@ fn read(
     in_time(pattern)?;
     let mut ast = ParserBuilder::new()
         .nest_limit(MAX_NESTING)
-        .empty_min_range(options.dialect == Dialect::Standard)
+        .empty_min_range(options.dialect != Dialect::EcmaScript)
         .build()
         .parse(&rewritten.text)
         .map_err(|error| PatternError::from_ast(&error, pattern, rewritten))?;

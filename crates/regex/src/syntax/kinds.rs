@@ -95,7 +95,7 @@ impl KindsOfPattern {
         let word = if word { set(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]) } else { ClassUnicode::empty() };
         let line = match (line, dialect) {
             (false, _) => ClassUnicode::empty(),
-            (true, Dialect::Standard) => set(&[('\n', '\n')]),
+            (true, Dialect::Standard | Dialect::Nested) => set(&[('\n', '\n')]),
             (true, Dialect::EcmaScript) => set(&[('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')]),
         };
         let mut other = set(&[('\0', char::MAX)]);

@@ -16,8 +16,8 @@ struct Piece {
 
 impl Rewritten {
     /// The Standard dialect: Python's `\Z`, and an opening bracket within a class, are not `regex-syntax` already. The bracket is
-    /// a character, as in Python, unless it begins a POSIX name or stands behind a set operation.
-    pub fn standard(pattern: &str) -> Rewritten {
+    /// a character, as in Python, unless it begins a POSIX name or stands behind a set operation, or where classes may be `nested`.
+    pub fn standard(pattern: &str, nested: bool) -> Rewritten {
         let mut rewritten = Rewritten::empty(pattern);
         // Under `(?x)` brackets may stand in comments.
         let is_verbose = sets_verbose(pattern);
@@ -43,7 +43,10 @@ impl Rewritten {
                     at += posix_name(rest);
                     continue;
                 }
-                '[' if classes > 0 && !["&&", "--", "~~"].iter().any(|sign| pattern[..at].ends_with(sign)) => {
+                '[' if classes > 0
+                    && !nested
+                    && !["&&", "--", "~~"].iter().any(|sign| pattern[..at].ends_with(sign)) =>
+                {
                     rewritten.replace(at, "\\[");
                     at = end;
                     continue;

@@ -153,6 +153,6 @@ fn joined_across() -> String {
 
 /// A pattern of ours that has to match everything, in the syntax that has differences of classes.
 fn pattern(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
-    let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+    let options = PatternOptions { dialect: Dialect::Nested, anchoring: Anchoring::Whole };
     parse_pattern(exprs, pattern, &options, &mut strings.alphabet()).expect("the patterns of this file are well-formed")
 }
