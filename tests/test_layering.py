@@ -53,7 +53,7 @@ ORDER = {
             "matching",
             "bitmask",
             "tool_calls",
-            "decoding",
+            "generation",
             "views",
             "models",
         ],

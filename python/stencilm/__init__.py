@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         reset_token_bitmask,
     )
     from stencilm.bitmask.rows import MaskPatch, MaskRows
-    from stencilm.decoding.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.endpoints.anthropic import from_anthropic
     from stencilm.endpoints.api_model import ApiModel
     from stencilm.endpoints.capabilities import Capabilities, Prices
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
         Unsatisfiable,
         UnsupportedFeature,
     )
+    from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammars.grammar import Finding, Grammar, Report
     from stencilm.grammars.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.grammars.structural_tag import StructuralTag, StructuralTagItem
@@ -194,7 +194,7 @@ _NAMES = {
         "Unsatisfiable",
         "UnsupportedFeature",
     ),
-    "decoding.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
+    "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
     "grammars.grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),

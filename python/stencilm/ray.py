@@ -19,8 +19,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
-from stencilm.decoding.sampling import Sampling
 from stencilm.errors import ModelError
+from stencilm.generation.sampling import Sampling
 from stencilm.grammars.output_types import Output, resolve
 from stencilm.integrations.ray.rows import (
     COUNTS,

@@ -15,9 +15,9 @@ import pytest
 import stencilm
 from endpoints.scripted import Fault, Script, served
 from stencilm import Budget, Capabilities, Grammar, Prices
-from stencilm.decoding.trace import Called
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.endpoints.requests import tool_grammar
+from stencilm.generation.trace import Called
 from stencilm.guiding.texts import byte_matcher
 
 openai = pytest.importorskip("openai")

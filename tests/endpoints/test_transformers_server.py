@@ -13,8 +13,8 @@ import pytest
 import stencilm
 from endpoints.serving import NEEDED, transformers_server
 from stencilm import Budget, Capabilities, Grammar
-from stencilm.decoding.trace import Called
 from stencilm.endpoints.capabilities import PRESETS
+from stencilm.generation.trace import Called
 
 for _package in NEEDED:
     pytest.importorskip(_package)

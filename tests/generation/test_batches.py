@@ -18,7 +18,7 @@ from generation.small_models import (
     random_mistral,
     torch,
 )
-from stencilm.decoding.partial import MISSING, partial_value
+from stencilm.generation.partial import MISSING, partial_value
 
 PATTERN = "(ab|ba|[0-9]{2}){2,6}!"
 

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 import stencilm
 from generation.conftest import STOP, ByteModel
-from stencilm.decoding.result import IncompleteOutput, InvalidOutput
+from stencilm.generation.result import IncompleteOutput, InvalidOutput
 from stencilm.models.model import Model
 
 
@@ -336,7 +336,7 @@ def test_text_parts_are_joined_and_pictures_refused() -> None:
 
 def test_beams_give_each_value_once() -> None:
     pytest.importorskip("torch")
-    from stencilm.decoding.batches import beam_search
+    from stencilm.generation.batches import beam_search
     from stencilm.matching.matcher import GrammarMatcher
 
     model = stencilm.load("tiny")

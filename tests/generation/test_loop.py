@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stencilm.decoding.loop import Decoding, generate
-from stencilm.decoding.sampling import Sampling
-from stencilm.decoding.trace import Forced, Prompt, Sampled, Stopped, Trace
 from stencilm.errors import MatcherError, ModelError
+from stencilm.generation.loop import Decoding, generate
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Forced, Prompt, Sampled, Stopped, Trace
 
 PROMPT = [ord(">")]
 

@@ -10,9 +10,9 @@ from pydantic import AfterValidator
 
 import stencilm
 from generation.small_models import byte_tokenizer, random_llama
-from stencilm.decoding.result import IncompleteOutput, InvalidOutput
-from stencilm.decoding.trace import Event, Forced, Prompt, Sampled, Stopped
 from stencilm.errors import ModelError, StencilError, UnsupportedFeature
+from stencilm.generation.result import IncompleteOutput, InvalidOutput
+from stencilm.generation.trace import Event, Forced, Prompt, Sampled, Stopped
 
 
 class Colour(enum.Enum):

@@ -26,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
-from stencilm.decoding.partial import MISSING, PartialReader, is_same, partial_value
+from stencilm.generation.partial import MISSING, PartialReader, is_same, partial_value
 
 CALLS: Counter[Any] = Counter()
 
@@ -285,7 +285,7 @@ def test_no_part_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         made[repr(tp)] += 1
         return type_adapter(tp)
 
-    monkeypatch.setattr("stencilm.decoding.partial_types.type_adapter", adapter)
+    monkeypatch.setattr("stencilm.generation.partial_types.type_adapter", adapter)
     CALLS.clear()
     page = {
         "lines": [

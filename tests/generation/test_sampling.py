@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stencilm.decoding.sampling import Sampling, draw, log_normaliser
+from stencilm.generation.sampling import Sampling, draw, log_normaliser
 
 NEVER = -np.inf
 # In eighths, so that two logits are equal or well apart, whatever order sums are rounded in.

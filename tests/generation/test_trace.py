@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stencilm.decoding.trace import Event, Prompt, Sampled, Stopped, Trace
+from stencilm.generation.trace import Event, Prompt, Sampled, Stopped, Trace
 
 token_ids = st.integers(0, 2**31)
 logprobs = st.floats(allow_nan=False, max_value=0)

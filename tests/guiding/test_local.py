@@ -11,7 +11,7 @@ import stencilm
 from generation.conftest import STOP, ByteModel, ByteSequence, spelling
 from generation.small_models import byte_tokenizer, random_llama, random_mistral
 from stencilm import Budget, Grammar
-from stencilm.decoding.trace import (
+from stencilm.generation.trace import (
     Closed,
     Corrected,
     Ended,

@@ -13,7 +13,7 @@ import pytest
 import stencilm
 from guiding.test_local import wants
 from stencilm import Budget, Grammar, Guided, Literal
-from stencilm.decoding.trace import Called, Drafted, Rejected, Trace
+from stencilm.generation.trace import Called, Drafted, Rejected, Trace
 
 PAIRS = {
     "type": "object",

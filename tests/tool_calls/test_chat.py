@@ -12,10 +12,10 @@ from pydantic import AfterValidator, BaseModel, Field
 
 import stencilm
 from endpoints.scripted import served
-from stencilm.decoding.result import Generation, InvalidOutput
-from stencilm.decoding.stats import Stats
-from stencilm.decoding.trace import Trace
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.generation.stats import Stats
+from stencilm.generation.trace import Trace
 from stencilm.models.prompts import Conversation
 from stencilm.tool_calls.chat import chat
 from stencilm.tool_calls.functions import read_docstring, tool_of

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import stencilm
-from stencilm.decoding.trace import (
+from stencilm.generation.trace import (
     Called,
     Closed,
     Corrected,

@@ -104,7 +104,7 @@ def generate(
     if strategy == "guide" and (top_k is not None or min_p):
         raise Failure("--strategy guide takes no --top-k and no --min-p: leave them out", USAGE)
     _quiet_loading()
-    from stencilm.decoding.loop import DEFAULT_MAX_TOKENS
+    from stencilm.generation.loop import DEFAULT_MAX_TOKENS
     from stencilm.grammars.output_types import resolve
     from stencilm.models.model import load
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.view import print_text, trace_lines
-from stencilm.decoding.trace import Event, Trace
+from stencilm.generation.trace import Event, Trace
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stencilm.decoding.trace import Event, Forced, Prompt, Sampled, Stopped, Trace
+from stencilm.generation.trace import Event, Forced, Prompt, Sampled, Stopped, Trace
 from stencilm.views.characters import visible
 
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
-from stencilm.decoding.result import Generation
-from stencilm.decoding.typed import Known
 from stencilm.endpoints.capabilities import Capabilities, Prices
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.requests import (
@@ -30,6 +28,8 @@ from stencilm.endpoints.requests import (
 )
 from stencilm.endpoints.schema_subset import Unwrapping, unwrapped
 from stencilm.errors import EndpointError, ModelRefused, StencilError
+from stencilm.generation.result import Generation
+from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import Output, resolve
 from stencilm.guiding.api import aguide, guide, text_guide

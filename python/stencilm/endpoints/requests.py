@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from stencilm.decoding.sampling import Sampling
 from stencilm.endpoints.capabilities import Capabilities, Native
 from stencilm.endpoints.messages import Messages, messages_of, text_of, with_text
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
 from stencilm.errors import UnsupportedFeature
+from stencilm.generation.sampling import Sampling
 from stencilm.grammars.conversion import choices_of, described, gbnf, is_free_text, regex
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource

@@ -7,9 +7,9 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stencilm.decoding.sampling import Sampling
-from stencilm.decoding.trace import Event
 from stencilm.errors import MatcherError
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Event
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.choosers import Chooser, chooser_of

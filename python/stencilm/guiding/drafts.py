@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from stencilm.decoding.sampling import Sampling
+from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
 from stencilm.matching.candidates import Candidate
 
@@ -69,7 +69,7 @@ class Answer:
 
     Attributes:
         text: The text; for "draft" what comes behind the prefix, without it.
-        means: How the endpoint was asked; see `stencilm.decoding.trace.Called`.
+        means: How the endpoint was asked; see `stencilm.generation.trace.Called`.
         is_finished: The drafter ended the text itself; None where it does not say.
         prompt_tokens: As the endpoint counts them; None where it does not.
         output_tokens: As above.

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
-from stencilm.decoding.sampling import Sampling, draw
 from stencilm.errors import ModelError
+from stencilm.generation.sampling import Sampling, draw
 from stencilm.matching.matcher import GrammarMatcher
 
 

@@ -18,9 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.decoding.ends import is_over
-from stencilm.decoding.sampling import log_normaliser
-from stencilm.decoding.trace import (
+from stencilm.errors import MatcherError
+from stencilm.generation.ends import is_over
+from stencilm.generation.sampling import log_normaliser
+from stencilm.generation.trace import (
     Closed,
     Corrected,
     Ended,
@@ -32,7 +33,6 @@ from stencilm.decoding.trace import (
     Sampled,
     Trace,
 )
-from stencilm.errors import MatcherError
 from stencilm.guiding.backtrack import MAX_CANDIDATES, readable, shown_candidate
 from stencilm.guiding.choosers import Chooser
 from stencilm.guiding.drafts import Consult

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import TypeAlias
 
-from stencilm.decoding.trace import Event
+from stencilm.generation.trace import Event
 from stencilm.guiding.drafts import Answer, Ask, Consult, StreamingDrafter
 from stencilm.guiding.task import Guided
 from stencilm.guiding.text import TextGuide

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from stencilm.decoding.result import Filled
-from stencilm.decoding.sampling import Sampling
-from stencilm.decoding.trace import Corrected, Event, Rejected, Trace
+from stencilm.generation.result import Filled
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Corrected, Event, Rejected, Trace
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
 
@@ -99,7 +99,7 @@ class Correction(NamedTuple):
     choice: str
     """What stands there now."""
     means: str
-    """Who chose; see `stencilm.decoding.trace.Corrected`."""
+    """Who chose; see `stencilm.generation.trace.Corrected`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

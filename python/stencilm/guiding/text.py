@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from stencilm.decoding.ends import is_over
-from stencilm.decoding.result import MADE_UP
-from stencilm.decoding.trace import (
+from stencilm.errors import EndpointError, MatcherError, ModelRefused
+from stencilm.generation.ends import is_over
+from stencilm.generation.result import MADE_UP
+from stencilm.generation.trace import (
     Called,
     Closed,
     Corrected,
@@ -29,7 +30,6 @@ from stencilm.decoding.trace import (
     Rejected,
     Trace,
 )
-from stencilm.errors import EndpointError, MatcherError, ModelRefused
 from stencilm.grammars.grammar import Grammar
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stencilm.decoding.result import Generation, IncompleteOutput
-from stencilm.decoding.stats import Stats
-from stencilm.decoding.trace import Called
-from stencilm.decoding.typed import Known, parsed
 from stencilm.errors import ModelRefused
+from stencilm.generation.result import Generation, IncompleteOutput
+from stencilm.generation.stats import Stats
+from stencilm.generation.trace import Called
+from stencilm.generation.typed import Known, parsed
 from stencilm.grammars.output_types import Output
 from stencilm.guiding.task import Guided
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from stencilm.decoding.batches import beam_search, decode_batch
-from stencilm.decoding.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.decoding.probabilities import probabilities
-from stencilm.decoding.result import Generation
-from stencilm.decoding.typed import Known, by_value, with_value
 from stencilm.errors import ModelError
+from stencilm.generation.batches import beam_search, decode_batch
+from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
+from stencilm.generation.probabilities import probabilities
+from stencilm.generation.result import Generation
+from stencilm.generation.typed import Known, by_value, with_value
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.output_types import Output, resolve

@@ -24,11 +24,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
-from stencilm.decoding.partial import MISSING, PartialReader
-from stencilm.decoding.result import Generation, InvalidOutput
-from stencilm.decoding.sampling import Sampling
-from stencilm.decoding.trace import Event
-from stencilm.decoding.typed import Known
+from stencilm.generation.partial import MISSING, PartialReader
+from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Event
+from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.output_types import Output

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from stencilm.decoding.result import Generation, InvalidOutput
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.grammars.output_types import JsonSchema, Output, resolve
 from stencilm.grammars.sources import EbnfSource, JsonSchemaSource, RegexSource
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from stencilm.decoding.trace import Event
+from stencilm.generation.trace import Event
 from stencilm.views.characters import visible
 from stencilm.views.segments import LEGEND, outcome, parts_of, readable, segments
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from stencilm.decoding.trace import (
+from stencilm.generation.trace import (
     Called,
     Closed,
     Corrected,

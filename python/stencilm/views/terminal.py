@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from stencilm.decoding.trace import Called, Event, Healed, Prompt
+from stencilm.generation.trace import Called, Event, Healed, Prompt
 from stencilm.views.characters import visible
 from stencilm.views.segments import LEGEND, Part, outcome, parts_of, readable, segments
 

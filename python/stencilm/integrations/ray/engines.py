@@ -12,10 +12,10 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
 
-from stencilm.decoding.batches import decode_batch
-from stencilm.decoding.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.decoding.sampling import Sampling
 from stencilm.errors import ModelError
+from stencilm.generation.batches import decode_batch
+from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
+from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import Output, resolve
 from stencilm.grammars.sources import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from stencilm.decoding.stats import Stats
-from stencilm.decoding.trace import FinishReason, Trace
 from stencilm.errors import StencilError
+from stencilm.generation.stats import Stats
+from stencilm.generation.trace import FinishReason, Trace
 
 if TYPE_CHECKING:
     from stencilm.guiding.task import Guided

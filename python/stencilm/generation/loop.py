@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
-from stencilm.decoding.result import Generation
-from stencilm.decoding.sampling import Sampling, draw, log_normaliser
-from stencilm.decoding.stats import Clock, Stats
-from stencilm.decoding.trace import (
+from stencilm.errors import MatcherError, ModelError
+from stencilm.generation.result import Generation
+from stencilm.generation.sampling import Sampling, draw, log_normaliser
+from stencilm.generation.stats import Clock, Stats
+from stencilm.generation.trace import (
     Event,
     FinishReason,
     Forced,
@@ -32,7 +33,6 @@ from stencilm.decoding.trace import (
     Stopped,
     Trace,
 )
-from stencilm.errors import MatcherError, ModelError
 from stencilm.models.protocol import LanguageModel, TokenSequence
 from stencilm.tokenizers.joint import RECENT_TOKENS
 

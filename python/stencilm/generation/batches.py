@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
-from stencilm.decoding.ends import is_over
-from stencilm.decoding.loop import Decoding, Pass
-from stencilm.decoding.sampling import log_normaliser
-from stencilm.decoding.trace import Event
 from stencilm.errors import ModelError
+from stencilm.generation.ends import is_over
+from stencilm.generation.loop import Decoding, Pass
+from stencilm.generation.sampling import log_normaliser
+from stencilm.generation.trace import Event
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
 

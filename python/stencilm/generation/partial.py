@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from stencilm.decoding.partial_types import ANYTHING, MISSING, Holder, Kind, Shape, shape_of
+from stencilm.generation.partial_types import ANYTHING, MISSING, Holder, Kind, Shape, shape_of
 
 __all__ = ["MISSING", "PartialReader", "is_same", "partial_value"]
 

@@ -1,5 +1,5 @@
 """Decode loops: a model and a matcher in, a text with its trace and statistics out.
 
 Nothing is imported here, so that reading a trace does not load a loop: import from
-`stencilm.decoding.trace`, `.sampling`, `.stats` or `.loop`.
+`stencilm.generation.trace`, `.sampling`, `.stats` or `.loop`.
 """

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from stencilm.decoding.partial_types import MISSING
-from stencilm.decoding.result import Generation, IncompleteOutput, InvalidOutput
-from stencilm.decoding.trace import Stopped
+from stencilm.generation.partial_types import MISSING
+from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
+from stencilm.generation.trace import Stopped
 from stencilm.grammars.output_types import Output
 
 Known: TypeAlias = Callable[[str], Any]
