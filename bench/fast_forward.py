@@ -19,7 +19,7 @@ from typing import Any
 
 import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher
-from stencilm.decoding.loop import generate
+from stencilm.generation.loop import generate
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))

@@ -27,7 +27,7 @@ import numpy as np
 
 import stencilm
 from bench import records
-from stencilm.decoding.loop import Decoding
+from stencilm.generation.loop import Decoding
 from stencilm.guiding.api import local_guide
 from stencilm.guiding.task import Options
 from stencilm.guiding.texts import compiler_of
