@@ -9,7 +9,7 @@ use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::hir::Hir;
 use regex_syntax::hir::translate::TranslatorBuilder;
 
-use crate::expr::expr::{ExprId, ExprSet};
+use crate::expr::expr_set::{ExprId, ExprSet};
 use crate::limits::LimitExceeded;
 use crate::watch::check_now;
 use kinds::Edge;

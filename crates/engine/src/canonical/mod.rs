@@ -24,10 +24,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use self::cursor::cursor::OFF;
-pub(crate) use self::cursor::cursor::{Cursor, CursorKey};
 pub(crate) use self::cursor::history::Trail;
 use self::cursor::rows::Rows;
+use self::cursor::state::OFF;
+pub(crate) use self::cursor::state::{Cursor, CursorKey};
 use self::cursor::table::{Place, Places};
 pub(crate) use self::encoder::common::lay_out as lay_out_common;
 use self::encoder::merges::Merges;

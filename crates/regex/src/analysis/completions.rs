@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 use crate::memory;
 
 /// Of the expressions of one set the most bytes that complete a beginning of a match.

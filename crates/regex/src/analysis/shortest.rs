@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use crate::derivative::derivative::Deriver;
+use crate::derivative::deriver::Deriver;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr::ExprId;
+use crate::expr::expr_set::ExprId;
 use crate::limits::LimitExceeded;
 
 /// A place of the search: the least length of a match through it, how far it is, and the order of discovery.

@@ -1,7 +1,7 @@
 //! Short texts that show at a glance that an intersection matches something.
 
-use crate::derivative::derivative::Deriver;
-use crate::expr::expr::{Expr, ExprId};
+use crate::derivative::deriver::Deriver;
+use crate::expr::expr_set::{Expr, ExprId};
 use crate::limits::LimitExceeded;
 
 /// Longer texts are not tried: where one does not match, to find that out takes a derivative of every part for each byte.

@@ -6,10 +6,10 @@
 
 use hashbrown::HashTable;
 
-use crate::derivative::derivative::Deriver;
+use crate::derivative::deriver::Deriver;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Saturation;
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 use crate::hash::hash_of;
 use crate::limits::{LimitExceeded, Limits};
 use crate::memory;

@@ -3,11 +3,11 @@
 //! One idea: an automaton is laid out lazily, a state when it is first reached, over several expressions at once; an accepting
 //! state says which of them matched.
 //!
-//! Entry points: [`derivative::Deriver`], [`dfa::Dfa`].
+//! Entry points: [`deriver::Deriver`], [`dfa::Dfa`].
 //!
 //! # Example
 //! After `1` the integer is `[0-9]*`, after `0` or after `-0` the empty string, after `-` it is `0|[1-9][0-9]*`. Four states.
 
-pub(crate) mod derivative;
+pub(crate) mod deriver;
 pub(crate) mod dfa;
 pub(crate) mod split;

@@ -5,9 +5,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::derivative::derivative::Deriver;
+use crate::derivative::deriver::Deriver;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr::ExprId;
+use crate::expr::expr_set::ExprId;
 use crate::limits::LimitExceeded;
 use crate::watch::check;
 

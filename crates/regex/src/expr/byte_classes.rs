@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 use crate::memory;
 use crate::numbers::Number;
 

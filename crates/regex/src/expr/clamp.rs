@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 use crate::memory;
 
 /// Memoised saturation of expressions of one set, for one horizon.
@@ -214,7 +214,7 @@ fn apply(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derivative::derivative::Deriver;
+    use crate::derivative::deriver::Deriver;
     use crate::expr::byte_set::ByteSet;
     use crate::limits::Limits;
     use proptest::prelude::*;

@@ -3,7 +3,7 @@
 //! One idea: constructors bring expressions into a normal form, so that languages that are plainly equal are one expression, and
 //! the derivatives of an expression stay few.
 //!
-//! Entry points: [`expr::ExprSet`], [`byte_set::ByteSet`].
+//! Entry points: [`expr_set::ExprSet`], [`byte_set::ByteSet`].
 //!
 //! # Example
 //! The integer `-?(0|[1-9][0-9]*)` is a concatenation of an optional byte and a union; `[0-9]*` is a repetition without bounds.
@@ -12,7 +12,7 @@ pub(crate) mod arena;
 pub(crate) mod byte_classes;
 pub(crate) mod byte_set;
 pub(crate) mod clamp;
-pub(crate) mod expr;
+pub(crate) mod expr_set;
 pub(crate) mod hash_table;
 pub(crate) mod normal;
 pub(crate) mod print;

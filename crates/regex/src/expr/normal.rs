@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::expr::arena::Arena;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 
 /// The least and the greatest count of a repetition.
 type Interval = (u32, Option<u32>);

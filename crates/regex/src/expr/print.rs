@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 
 /// Longer texts are no use to a reader.
 const MAX_TEXT: usize = 4_096;

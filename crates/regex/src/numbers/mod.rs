@@ -18,7 +18,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 
 pub use decimal::{Decimal, MAX_DIGITS, Plain};
 pub use set::{End, LARGE_EXPONENTS, NumberForm, NumberSet, NumberSetError, SMALL_EXPONENTS};

@@ -16,7 +16,7 @@ use super::rounds::step_of;
 use super::steps::{Step, conditions_at_the_end, run, try_out};
 use super::tree::{Node, NodeId, Tree};
 use super::{PatternError, PatternErrorKind, Place, Reading, edges};
-use crate::expr::expr::ExprId;
+use crate::expr::expr_set::ExprId;
 use crate::limits::LimitExceeded;
 
 /// What the names of the groups begin with that stand for look-around.

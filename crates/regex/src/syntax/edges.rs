@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::kinds::{Edge, Kinds, KindsOfPattern, Ranges};
 use super::tree::{Node, NodeId, Tree};
 use super::{Dialect, PatternError};
-use crate::expr::expr::ExprId;
+use crate::expr::expr_set::ExprId;
 
 /// Deepest chain of requests: assertions nested more deeply than any pattern a person wrote.
 const MAX_DEPTH: usize = 200;

@@ -5,9 +5,9 @@
 
 use regex_syntax::hir::{self, Hir, HirKind};
 
-use crate::derivative::derivative::Deriver;
+use crate::derivative::deriver::Deriver;
 use crate::derivative::split::split;
-use crate::expr::expr::{ExprId, ExprSet};
+use crate::expr::expr_set::{ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
 
 /// One alternative of a pattern.

@@ -6,7 +6,7 @@
 
 use super::around::{Around, ranges_of_any};
 use super::tree::{Node, NodeId, Tree};
-use crate::expr::expr::ExprId;
+use crate::expr::expr_set::ExprId;
 
 /// A repetition of one character that look-aheads stand beside, as in `((?!foo).)*`.
 #[derive(Clone)]

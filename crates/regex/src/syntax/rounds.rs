@@ -8,7 +8,7 @@ use super::kinds::{Edge, Kinds, KindsOfPattern};
 use super::steps::Step;
 use super::tree::{Node, NodeId, Tree};
 use super::{PatternError, PatternErrorKind, Place};
-use crate::expr::expr::ExprId;
+use crate::expr::expr_set::ExprId;
 
 /// Deepest nesting of repetitions and alternatives with look-around inside.
 const MAX_DEPTH: usize = 100;

@@ -10,9 +10,9 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::derivative::derivative::Deriver;
+use crate::derivative::deriver::Deriver;
 use crate::derivative::split::{Group, split};
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 use crate::limits::{LimitExceeded, Limits};
 use crate::watch::check;
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::kinds::{Edge, Ranges};
 use super::utf8::Alphabet;
-use crate::expr::expr::{ExprId, ExprSet};
+use crate::expr::expr_set::{ExprId, ExprSet};
 
 /// A node of one [`Tree`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

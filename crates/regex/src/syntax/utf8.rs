@@ -8,7 +8,7 @@ use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr::{ExprId, ExprSet};
+use crate::expr::expr_set::{ExprId, ExprSet};
 
 /// How characters are spelled in the text that the expression reads.
 pub trait Alphabet {
@@ -77,7 +77,7 @@ fn trie(exprs: &mut ExprSet, sequences: &[&[Utf8Range]]) -> ExprId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derivative::derivative::Deriver;
+    use crate::derivative::deriver::Deriver;
     use crate::limits::Limits;
 
     fn check(ranges: &[(char, char)], inside: &[char], outside: &[char]) {

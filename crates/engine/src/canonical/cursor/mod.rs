@@ -6,9 +6,9 @@
 //! # Example
 //! After `{"` the cursor waits at the border after `"`: whether `a` may follow is settled by the merges of `"` and `a`.
 
-pub(crate) mod cursor;
 pub(crate) mod history;
 pub(crate) mod next;
 pub(crate) mod next_bytes;
 pub(crate) mod rows;
+pub(crate) mod state;
 pub(crate) mod table;

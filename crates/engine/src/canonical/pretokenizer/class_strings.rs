@@ -5,7 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::canonical::Encoding;
-use crate::canonical::cursor::cursor::length_of;
+use crate::canonical::cursor::state::length_of;
 use crate::canonical::cursor::table::{Place, Places};
 use crate::vocabulary::token_set::TokenSet;
 

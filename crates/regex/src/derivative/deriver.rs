@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::expr::byte_classes::ByteClasses;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Loosening;
-use crate::expr::expr::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 use crate::expr::required_bytes::Needs;
 use crate::limits::{LimitExceeded, Limits};
 use crate::memory;
