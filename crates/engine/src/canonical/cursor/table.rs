@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use super::cursor::{CursorKey, length_of};
+use super::state::{CursorKey, length_of};
 use crate::canonical::pretokenizer::class_strings::Walk;
 use crate::canonical::pretokenizer::probes::Shown;
 use crate::canonical::viability::forced::ForcedTexts;
