@@ -70,7 +70,7 @@ pub struct LexemeCache {
     longest_token: usize,
     limits: Limits,
     /// What operations under the lock make on their way.
-    pub(crate) walk_room: WalkScratch,
+    pub(crate) walk_scratch: WalkScratch,
     pub(crate) scratch: Scratch,
 }
 
@@ -99,7 +99,7 @@ impl LexemeCache {
             progress: ([0; 3], 0),
             longest_token,
             limits,
-            walk_room: WalkScratch::default(),
+            walk_scratch: WalkScratch::default(),
             scratch: Scratch::default(),
         }
     }

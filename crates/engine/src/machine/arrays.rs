@@ -3,10 +3,14 @@
 //! Nothing is begun after which the places left cannot bring every counter within its bounds.
 
 use stencilm_grammar::{Items, ItemsId};
+use stencilm_regex::Map;
 
 use crate::machine::frame::Phase;
 use crate::machine::layout::Machine;
 use crate::state::stacks::{ItemsState, NIL, Stacks};
+
+/// So many counts are remembered with what may come at them: a long array has as many as elements.
+const MAX_REMEMBERED: usize = 128;
 
 impl Machine {
     /// What an array's register says before an element.
@@ -47,6 +51,9 @@ impl Machine {
             let is_possible = after.is_some_and(|after| items.can_complete(place + 1, &after, |_| true));
             allowed |= u64::from(is_possible) << index;
         }
+        if self.allowed_elements.len() >= MAX_REMEMBERED {
+            self.allowed_elements = Map::default();
+        }
         self.allowed_elements.insert(key, allowed);
         allowed
     }
@@ -71,21 +78,21 @@ impl Machine {
         let far = u64::from(horizon) + 1;
         let needs =
             || counts.iter().zip(&items.contains).map(|(&count, &(min, _))| u64::from(min.saturating_sub(count)));
-        let scratch = items.max.map(|max| u64::from(max - state.place));
-        let roomy = scratch.is_none_or(|scratch| scratch > far + needs().sum::<u64>());
+        let room = items.max.map(|max| u64::from(max - state.place));
+        let roomy = room.is_none_or(|room| room > far + needs().sum::<u64>());
         // With elements that count for nothing and places enough, every bound is on its own.
         let apart = roomy && items.rest.iter().any(|element| element.counts == 0);
         let begun = u64::from(state.seen != NIL);
         if !apart || (state.place as usize) < items.prefix.len() {
-            description.extend([begun << 32 | u64::from(state.place), scratch.unwrap_or(u64::MAX)]);
+            description.extend([begun << 32 | u64::from(state.place), room.unwrap_or(u64::MAX)]);
             description.extend(counts.iter().map(|&count| u64::from(count)));
             return;
         }
         let missing = u64::from(items.min.saturating_sub(state.place)).min(far);
         description.extend([begun << 32 | 1 << 33 | missing, far]);
         for ((&count, &(_, max)), need) in counts.iter().zip(&items.contains).zip(needs()) {
-            let scratch = max.map_or(far, |max| u64::from(max - count).min(far));
-            description.push(need.min(far) << 32 | scratch);
+            let room = max.map_or(far, |max| u64::from(max - count).min(far));
+            description.push(need.min(far) << 32 | room);
         }
     }
 }

@@ -144,9 +144,9 @@ impl Machine {
         let facts = self.object(id);
         let members = self.grammar.members(id);
         let left = facts.left(members, had, self.known_set(had.known));
-        let scratch = members.max.is_none_or(|max| had.count < max);
+        let room = members.max.is_none_or(|max| had.count < max);
         Phase::AfterValue {
-            more: scratch && left.available.is_none_or(|available| available > 0),
+            more: room && left.available.is_none_or(|available| available > 0),
             may_close: left.needed == 0 && had.count >= members.min,
         }
     }
@@ -191,7 +191,7 @@ impl Machine {
         let missing = u64::from(members.min.saturating_sub(had.count));
         let missing = if most_free(members).is_some() { missing } else { missing.min(far) };
         let most_needed = (members.known.len() + members.free.len()) as u64;
-        let scratch = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
-        description.extend([missing << 32 | u64::from(had.met), scratch]);
+        let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
+        description.extend([missing << 32 | u64::from(had.met), room]);
     }
 }

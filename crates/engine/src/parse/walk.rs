@@ -117,14 +117,14 @@ pub(crate) struct Walk<'r, 'a> {
 
 impl Drop for Walk<'_, '_> {
     fn drop(&mut self) {
-        self.run.lexeme_cache.walk_room = std::mem::take(&mut self.scratch).emptied();
+        self.run.lexeme_cache.walk_scratch = std::mem::take(&mut self.scratch).emptied();
     }
 }
 
 impl<'r, 'a> Walk<'r, 'a> {
     /// A walk that has not begun.
     pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
-        let scratch = std::mem::take(&mut run.lexeme_cache.walk_room);
+        let scratch = std::mem::take(&mut run.lexeme_cache.walk_scratch);
         Walk { run, scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
     }
 

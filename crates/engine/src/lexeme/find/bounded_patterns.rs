@@ -131,8 +131,8 @@ impl LexemeCache {
                     let rest = self.only_residual(whole, state);
                     let exprs = &mut self.deriver.exprs;
                     let left = exprs.repeat(run.character, 0, Some(max - begun));
-                    let scratch = exprs.concat_all(&[begun_character, left, run.tail]);
-                    let both = exprs.and(&[scratch, rest]);
+                    let room = exprs.concat_all(&[begun_character, left, run.tail]);
+                    let both = exprs.and(&[room, rest]);
                     let live = self.deriver.is_live(both)?;
                     known.insert((begun, character, state), live);
                     live
