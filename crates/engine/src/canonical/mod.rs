@@ -43,6 +43,7 @@ use self::viability::pending::Doubts;
 use self::whitespace::cached::KeptBlanks;
 use self::whitespace::runs::json_blanks;
 use crate::locks::{Guard, Mutex, lock};
+use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
@@ -170,7 +171,9 @@ impl Encoding {
         let is_odd = |&token: &u32| encoding.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
         encoding.odd_tokens = (0..size).filter(is_odd).collect();
         encoding.shapes = (encoding.splits() && !encoding.by_characters()).then(|| Shapes::new(&encoding));
-        encoding.lay_out_common();
+        if Switch::CanonicalCommonRows.is_on() {
+            encoding.lay_out_common();
+        }
         Ok(encoding)
     }
 

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Place, Places, Reading};
 use crate::canonical::{CursorKey, Encoding, Kind};
+use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 
 /// Bytes that rows may take.
@@ -65,7 +66,12 @@ impl Rows {
     ) -> Arc<[u32]> {
         let cursor = cursor.for_row();
         let before = before.unwrap_or(u32::MAX);
-        if let Some(row) = self.fitting.get(cursor).and_then(|fitting| fitting.behind.get(&before)) {
+        if let Some(row) = self
+            .fitting
+            .get(cursor)
+            .and_then(|fitting| fitting.behind.get(&before))
+            .filter(|_| Switch::CanonicalRowCache.is_on())
+        {
             return row.clone();
         }
         if self.bytes > BUDGET {
@@ -99,7 +105,9 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [Tok
         if let Some(start) = places.begin(encoding, place, plain, is_apart) {
             // Nearly all tokens fit, so it begins with all of them.
             set.clone_from(encoding.tokens().spelled());
-            if let Some(shapes) = encoding.shapes.as_ref().filter(|_| !cursor.within_character()) {
+            if let Some(shapes) =
+                encoding.shapes.as_ref().filter(|_| !cursor.within_character() && Switch::CanonicalClassStrings.is_on())
+            {
                 shapes.keep_readable(encoding, places, start, set);
             } else {
                 walk(encoding, places, start, set);

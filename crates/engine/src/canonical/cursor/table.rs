@@ -14,6 +14,7 @@ use crate::canonical::pretokenizer::probes::Shown;
 use crate::canonical::viability::forced::ForcedTexts;
 use crate::canonical::viability::successors::Followers;
 use crate::canonical::{Cursor, Encoding};
+use crate::switches::Switch;
 use crate::vocabulary::lead_bytes::groups_within;
 
 /// With more cursors than this all are forgotten when the next operation begins.
@@ -282,7 +283,7 @@ impl Places {
         }
         let (visits, groups) = &mut self.loops[number];
         *visits = visits.saturating_add(1);
-        if *visits != MANY_VISITS {
+        if *visits != MANY_VISITS || !Switch::CanonicalKeysOfLoops.is_on() {
             return *groups;
         }
         let back = (0..128u8).filter(|&byte| self.read(encoding, place, byte) == Some(place));

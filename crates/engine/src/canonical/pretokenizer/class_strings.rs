@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::canonical::Encoding;
 use crate::canonical::cursor::state::length_of;
 use crate::canonical::cursor::table::{Place, Places};
+use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 
 /// So many walks of all shapes are kept.
@@ -104,7 +105,8 @@ impl Shapes {
             path.truncate(shape.depth as usize);
             let above = *path.last().expect("the path begins with the start");
             let next = places.read_whole(encoding, above, shape.character);
-            if let (None, Some(next)) = (&new, next)
+            if Switch::CanonicalWalks.is_on()
+                && let (None, Some(next)) = (&new, next)
                 && let Some(walk) = walks.iter().find(|walk| walk.places[node] == Some(next))
             {
                 let first = walk.dead.partition_point(|&(first, _)| first < shape.first);

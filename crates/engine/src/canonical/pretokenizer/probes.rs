@@ -12,6 +12,7 @@ use super::splitter::{DEAD, PreTokenizer};
 use crate::canonical::cursor::table::{Place, Places};
 use crate::canonical::viability::suffixes::{Behind, States};
 use crate::canonical::{Cursor, Encoding};
+use crate::switches::Switch;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 
 /// So many characters behind a token are looked at, and so many ways to go on.
@@ -77,7 +78,7 @@ impl Anywhere {
     /// Those of some bytes.
     pub fn before(&mut self, encoding: &Encoding, bytes: &ByteSet) -> Arc<TokenSet> {
         self.lay_out(encoding);
-        if let Some(known) = self.sets.get(bytes) {
+        if let Some(known) = self.sets.get(bytes).filter(|_| Switch::CanonicalJudgedKept.is_on()) {
             return known.clone();
         }
         if self.sets.len() >= MAX_ANYWHERE {
@@ -267,7 +268,7 @@ impl Encoding {
         }
         // What showed it elsewhere often comes here too.
         let key = (place, self.merging_number(token));
-        if let Some(&shown) = places.shown.get(&key) {
+        if let Some(&shown) = places.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
             let mut here = Some(start);
             for &byte in shown.text() {
                 let Some(state) = here else { break };

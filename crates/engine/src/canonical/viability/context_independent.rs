@@ -21,6 +21,7 @@ use crate::machine::expansion::{Automaton, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 use crate::vocabulary::tokens::Tokens;
@@ -134,7 +135,8 @@ impl SureRows {
 
     /// Whether answers about a token within the lexeme of a row are kept.
     pub fn keeps(&self, row: &Arc<Row>, token: u32) -> bool {
-        self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
+        Switch::CanonicalAnswers.is_on()
+            && self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
     /// What a search has told of a token within the lexeme of a row, with the place behind it, whatever follows the lexeme.
@@ -175,14 +177,14 @@ impl Run<'_> {
         thread: Entry,
         place: Place,
     ) -> Result<Option<SureTokens>, EngineError> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) {
+        if thread == Entry::BOTTOM || offers_tokens(thread) || !Switch::CanonicalIndependent.is_on() {
             return Ok(None);
         }
         let vocabulary = encoding.tokens();
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
         let Some(here) = self.row_of(vocabulary, thread, &expansion)? else { return Ok(None) };
-        if here.row.count <= MAX_LISTED {
+        if here.row.count <= MAX_LISTED && Switch::CanonicalFewTokens.is_on() {
             return Ok(None);
         }
         let set_bytes = vocabulary.mask_words() * 4;
@@ -194,7 +196,12 @@ impl Run<'_> {
             (sure.rows, sure.classes, sure.bytes) = Default::default();
         }
         if !sure.rows.contains_key(&name) {
-            let class = match here.row.runs.as_ref().filter(|_| thread.state & IN_BLANKS == 0) {
+            let class = match here
+                .row
+                .runs
+                .as_ref()
+                .filter(|_| thread.state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on())
+            {
                 Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, sure, runs)?,
                 None => None,
             };

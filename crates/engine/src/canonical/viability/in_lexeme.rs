@@ -12,6 +12,7 @@ use crate::canonical::pretokenizer::probes::Anywhere;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_BLANKS;
+use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Reader as _;
 
@@ -52,7 +53,7 @@ impl<'a> Within<'a> {
                 None => return Ok((None, false)),
             }
         }
-        if state & IN_BLANKS != 0 {
+        if state & IN_BLANKS != 0 || !Switch::CanonicalAtCursor.is_on() {
             return Ok((Some(state), false));
         }
         let [apart, joined] = self.places.advance_both(self.encoding, place, token);
@@ -105,9 +106,9 @@ pub(crate) fn sure_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
-    let is_wide = state & IN_BLANKS == 0 && tokens.len() > MANY_TOKENS;
+    let is_wide = state & IN_BLANKS == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
-    let common = if is_wide { looping(lexeme_cache, reader, state)? } else { None };
+    let common = if is_wide && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
     let mut anywhere = match &common {
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
         None => TokenSet::empty(vocabulary.vocab_size()),
@@ -115,7 +116,7 @@ pub(crate) fn sure_within(
     let [mut surely, mut perhaps] = known.take_room(vocabulary.vocab_size());
     let mut steps = Steps::new(reader, known.judge(encoding), common);
     let start = steps.place_of(lexeme_cache, state)?;
-    if state & IN_BLANKS == 0 {
+    if state & IN_BLANKS == 0 && Switch::CanonicalCategoryWalk.is_on() {
         let mut walk =
             ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;

@@ -19,6 +19,7 @@ use crate::machine::layout::ExpansionId;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 
 impl Run<'_> {
     /// Whether it makes a difference to what follows a lexeme which of its texts was read.
@@ -86,7 +87,7 @@ impl Path {
         start: SetId,
         bytes: &[u8],
     ) -> Result<SetId, EngineError> {
-        if self.start.replace(start) != Some(start) {
+        if self.start.replace(start) != Some(start) || !Switch::CanonicalPath.is_on() {
             self.steps.clear();
         }
         let common = self.steps.iter().zip(bytes).take_while(|((known, _), byte)| known == *byte).count();
@@ -109,7 +110,7 @@ impl Questions<'_, '_> {
             _ => None,
         };
         // Groups behind a lexeme have one of those that spell the same.
-        let has_all = self.encoding.tokens().duplicates().is_empty();
+        let has_all = self.encoding.tokens().duplicates().is_empty() && Switch::CanonicalGroups.is_on();
         let Some((thread, only)) = beside.filter(|_| has_all) else {
             return unverified.add_all(rows.iter().map(|(_, row)| row));
         };
@@ -133,7 +134,7 @@ impl Questions<'_, '_> {
         (sure, leaving_rows, behind): (&SureRows, &mut Leaving, &mut SuffixesBehind),
         unverified: &mut Unverified<'_>,
     ) -> Result<bool, EngineError> {
-        if self.run.remembers(thread) {
+        if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
             return Ok(false);
         }
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();

@@ -18,6 +18,7 @@ use crate::canonical::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 
 /// So many nodes of the trie are looked at behind one token, and behind all tokens of a mask; where that does not tell, the
 /// token is taken to lead on.
@@ -163,7 +164,8 @@ impl<'e> Search<'e> {
             return Ok(true);
         }
         // Within a lexeme it counts whether something beyond it was looked at.
-        if self.home.is_none()
+        if Switch::CanonicalForced.is_on()
+            && self.home.is_none()
             && !next.may_end
             && next.bytes.single().is_some()
             && let Some(told) = self.by_forced_text(run, configuration, token, place)?
@@ -181,7 +183,7 @@ impl<'e> Search<'e> {
         }
         let key = (configuration, token, place);
         match self.found.known.get(&key) {
-            Some(&Some((known, left))) => {
+            Some(&Some((known, left))) if Switch::CanonicalSearched.is_on() => {
                 self.has_left |= left;
                 return Ok(known);
             }
@@ -189,7 +191,7 @@ impl<'e> Search<'e> {
                 self.circular = true;
                 return Ok(false);
             }
-            None => {}
+            _ => {}
         }
         self.found.known.insert(key, None);
         let circular = std::mem::replace(&mut self.circular, false);
@@ -280,7 +282,7 @@ impl<'e> Search<'e> {
         place: Place,
     ) -> Result<(Option<bool>, bool), EngineError> {
         let key = (configuration, self.encoding.merging_number(token), place);
-        if let Some(&known) = self.found.told.get(&key) {
+        if let Some(&known) = self.found.told.get(&key).filter(|_| Switch::CanonicalTold.is_on()) {
             return Ok(known);
         }
         let found = self.ask(run, configuration, token, place)?;
@@ -347,6 +349,7 @@ impl<'e> Search<'e> {
         // The bytes that may go on with a character are many, and so are the tokens that begin with them. What led on elsewhere
         // nearly always comes here too.
         if self.places.cursor(place).within_character()
+            && Switch::CanonicalLedOn.is_on()
             && let Some(&next) = self.places.led_on.get(&token)
         {
             let (here, beyond) = self.run_within(run, configuration, next)?;
@@ -355,7 +358,9 @@ impl<'e> Search<'e> {
                 return Ok(true);
             }
         }
-        if let Some(listed) = self.few_that_are_read(run, configuration)? {
+        if Switch::CanonicalListed.is_on()
+            && let Some(listed) = self.few_that_are_read(run, configuration)?
+        {
             self.looked += listed.tokens.len();
             for &(next, here, beyond) in listed.tokens.iter() {
                 if self.follows(run, here, way, next, depth)? {
@@ -367,7 +372,8 @@ impl<'e> Search<'e> {
             return Ok(false);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
-        if trie.nodes_behind(bytes) > MANY_NODES
+        if Switch::CanonicalFollowers.is_on()
+            && trie.nodes_behind(bytes) > MANY_NODES
             && let Some(few) = self.few_that_follow((token, place), bytes)
         {
             let mut some_beyond = false;

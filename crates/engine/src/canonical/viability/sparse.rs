@@ -13,6 +13,7 @@ use crate::lexeme::mask::Row;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 impl Run<'_> {
@@ -67,7 +68,8 @@ impl Run<'_> {
         // Nearly always they are in the order of the trie, where those which others begin with come before them.
         for token in tokens.into_iter().rev() {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
-            if let Some(longer) = &mut longer
+            if Switch::CanonicalLonger.is_on()
+                && let Some(longer) = &mut longer
                 && longer.rules_out(self, &mut search, configuration, bytes)?
             {
                 // The slow twin: searched like any other.

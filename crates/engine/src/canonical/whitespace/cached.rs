@@ -13,6 +13,7 @@ use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 
 /// By place behind a token of blanks, and by what merges with the token: those of which no search tells.
 type Untold = FxHashSet<(Place, u32)>;
@@ -61,7 +62,7 @@ impl KeptBlanks {
 
     /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
     pub fn known(&mut self, encoding: &Encoding, places: &mut Places, next: ByteSet, place: Place) -> Arc<KnownBlanks> {
-        if let Some(known) = self.known.get(&(next, place)) {
+        if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.known.len() >= MAX_KEPT {
@@ -109,7 +110,7 @@ impl KeptBlanks {
         before: Option<u32>,
     ) -> Arc<[FittingBlank]> {
         let key = (place, before);
-        if let Some(known) = self.fitting.get(&key) {
+        if let Some(known) = self.fitting.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.fitting.len() >= MAX_KEPT {
@@ -131,7 +132,7 @@ impl KeptBlanks {
     ) -> Arc<ToldAnyway> {
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, None, blanks.bounds(longest));
-        if let Some(known) = self.anyway.get(&key) {
+        if let Some(known) = self.anyway.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.anyway.len() >= MAX_KEPT {
@@ -154,7 +155,7 @@ impl KeptBlanks {
         let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, before, blanks.bounds(longest));
-        if let Some(known) = self.told.get(&key) {
+        if let Some(known) = self.told.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.told.len() >= MAX_KEPT {

@@ -8,6 +8,7 @@ use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 
 /// Where the blanks of tokens begin, within one mask: configurations, each with how many blanks may come there.
 #[derive(Default)]
@@ -27,7 +28,7 @@ impl Tails {
         let encoding = search.encoding;
         let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
         let blanks = bytes.iter().rev().take_while(|byte| JSON_BLANKS.contains(byte)).count();
-        if blanks == 0 || blanks == bytes.len() {
+        if blanks == 0 || blanks == bytes.len() || !Switch::CanonicalTrailing.is_on() {
             return Ok(None);
         }
         let before = search.run(run, configuration, &bytes[..bytes.len() - blanks])?;

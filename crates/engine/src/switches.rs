@@ -1,0 +1,87 @@
+//! Caches and special ways that may be switched off, each alone: none of them may change an answer, and each must pay.
+//!
+//! In a usual build each of these questions is the constant `true`. With the feature `switches`, which the fuzzer and
+//! `bench/ablation.py` ask for, every thread says for itself what is off.
+
+macro_rules! switches {
+    ($($switch:ident $name:literal,)*) => {
+        /// Something that the engine can do without.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        #[allow(missing_docs, reason = "their names say it")]
+        pub enum Switch { $($switch,)* }
+
+        impl Switch {
+            /// All of them.
+            #[cfg(feature = "switches")]
+            pub const ALL: &[Switch] = &[$(Switch::$switch,)*];
+
+            /// Its name: the room, and what it is.
+            #[cfg(feature = "switches")]
+            pub const fn name(self) -> &'static str {
+                match self { $(Switch::$switch => $name,)* }
+            }
+        }
+    };
+}
+
+switches! {
+    CanonicalUnmergeable "canonical: beginnings of unmergeable tokens by the cursor without",
+    CanonicalIndependent "canonical: context-independent tokens of lexeme masks",
+    CanonicalClasses "canonical: lexeme masks by the class of their runs",
+    CanonicalAtCursor "canonical: tokens that a lexeme decides at a cursor",
+    CanonicalCategoryWalk "canonical: judging tokens by categories",
+    CanonicalCommon "canonical: judging by the bytes of most states",
+    CanonicalGroups "canonical: equivalent tokens as one question",
+    CanonicalAnswers "canonical: answers of searches kept by lexeme mask",
+    CanonicalForced "canonical: forced texts",
+    CanonicalListed "canonical: lists of the tokens that the grammar reads",
+    CanonicalFollowers "canonical: lists of the tokens that may follow",
+    CanonicalLedOn "canonical: what followed the beginning of a character before",
+    CanonicalWhitespace "canonical: whitespace tokens by their number",
+    CanonicalTrailing "canonical: tokens that end with whitespace",
+    CanonicalLonger "canonical: beginnings ruled out by a longer token",
+    CanonicalSparse "canonical: sparse masks",
+    CanonicalSparseCache "canonical: cache of sparse masks",
+    CanonicalDeadEndCache "canonical: cache of dead ends",
+    CanonicalClassStrings "canonical: rows by class strings",
+    CanonicalCommonRows "canonical: rows of common cursors laid out at once",
+    CanonicalCommonTexts "canonical: a walk of common texts when the encoding is learned",
+    CanonicalShown "canonical: texts that showed an end before",
+    CanonicalSuffixStates "canonical: states by the last characters",
+    CanonicalReadSuffixes "canonical: cache of suffixes that are read",
+    CanonicalCrossing "canonical: equivalent crossing tokens kept by cursor",
+    CanonicalPath "canonical: the common beginning of texts that are read",
+    CanonicalWalks "canonical: walks of class strings taken over",
+    CanonicalRowCache "canonical: cache of rows behind a token",
+    CanonicalTold "canonical: what the next characters tell, kept for a mask",
+    CanonicalSearched "canonical: answers of a search kept for a mask",
+    CanonicalWhitespaceKept "canonical: whitespace kept for all grammars",
+    CanonicalJudgedKept "canonical: sets of tokens by the bytes that may come",
+    CanonicalKeysOfLoops "canonical: loops of cursors",
+    CanonicalFewTokens "canonical: lexeme masks of few tokens as any",
+    CanonicalMergeBits "canonical: bits of pairs that merge",
+    CanonicalEndBits "canonical: bits of what tokens merge with at their ends",
+}
+
+impl Switch {
+    /// Whether it is on.
+    #[inline(always)]
+    pub(crate) fn is_on(self) -> bool {
+        #[cfg(feature = "switches")]
+        return OFF.with(|off| off.get() & 1 << self as u32 == 0);
+        #[cfg(not(feature = "switches"))]
+        true
+    }
+
+    /// Switches these off for the calling thread, and all others on.
+    #[cfg(feature = "switches")]
+    pub fn switch_off(switches: impl IntoIterator<Item = Switch>) {
+        OFF.set(switches.into_iter().fold(0, |off, switch| off | 1 << switch as u32));
+    }
+}
+
+#[cfg(feature = "switches")]
+thread_local! {
+    static OFF: std::cell::Cell<u128> = const { std::cell::Cell::new(0) };
+}
