@@ -23,7 +23,7 @@ KNOWN = json.loads((Path(__file__).parent / "layering.json").read_text())
 BASE = {
     "regex": ["hash", "host", "limits", "memory", "thread_time", "watch"],
     "grammar": [],
-    "engine": ["cpus", "error", "limits", "locks"],
+    "engine": ["cpus", "error", "limits", "locks", "switches"],
     "python": [],
     "package": ["_core", "errors", "limits", "renewed_lock"],
 }
