@@ -169,7 +169,8 @@ impl GrammarMatcher {
             .inspect_err(|error| retire_if_full(&compiled, &layout, error))?;
         let (mark, texts) = (stacks.mark(), 0);
         let (tokens, spent) = (0, 0);
-        let first = Step { configuration, token: NO_TOKEN, stopped: false, tokens, is_spent: false, texts, spent, mark };
+        let first =
+            Step { configuration, token: NO_TOKEN, stopped: false, tokens, is_spent: false, texts, spent, mark };
         let record = (!compiled.capturing().is_empty()).then(Arc::default);
         let mut matcher = GrammarMatcher {
             record,

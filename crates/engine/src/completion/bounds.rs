@@ -1,15 +1,16 @@
 //! What completing a text may take behind any one token, without a look at the tokens: a bound for far from the end.
 //!
 //! Of every part of a grammar it is worked out what completes the worst beginning of it. A part may hold itself, and each time
-//! it does one token must open one more object or array: so parts are gone through once for every bracket that a token may
-//! open, and a part that holds itself in another way has no bound.
+//! it does one token must open one more bracket: so parts are gone through once for every bracket that a token may open.
+//! Where a part holds itself behind other bytes, they are gone through once for every byte of a token; where nothing at all
+//! need come before, there is no bound.
 //!
 //! Keys of which endlessly many go on differ from those that the object has by a few bytes at most. Of elements that must
 //! differ, or count, only an estimate is made, with room to spare: what a mask allows near the end is decided by a real way.
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Items, ItemsId, KeySpace, Members, MembersId, Node, NodeId};
-use stencilm_regex::ExprId;
+use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Members, MembersId, Node, NodeId};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 
 use crate::completion::costs::{Costs, Measured, lexeme_cost};
 use crate::completion::token_counts::{NEVER, lexemes_of};
@@ -41,15 +42,46 @@ pub(crate) struct Bounds {
     rests: FxHashMap<ExprId, u64>,
     /// Of all parts: by so much one token may put off the end, at most.
     pub step: u64,
+    /// By node whether each of its texts has a byte of those that are counted.
+    opens: Vec<bool>,
     /// Whether the tokens that complete the parts can be told without reading elements and keys.
     pub is_exact: bool,
 }
 
-/// How many objects and arrays one token may open.
-fn most_opened(vocabulary: &Tokens) -> usize {
+/// How many of these bytes one token may have.
+fn most_in_a_token(vocabulary: &Tokens, bytes: &ByteSet) -> usize {
     let tokens = (0..vocabulary.vocab_size() as u32).filter_map(|token| vocabulary.token_bytes(token));
-    let opened = tokens.map(|bytes| bytes.iter().filter(|byte| b"{[".contains(byte)).count());
-    opened.max().unwrap_or(0)
+    let counts = tokens.map(|token| token.iter().filter(|&&byte| bytes.contains(byte)).count());
+    counts.max().unwrap_or(0)
+}
+
+/// Whether every match of an expression has one of these bytes, as far as is plain to see.
+fn must_have(exprs: &ExprSet, root: ExprId, bytes: &ByteSet) -> bool {
+    let mut known: FxHashMap<ExprId, bool> = FxHashMap::default();
+    let mut work = vec![root];
+    while let Some(&id) = work.last() {
+        let before = work.len();
+        exprs.for_each_child(id, |child| {
+            if !known.contains_key(&child) {
+                work.push(child);
+            }
+        });
+        if work.len() > before {
+            continue;
+        }
+        let has = match exprs.get(id) {
+            Expr::Bytes(set) => set.union(bytes) == *bytes,
+            Expr::Concat { head, tail } => known[head] || known[tail],
+            Expr::Or(parts) => parts.iter().all(|part| known[part]),
+            Expr::And(parts) => parts.iter().any(|part| known[part]),
+            Expr::Repeat { body, min, .. } => *min > 0 && known[body],
+            Expr::Number(_) => bytes.len() == 256,
+            Expr::Nothing | Expr::Empty | Expr::Not(_) => false,
+        };
+        known.insert(id, has);
+        work.pop();
+    }
+    known[&root]
 }
 
 /// Whether the keys of each class may go on endlessly wherever they are.
@@ -64,7 +96,12 @@ fn is_about(items: &Items) -> bool {
 
 impl Bounds {
     /// Those of a grammar.
-    pub fn new(run: &mut Run<'_>, vocabulary: &Tokens, measured: Measured<'_>, costs: &[u64]) -> Result<Bounds, EngineError> {
+    pub fn new(
+        run: &mut Run<'_>,
+        vocabulary: &Tokens,
+        measured: Measured<'_>,
+        costs: &[u64],
+    ) -> Result<Bounds, EngineError> {
         let grammar = measured.grammar;
         let mut bounds = Bounds {
             nodes: costs.to_vec(),
@@ -73,8 +110,9 @@ impl Bounds {
             lexemes: FxHashMap::default(),
             rests: FxHashMap::default(),
             step: 0,
+            opens: Vec::new(),
             is_exact: grammar.all_items().iter().all(|items| !is_about(items))
-                && grammar.all_members().iter().all(|members| are_keys_endless(members)),
+                && grammar.all_members().iter().all(are_keys_endless),
         };
         for lexeme in lexemes_of(grammar) {
             if bounds.lexemes.contains_key(&lexeme) {
@@ -84,16 +122,23 @@ impl Bounds {
             let most = bounds.of_rest(run, imported)?;
             bounds.lexemes.insert(lexeme, most);
         }
-        let order = inner_first(grammar.nodes().len(), |node| within(measured, node));
-        let mut before: Vec<u64> = Vec::new();
-        for opened in 0..=most_opened(vocabulary) {
-            let values = std::mem::replace(&mut before, Vec::new());
-            let values = if opened == 0 { None } else { Some(&values[..]) };
-            let Some(order) = &order else { break };
-            for &node in order {
-                bounds.nodes[node] = bounds.of_node(measured, costs, NodeId(node as u32), values);
+        let brackets = b"{[(".iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)));
+        let mut order = None;
+        for bytes in [brackets, ByteSet::range(0, 255)] {
+            bounds.opens = grammar.nodes().iter().map(|node| opens(grammar, node, &bytes)).collect();
+            order = inner_first(grammar.nodes().len(), |node| within(measured, node, &bounds.opens));
+            let Some(order) = &order else { continue };
+            let mut before: Option<Vec<u64>> = None;
+            for _ in 0..=most_in_a_token(vocabulary, &bytes) {
+                for &node in order {
+                    bounds.nodes[node] = bounds.of_node(measured, costs, NodeId(node as u32), before.as_deref());
+                }
+                if before.as_ref() == Some(&bounds.nodes) {
+                    break;
+                }
+                before = Some(bounds.nodes.clone());
             }
-            before = bounds.nodes.clone();
+            break;
         }
         if order.is_none() {
             bounds.nodes.fill(NEVER);
@@ -131,7 +176,7 @@ impl Bounds {
         let own = match measured.node(id) {
             Node::Lexeme(lexeme) => self.lexemes[lexeme],
             Node::Token(_) => 1,
-            Node::Sequence(parts) => self.of_sequence(costs, parts),
+            Node::Sequence(parts) => self.of_sequence(costs, parts, values),
             Node::Choice(parts) => parts.iter().map(most).max().unwrap_or(0),
             Node::Repeat { body, min, .. } => {
                 let others = if *min > 1 { cost(body).saturating_mul(u64::from(min - 1)) } else { 0 };
@@ -139,7 +184,9 @@ impl Bounds {
             }
             Node::Marked { body, .. } => most(body),
             Node::Rule(rule) => most(&measured.rule(*rule).body),
-            Node::Items(items) if measured.items(*items).is_bare() => self.of_array(measured, costs, *items, &self.nodes),
+            Node::Items(items) if measured.items(*items).is_bare() => {
+                self.of_array(measured, costs, *items, &self.nodes)
+            }
             Node::Items(items) => match values {
                 Some(values) => self.of_array(measured, costs, *items, values),
                 None => cost(&id).saturating_add(self.lexemes[&measured.items(*items).surface.open]),
@@ -152,11 +199,20 @@ impl Bounds {
         own.max(cost(&id))
     }
 
-    fn of_sequence(&self, costs: &[u64], parts: &[NodeId]) -> u64 {
+    /// What completes the worst beginning of parts that follow each other; those behind one that opens something by what is
+    /// known of their values.
+    fn of_sequence(&self, costs: &[u64], parts: &[NodeId], values: Option<&[u64]>) -> u64 {
+        let index = |part: &NodeId| part.0 as usize;
+        let plain = parts.iter().position(|part| self.opens[index(part)]).map_or(parts.len(), |at| at + 1);
         let (mut behind, mut worst) = (0u64, 0);
-        for part in parts.iter().rev() {
-            worst = worst.max(self.nodes[part.0 as usize].saturating_add(behind));
-            behind = behind.saturating_add(costs[part.0 as usize]);
+        for (at, part) in parts.iter().enumerate().rev() {
+            let within = match values {
+                _ if at < plain => self.nodes[index(part)],
+                Some(values) => values[index(part)],
+                None => costs[index(part)],
+            };
+            worst = worst.max(within.saturating_add(behind));
+            behind = behind.saturating_add(costs[index(part)]);
         }
         worst
     }
@@ -221,7 +277,8 @@ impl Bounds {
         let most = items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
         let counted = items.contains.iter().map(|&(min, _)| u64::from(min)).sum::<u64>();
         let item = lexeme_cost(measured, surface.item);
-        let at_least = u64::from(items.min).max(items.prefix.len().min(items.min as usize) as u64).saturating_add(counted);
+        let at_least =
+            u64::from(items.min).max(items.prefix.len().min(items.min as usize) as u64).saturating_add(counted);
         let missing = most.unwrap_or(0).saturating_add(item).saturating_mul(at_least);
         let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
         let all = around.into_iter().fold(missing.saturating_add(one), u64::saturating_add);
@@ -229,7 +286,13 @@ impl Bounds {
     }
 
     /// What completes the worst that a token may make of a stack.
-    fn of_stack(&self, run: &mut Run<'_>, costs: &mut Costs, stack: SetId, known: &mut FxHashMap<SetId, u64>) -> Result<u64, EngineError> {
+    fn of_stack(
+        &self,
+        run: &mut Run<'_>,
+        costs: &mut Costs,
+        stack: SetId,
+        known: &mut FxHashMap<SetId, u64>,
+    ) -> Result<u64, EngineError> {
         let mut work = vec![stack];
         while let Some(&set) = work.last() {
             if known.contains_key(&set) {
@@ -259,7 +322,7 @@ impl Bounds {
         match run.machine.frame(frame) {
             Frame::Node(node) => self.nodes[node.0 as usize],
             Frame::Rest { node, from } => match grammar.node(node) {
-                Node::Sequence(parts) => self.of_sequence(costs.nodes(), &parts[from as usize..]),
+                Node::Sequence(parts) => self.of_sequence(costs.nodes(), &parts[from as usize..], Some(&self.nodes)),
                 _ => unreachable!("only a sequence has a rest"),
             },
             Frame::Lexeme(lexeme) => self.lexemes[&lexeme],
@@ -276,7 +339,12 @@ impl Bounds {
     }
 
     /// What completes the text behind any one token that may come at a configuration, at most.
-    pub fn behind_a_token(&mut self, run: &mut Run<'_>, costs: &mut Costs, configuration: SetId) -> Result<u64, EngineError> {
+    pub fn behind_a_token(
+        &mut self,
+        run: &mut Run<'_>,
+        costs: &mut Costs,
+        configuration: SetId,
+    ) -> Result<u64, EngineError> {
         let mut worst = 0u64;
         let mut known = FxHashMap::default();
         let recording = std::mem::replace(&mut run.recording, false);
@@ -313,16 +381,31 @@ pub(crate) fn about(cost: u64) -> u64 {
     cost.saturating_mul(TIMES).saturating_add(MORE)
 }
 
-/// The nodes of which a token may read a beginning together with the node, unless it opens an object or an array.
-fn within(measured: Measured<'_>, node: usize) -> Vec<usize> {
+/// The nodes of which a beginning may be read together with the node before anything is opened.
+fn within(measured: Measured<'_>, node: usize, opens: &[bool]) -> Vec<usize> {
+    let index = |part: &NodeId| part.0 as usize;
     match measured.node(NodeId(node as u32)) {
         Node::Items(items) if measured.items(*items).is_bare() => {
             measured.items(*items).elements().map(|element| element.value.0 as usize).collect()
         }
         Node::Lexeme(_) | Node::Token(_) | Node::Items(_) | Node::Members(_) => Vec::new(),
-        Node::Sequence(parts) | Node::Choice(parts) => parts.iter().map(|part| part.0 as usize).collect(),
-        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![body.0 as usize],
-        Node::Rule(rule) => vec![measured.rule(*rule).body.0 as usize],
+        Node::Sequence(parts) => {
+            let plain = parts.iter().position(|part| opens[index(part)]).map_or(parts.len(), |at| at + 1);
+            parts[..plain].iter().map(index).collect()
+        }
+        Node::Choice(parts) => parts.iter().map(index).collect(),
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![index(body)],
+        Node::Rule(rule) => vec![index(&measured.rule(*rule).body)],
+    }
+}
+
+/// Whether every text of a node has one of these bytes, as far as is plain to see.
+fn opens(grammar: &Grammar, node: &Node, bytes: &ByteSet) -> bool {
+    match node {
+        Node::Lexeme(lexeme) => must_have(grammar.exprs(), *lexeme, bytes),
+        Node::Items(items) => !grammar.items(*items).is_bare(),
+        Node::Members(_) => true,
+        _ => false,
     }
 }
 

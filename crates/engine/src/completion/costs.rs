@@ -141,7 +141,14 @@ impl Costs {
     }
 
     /// What the rest of an object takes, behind a value or before a key.
-    fn of_members(&self, run: &Run<'_>, grammar: Measured<'_>, id: MembersId, register: u32, behind_value: bool) -> u64 {
+    fn of_members(
+        &self,
+        run: &Run<'_>,
+        grammar: Measured<'_>,
+        id: MembersId,
+        register: u32,
+        behind_value: bool,
+    ) -> u64 {
         let members = grammar.members(id);
         let state = run.stacks.members(register);
         let (count, met) = run.stacks.unpair(state.tally);
@@ -316,7 +323,8 @@ pub(crate) fn node_costs(grammar: Measured<'_>) -> Vec<u64> {
         let parts = parts(grammar, node);
         missing.push(parts.len());
         parts.iter().for_each(|&part| users[part as usize].push(index as u32));
-        let never = (grammar.tokens.is_none() && matches!(node, Node::Token(_))) || matches!(node, Node::Choice(parts) if parts.is_empty());
+        let never = (grammar.tokens.is_none() && matches!(node, Node::Token(_)))
+            || matches!(node, Node::Choice(parts) if parts.is_empty());
         if parts.is_empty() && !never {
             queue.push(Reverse((cost_of(grammar, node, &costs), index as u32)));
         }
@@ -397,7 +405,14 @@ fn is_optional(items: &Items) -> bool {
 
 /// What the elements take that must still come behind so many with these counts, at least so many, each with what stands
 /// before it: the cheapest ones for every place, and what the counters ask for beyond that.
-fn elements_cost(grammar: Measured<'_>, nodes: &[u64], items: &Items, place: u32, counts: &[u32], at_least: u32) -> u64 {
+fn elements_cost(
+    grammar: Measured<'_>,
+    nodes: &[u64],
+    items: &Items,
+    place: u32,
+    counts: &[u32],
+    at_least: u32,
+) -> u64 {
     let cheapest = |elements: &[Element], counter: Option<usize>| {
         let counting = elements.iter().filter(|element| counter.is_none_or(|bit| element.counts & (1 << bit) != 0));
         counting.map(|element| nodes[element.value.0 as usize]).min().unwrap_or(NEVER)

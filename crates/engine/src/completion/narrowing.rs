@@ -96,11 +96,7 @@ impl Run<'_> {
     }
 
     /// Short texts that complete the text: the one that takes the fewest tokens as far as is known, and the shortest.
-    pub fn texts_out(
-        &mut self,
-        endings: &mut Endings,
-        configuration: SetId,
-    ) -> Result<Vec<Vec<Piece>>, EngineError> {
+    pub fn texts_out(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Vec<Vec<Piece>>, EngineError> {
         let mut found = Vec::new();
         let nodes = endings.in_bytes(self)?.0.clone();
         for (mut costs, mut texts) in

@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::hash_map::Entry::Vacant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ExprId, LimitExceeded, Shortest};
@@ -219,7 +220,7 @@ impl Run<'_> {
                 continue;
             }
             for (tag, lexeme) in self.lexemes(thread) {
-                if !lexemes.contains_key(&lexeme) {
+                if let Vacant(unknown) = lexemes.entry(lexeme) {
                     // Longer ones than the budget are found to be too long by this bound, without being spelled.
                     let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > MAX_STEPS;
                     let text = match too_long {
@@ -230,7 +231,7 @@ impl Run<'_> {
                         let count = costs.tokens().map_or(0, |tokens| count_of(&tokens.vocabulary, &text));
                         (text, count)
                     });
-                    lexemes.insert(lexeme, counted);
+                    unknown.insert(counted);
                 }
                 let Some((text, count)) = &lexemes[&lexeme] else { continue };
                 let length = match costs.tokens() {

@@ -221,7 +221,8 @@ impl GrammarMatcher {
                             tokens.push(token);
                             tokens.extend(vocabulary.same_bytes(token));
                         }
-                        node = text.get(at + depth).filter(|_| at + depth < end).and_then(|&byte| trie.child(here, byte));
+                        node =
+                            text.get(at + depth).filter(|_| at + depth < end).and_then(|&byte| trie.child(here, byte));
                         depth += 1;
                     }
                     tokens
@@ -304,11 +305,7 @@ impl GrammarMatcher {
 
     fn with_endings<T>(
         &mut self,
-        operation: impl FnOnce(
-            &mut Run<'_>,
-            &mut Endings,
-            SetId,
-        ) -> Result<T, EngineError>,
+        operation: impl FnOnce(&mut Run<'_>, &mut Endings, SetId) -> Result<T, EngineError>,
     ) -> Result<T, MatcherError> {
         let layout = self.layout()?;
         let now = self.now();
