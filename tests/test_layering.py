@@ -43,7 +43,7 @@ ORDER = {
     ],
     "engine": [
         *["vocabulary", "lexeme", "state", "machine", "parse", "distinct", "mask", "canonical"],
-        *["shared", "compiled", "matcher", "query", "index"],
+        *["completion", "shared", "compiled", "matcher", "query", "index"],
     ],
     "python": [],
     "package": [

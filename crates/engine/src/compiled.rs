@@ -9,6 +9,7 @@ use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::{Watch, memory};
 
 use crate::canonical::CanonicalMasks;
+use crate::completion::narrowing::Endings;
 use crate::error::EngineError;
 use crate::lexeme::shared::{Lexemes, SharedLexemes};
 use crate::lexeme::single_tokens;
@@ -90,6 +91,8 @@ pub(crate) struct Layout {
     lexemes: Arc<Lexemes>,
     masks: Mutex<MaskCache>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
+    /// What is known of the ways to the end of texts, where a budget asked for it.
+    endings: Mutex<Option<Endings>>,
     max_stack_bytes: usize,
     /// How long one operation may take.
     milliseconds: u64,
@@ -286,6 +289,7 @@ impl Layout {
             lexemes,
             masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
             canonical: Mutex::default(),
+            endings: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
             milliseconds: limits.milliseconds,
         })
@@ -339,6 +343,21 @@ impl Layout {
         let result = Watch::new(self.milliseconds, None).over(|| operation(&mut run));
         self.lexemes.note(&mut lexeme_cache);
         result
+    }
+
+    /// Runs an operation with all memory in hand, and with what is known of the ways to the end of texts.
+    pub(crate) fn with_endings<T>(
+        &self,
+        stacks: &mut Stacks,
+        operation: impl FnOnce(&mut Run<'_>, &mut Endings) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let mut endings = lock(&self.endings);
+        self.with(stacks, |run| {
+            if endings.is_none() {
+                *endings = Some(Endings::new(run, self.vocabulary.tokens())?);
+            }
+            operation(run, endings.as_mut().expect("they were just found"))
+        })
     }
 
     /// Writes the mask of a configuration, without stop tokens, from the cache where it is known. Says how many tokens

@@ -6,6 +6,7 @@
 mod batch;
 mod canonical;
 mod compiled;
+mod completion;
 mod cpus;
 mod distinct;
 mod error;

@@ -47,6 +47,11 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
+    /// Its tokens, to be shared.
+    pub(crate) fn tokens(&self) -> &Arc<Tokens> {
+        &self.tokens
+    }
+
     pub(crate) fn once_prepared(&self) -> &Once {
         &self.prepared
     }

@@ -181,6 +181,11 @@ impl LexemeCache {
         &mut self.deriver
     }
 
+    /// So many bytes, or fewer, complete whatever can become a match of an expression; `u32::MAX` where nothing is known.
+    pub fn most_to_complete(&mut self, expr: ExprId) -> u32 {
+        self.completions.most(&self.deriver.exprs, expr)
+    }
+
     /// Copies an expression of a grammar.
     ///
     /// # Errors
