@@ -57,7 +57,7 @@ ORDER = {
             "views",
             "models",
         ],
-        *["guiding", "endpoints", "integrations", "cli"],
+        *["guiding", "endpoints", "integrations", "playground", "cli"],
     ],
 }
 
