@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED, read_tokenizer
+
+if TYPE_CHECKING:
+    from stencilm.tokenizers import TokenizerInfo
 
 _DEFAULT_PORT = 8642
 
@@ -23,9 +27,7 @@ def playground(
     ] = _DEFAULT_PORT,
     tokenizer: Annotated[
         list[str] | None,
-        typer.Option(
-            "--tokenizer", "-t", help="A tokenizer's file or folder; may be given again."
-        ),
+        typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder; may be given again."),
     ] = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address of the page.")
@@ -35,7 +37,7 @@ def playground(
 
     It listens on this machine alone until it is interrupted.
     """
-    loaders = {}
+    loaders: dict[str, Callable[[], TokenizerInfo]] = {}
     for source in tokenizer or ():
         if source == EMBEDDED:
             continue

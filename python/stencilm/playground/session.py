@@ -56,6 +56,7 @@ _CACHE_BYTES = 64 << 20
 _CANDIDATES = 12
 _FINDINGS = 200
 _MOST_EBNF = 20_000
+_WORDS = LEGEND | {"draft": "drawn by the model among the allowed tokens"}
 
 Answer = dict[str, Any]
 
@@ -140,7 +141,9 @@ class Session:
     def _answered(self, state: State, answer: Callable[[State, CompiledGrammar], Answer]) -> Answer:
         if state.tokenizer not in self._loaders:
             names = ", ".join(self._loaders)
-            raise BadQuestion(f"there is no tokenizer {state.tokenizer!r:.80}: the page has {names}")
+            raise BadQuestion(
+                f"there is no tokenizer {state.tokenizer!r:.80}: the page has {names}"
+            )
         try:
             start = time.perf_counter()
             compiled = self._tokenizer(state.tokenizer).compiler.compile(
@@ -301,9 +304,8 @@ class Session:
             {"part": each.part, "text": visible(readable(each.text)), "note": visible(each.note)}
             for each in found
         ]
-        answer["legend"] = {
-            part: words for part, words in LEGEND.items() if any(each.part == part for each in found)
-        }
+        occurring = {each.part for each in found}
+        answer["legend"] = {part: words for part, words in _WORDS.items() if part in occurring}
         answer["outcome"] = outcome(events)
         return answer
 
@@ -411,6 +413,7 @@ def _grammar_of(state: State, limits: Limits) -> Grammar:
         return Grammar.from_json_schema(
             state.grammar,
             any_whitespace=not state.compact,
+            separators=(",", ":") if state.compact else None,
             strict_mode=state.strict,
             on_unsupported="relax" if state.relax else "error",
             limits=limits,

@@ -67,6 +67,11 @@ function trouble(sentence) {
   element("trouble").textContent = sentence ?? "";
 }
 
+function notice(sentence) {
+  element("notice").hidden = sentence === null;
+  element("notice").textContent = sentence ?? "";
+}
+
 function question() {
   const { prompt, temperature, seed, max_tokens, ...read } = state;
   if (read.token_ids !== null) delete read.text;
@@ -108,16 +113,15 @@ function restore() {
       if (Object.hasOwn(found, name) && fits(name, found[name])) state[name] = found[name];
     }
     if (!start.tokenizers.includes(state.tokenizer)) {
-      trouble(`The link names a tokenizer that this playground does not have: ${state.tokenizer}`);
+      notice(`The link names a tokenizer that this playground does not have: ${state.tokenizer}`);
       state.tokenizer = start.tokenizers[0];
       state.token_ids = null;
       state.position = null;
-      return "kept";
     }
     return true;
   } catch {
-    trouble("The address holds no state of a playground: it was cut, or is another's.");
-    return "kept";
+    notice("The address holds no state of a playground: it was cut, or is another's.");
+    return false;
   }
 }
 
@@ -281,7 +285,7 @@ function showText(found) {
   }));
   const refused = steps.findLast((step) => step.kind === "refused");
   element("refusal").hidden = refused === undefined;
-  element("refusal").textContent = refused === undefined ? "" : `${withSigns(refused.text)} (token ${refused.id}): ${refused.why}`;
+  element("refusal").textContent = refused?.why ?? "";
   element("first").disabled = element("back").disabled = here === 0;
   const readable = steps.filter((step) => step.kind !== "refused").length;
   element("last").disabled = element("forward").disabled = here >= readable;
@@ -549,6 +553,7 @@ function setUp() {
   });
   element("share").addEventListener("click", share);
   window.addEventListener("hashchange", () => {
+    notice(null);
     if (location.hash !== written && restore()) {
       showState();
       changed({ now: true });
@@ -570,17 +575,9 @@ async function begin() {
   const response = await fetch("/api/start");
   start = await response.json();
   setUp();
-  const restored = restore();
-  if (restored === true) {
+  if (restore()) {
     showState();
     changed({ now: true });
-  } else if (restored === "kept") {
-    const sentence = element("trouble").textContent;
-    if (!state.grammar) Object.assign(state, { grammar: start.examples[0].grammar, text: start.examples[0].text });
-    showState();
-    remember();
-    await read();
-    trouble(sentence);
   } else {
     useExample(start.examples[0]);
   }
