@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+
 from browser import LOOKS, chromium, console_errors, set_look
 
 pytest.importorskip("starlette")
@@ -18,7 +19,6 @@ import uvicorn
 
 from stencilm.playground.server import create_app, listen
 from stencilm.playground.session import Session
-
 
 XSS = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
 

@@ -155,6 +155,14 @@ def test_an_error_has_its_place(
     assert (answer["error"]["kind"], answer["error"]["position"]) == (kind, position)
 
 
+def test_the_deepest_place_is_shown_that_a_sentence_names(session: Session) -> None:
+    grammar = """{"required": ["a"], "type": "object", "properties": {
+        "a": {"type": "integer", "minimum": 7, "maximum": 2}}}"""
+    error = session.read(state(notation="json-schema", grammar=grammar))["error"]
+    assert error["place"] == "#"
+    assert grammar[slice(*error["stretch"])] == '{"type": "integer", "minimum": 7, "maximum": 2}'
+
+
 def test_options_of_schemas_count(session: Session) -> None:
     schema = {"notation": "json-schema", "grammar": '{"properties": {"a": {"type": "null"}}}'}
     text = '{"b": 1}'

@@ -13,6 +13,7 @@ _LINE = re.compile(r"line (\d+), column (\d+)")
 _OFFSET = re.compile(r"(?:offset|byte) (\d+)")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _SCALAR = re.compile(r"[^\s,:{}\[\]\"]+")
+_POINTER = re.compile(r"#/[^\s,:;]+")
 _WORD = re.compile(r"\w+|[^\w\s]|\s")
 
 
@@ -51,6 +52,18 @@ def find_place(text: str, place: str | None) -> Stretch | None:
         span = _pointer_span(text, place.partition("#")[2])
         return None if span is None else _units(text, *span)
     return None
+
+
+def nearest_place(place: str | None, message: str) -> str | None:
+    """The place of an error, or the deepest one within it that its sentence names.
+
+    That a schema has no value is said of the whole, and the reason of a part: `#: required names
+    "age", but no value is possible there: at #/properties/age, ...`.
+    """
+    if place is None or not place.startswith("#"):
+        return place
+    within = [each for each in _POINTER.findall(message) if each.startswith(place)]
+    return max([place, *within], key=lambda each: each.count("/"))
 
 
 def position_of(text: str, stretch: Stretch) -> Position:

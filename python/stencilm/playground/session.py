@@ -26,7 +26,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.limits import Limits
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
-from stencilm.playground.places import find_place, position_of, utf16_length
+from stencilm.playground.places import find_place, nearest_place, position_of, utf16_length
 from stencilm.playground.questions import (
     BadQuestion,
     Drawing,
@@ -86,6 +86,7 @@ class Session:
         self._tokenizers: dict[str, _Tokenizer] = {}
         self._model: Any = None
         self._loading = threading.Lock()
+        self._loading_model = threading.Lock()
 
     @property
     def tokenizers(self) -> list[str]:
@@ -310,7 +311,7 @@ class Session:
         return answer
 
     def _loaded_model(self) -> Any:
-        with self._loading:
+        with self._loading_model:
             if self._model is None:
                 try:
                     self._model = stencilm.load(EMBEDDED)
@@ -435,7 +436,7 @@ def _check_token(token_id: int, info: TokenizerInfo) -> None:
 
 
 def _error(grammar: str, error: StencilError) -> Answer:
-    stretch = find_place(grammar, error.place)
+    stretch = find_place(grammar, nearest_place(error.place, error.message))
     return {
         "kind": type(error).__name__,
         "message": visible(error.message),
