@@ -62,7 +62,8 @@ def nearest_place(place: str | None, message: str) -> str | None:
     """
     if place is None or not place.startswith("#"):
         return place
-    within = [each for each in _POINTER.findall(message) if each.startswith(place)]
+    found: list[str] = _POINTER.findall(message)
+    within = [each for each in found if each.startswith(place)]
     return max([place, *within], key=lambda each: each.count("/"))
 
 
