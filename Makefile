@@ -3,7 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
-EXTRAS := transformers,tiktoken,sentencepiece,openai,anthropic
+EXTRAS := transformers,tiktoken,sentencepiece,openai,anthropic,playground
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 # How often what ran in the work of pgo/: it tells the compiler what to lay together. It names functions by a hash

@@ -57,7 +57,7 @@ ORDER = {
             "views",
             "models",
         ],
-        *["guiding", "endpoints", "integrations", "compat", "cli"],
+        *["guiding", "endpoints", "integrations", "compat", "playground", "cli"],
     ],
 }
 

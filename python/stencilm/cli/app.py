@@ -22,6 +22,7 @@ from stencilm.cli.failure import Failure, sentence_of
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
 from stencilm.cli.mask import mask
+from stencilm.cli.playground import playground
 from stencilm.cli.trace import trace
 from stencilm.errors import StencilError
 from stencilm.views.characters import visible
@@ -35,6 +36,7 @@ _COMMANDS: tuple[Callable[..., Any], ...] = (
     trace,
     index,
     bench,
+    playground,
 )
 
 app = typer.Typer(

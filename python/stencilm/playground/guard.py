@@ -1,0 +1,144 @@
+"""What every request passes: who may ask, how much, and what the browser may do with the answer.
+
+One idea: the page belongs to the person at this machine. A page of somebody else, open in the same
+browser, must be able neither to ask nor to read. Its own address in the Host header tells it when a
+name was bound anew to this machine, its Origin where it asks across, and the type of its body
+where it sends a form.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BODY_BYTES = 1 << 20
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def is_own_host(header: str, host: str) -> bool:
+    """Whether a Host header can be meant for a server that was started on `host`.
+
+    A foreign name may be bound to this machine's address at any time; an address may not. So every
+    address passes, and of the names only `localhost` and the one that was given.
+    """
+    name = urlsplit(f"//{header}").hostname if header else None
+    if name is None:
+        return False
+    if name in ("localhost", host.lower()):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Refuses requests that are not the page's own, and adds the headers that keep it so."""
+
+    def __init__(self, app: App, *, host: str) -> None:
+        self._app = app
+        self._host = host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        if scope["method"] == "POST":
+            body = await _body(receive)
+            if body is None:
+                await _refuse(send, 413, f"a request may have {MOST_BODY_BYTES:,} bytes at most")
+                return
+            receive = _again(body, receive)
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                kept = [pair for pair in message["headers"] if pair[0].decode() not in HEADERS]
+                message["headers"] = [*kept, *_encoded(HEADERS)]
+            await send(message)
+
+        await self._app(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+        host = headers.get("host", "")
+        try:
+            own = is_own_host(host, self._host)
+        except ValueError:
+            own = False
+        if not own:
+            return 403, f"the host {host!r:.80} is not this server's: open it by its address"
+        if scope["method"] != "POST":
+            return None
+        origin = headers.get("origin")
+        if origin is not None and origin != f"{scope['scheme']}://{host}":
+            return 403, f"a page of {origin!r:.80} may not ask here"
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return 415, "a question must be JSON: send it as application/json"
+        return None
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The whole body; None where it is too long, of which no more than that is read."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return bytes(body)
+        body += message.get("body", b"")
+        if len(body) > MOST_BODY_BYTES:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body that was read already."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def give() -> MutableMapping[str, Any]:
+        return waiting.pop() if waiting else await receive()
+
+    return give
+
+
+async def _refuse(send: Send, status: int, sentence: str) -> None:
+    body = json.dumps({"ok": False, "refused": sentence}).encode()
+    headers = [(b"content-type", b"application/json"), *_encoded(HEADERS)]
+    headers.append((b"content-length", str(len(body)).encode()))
+    headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers.items()]

@@ -1,0 +1,172 @@
+"""What the page asks, read from JSON and checked before anything works on it.
+
+One idea: a question holds the whole state of the page, so that answers depend on nothing else, and
+a link that holds the state shows the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+Notation = Literal["json-schema", "regex", "ebnf", "lark", "structural-tag"]
+Which = Literal["allowed", "refused", "all"]
+
+NOTATIONS: dict[Notation, str] = {
+    "json-schema": "JSON Schema",
+    "regex": "Regular expression",
+    "ebnf": "EBNF or GBNF",
+    "lark": "Lark",
+    "structural-tag": "Structural tag",
+}
+"""The notations and what the page calls them."""
+
+MOST_GRAMMAR_BYTES = 256 << 10
+MOST_TEXT_BYTES = 16 << 10
+MOST_TOKENS = 8_192
+MOST_LISTED = 500
+MOST_GENERATED = 512
+
+
+class BadQuestion(ValueError):
+    """A question is not of the form that the page sends; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What the page shows.
+
+    Attributes:
+        notation: How the grammar is written.
+        grammar: Its text.
+        tokenizer: The name of a tokenizer that the playground was started with.
+        text: The text that is read; None where it is given by tokens.
+        token_ids: The tokens that are read; None where the text is split by the tokenizer.
+        position: How many tokens are read before the question is answered; None for all.
+        compact: A schema's texts have no whitespace between their parts.
+        strict: Objects of a schema have only the properties that are named.
+        relax: What a schema asks for in vain is dropped and reported.
+    """
+
+    notation: Notation
+    grammar: str
+    tokenizer: str
+    text: str | None
+    token_ids: tuple[int, ...] | None
+    position: int | None
+    compact: bool
+    strict: bool
+    relax: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Which tokens to list: those whose text holds `search`, or whose id it is."""
+
+    search: str
+    which: Which
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How to generate."""
+
+    prompt: str
+    max_tokens: int
+    temperature: float
+    seed: int
+
+
+def read_state(record: Mapping[str, Any]) -> State:
+    """The state in a question. Raises BadQuestion."""
+    token_ids = record.get("token_ids")
+    if token_ids is not None:
+        if not isinstance(token_ids, list) or len(token_ids) > MOST_TOKENS:
+            raise BadQuestion(f"token_ids must be a list of at most {MOST_TOKENS:,} ids")
+        for token_id in token_ids:
+            _check_number("a token id", token_id, 0, 2**31 - 1)
+    position = record.get("position")
+    if position is not None:
+        _check_number("position", position, 0, MOST_TOKENS)
+    notation = record.get("notation")
+    if notation not in NOTATIONS:
+        raise BadQuestion(f"notation is {notation!r:.80}, but must be one of {_named(NOTATIONS)}")
+    return State(
+        notation=cast("Notation", notation),
+        grammar=_text(record, "grammar", MOST_GRAMMAR_BYTES),
+        tokenizer=_text(record, "tokenizer", 1024),
+        text=None if token_ids is not None else _text(record, "text", MOST_TEXT_BYTES),
+        token_ids=None if token_ids is None else tuple(token_ids),
+        position=position,
+        compact=_flag(record, "compact"),
+        strict=_flag(record, "strict"),
+        relax=_flag(record, "relax"),
+    )
+
+
+def read_listing(record: Mapping[str, Any]) -> Listing:
+    """Which tokens a question asks for. Raises BadQuestion."""
+    which = record.get("which", "allowed")
+    kinds = ("allowed", "refused", "all")
+    if which not in kinds:
+        raise BadQuestion(f"which is {which!r:.80}, but must be one of {_named(kinds)}")
+    return Listing(
+        search=_text(record, "search", 1024, ""),
+        which=cast("Which", which),
+        offset=_check_number("offset", record.get("offset", 0), 0, 2**31 - 1),
+        count=_check_number("count", record.get("count", 100), 0, MOST_LISTED),
+    )
+
+
+def read_token_id(record: Mapping[str, Any]) -> int:
+    """The token that a question is about. Raises BadQuestion."""
+    return _check_number("token_id", record.get("token_id"), 0, 2**31 - 1)
+
+
+def read_drawing(record: Mapping[str, Any]) -> Drawing:
+    """How a question wants a text generated. Raises BadQuestion."""
+    temperature = record.get("temperature", 0)
+    is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    if not is_number or not 0 <= temperature <= 5:
+        raise BadQuestion(f"temperature is {temperature!r:.80}, but must be from 0 to 5")
+    return Drawing(
+        prompt=_text(record, "prompt", 4096, ""),
+        max_tokens=_check_number("max_tokens", record.get("max_tokens", 128), 1, MOST_GENERATED),
+        temperature=float(temperature),
+        seed=_check_number("seed", record.get("seed", 0), 0, 2**32 - 1),
+    )
+
+
+def _text(record: Mapping[str, Any], name: str, most: int, default: str | None = None) -> str:
+    value = record.get(name, default)
+    if not isinstance(value, str):
+        raise BadQuestion(f"{name} must be a text, not {type(value).__name__}")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError as error:
+        raise BadQuestion(
+            f"{name} holds half a surrogate pair at character {error.start}: leave it out"
+        ) from None
+    if size > most:
+        raise BadQuestion(f"{name} has {size:,} bytes, but the playground takes {most:,} at most")
+    return value
+
+
+def _flag(record: Mapping[str, Any], name: str) -> bool:
+    value = record.get(name, False)
+    if not isinstance(value, bool):
+        raise BadQuestion(f"{name} is {value!r:.80}, but must be true or false")
+    return value
+
+
+def _check_number(name: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadQuestion(f"{name} is {value!r:.80}, but must be from {least} to {most:,}")
+    return value
+
+
+def _named(names: Any) -> str:
+    return ", ".join(names)

@@ -1,0 +1,121 @@
+"""The playground as an ASGI application, and a server for it.
+
+One idea: five routes that translate. A question comes in as JSON, the session answers it in a
+thread of its own, and the answer goes out as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+import stencilm
+from stencilm.playground.examples import EXAMPLES
+from stencilm.playground.guard import App, Guard
+from stencilm.playground.questions import MOST_GENERATED, NOTATIONS, BadQuestion
+from stencilm.playground.session import Answer, Session
+
+STATIC = Path(__file__).parent / "static"
+_FILES = {
+    "/": ("index.html", "text/html"),
+    "/app.js": ("app.js", "text/javascript"),
+    "/style.css": ("style.css", "text/css"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+MOST_AT_ONCE = 4
+
+
+def create_app(session: Session, *, host: str = "127.0.0.1") -> App:
+    """The application.
+
+    Args:
+        session: What answers the questions.
+        host: What the server listens on; its name is taken in a request's Host header.
+    """
+    room = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+    def answering(answer: Callable[[dict[str, Any]], Answer]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            try:
+                record = json.loads(await request.body())
+            except (ValueError, RecursionError):
+                return _refused(400, "the question is not JSON")
+            if not isinstance(record, dict):
+                return _refused(400, "the question must be a JSON object")
+            if not room.acquire(blocking=False):
+                return _refused(503, "too many questions at once: ask again in a moment")
+            try:
+                return JSONResponse(await run_in_threadpool(answer, record))
+            except BadQuestion as error:
+                return _refused(400, str(error))
+            finally:
+                room.release()
+
+        return endpoint
+
+    def start(request: Request) -> Response:
+        del request
+        return JSONResponse(
+            {
+                "version": stencilm.__version__,
+                "tokenizers": session.tokenizers,
+                "notations": NOTATIONS,
+                "examples": [example._asdict() for example in EXAMPLES],
+                "most_generated": MOST_GENERATED,
+            }
+        )
+
+    routes = [Route(path, _file(*file)) for path, file in _FILES.items()]
+    routes.append(Route("/api/start", start))
+    for name in ("read", "tokens", "explain", "generate"):
+        endpoint = answering(getattr(session, name))
+        routes.append(Route(f"/api/{name}", endpoint, methods=["POST"]))
+    return Guard(Starlette(routes=routes), host=host)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; raises OSError where the port is taken or the host is none of ours."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    found = socket.socket(family, kind, protocol)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(128)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+def serve(session: Session, listening: socket.socket, *, host: str) -> None:
+    """Serve the playground until the process is interrupted."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        create_app(session, host=host), log_level="warning", ws="none", server_header=False
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _refused(status: int, sentence: str) -> Response:
+    return JSONResponse({"ok": False, "refused": sentence}, status_code=status)
+
+
+def _file(name: str, media_type: str) -> Callable[[Request], Response]:
+    def endpoint(request: Request) -> Response:
+        del request
+        return FileResponse(STATIC / name, media_type=media_type)
+
+    return endpoint

@@ -1,0 +1,140 @@
+"""The playground over HTTP: routes, headers, and who is refused."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+if not any(find_spec(name) for name in ("httpx", "httpx2")):
+    pytest.skip("the test client needs httpx", allow_module_level=True)
+
+from starlette.testclient import TestClient
+
+from stencilm.cli import main
+from stencilm.playground.guard import MOST_BODY_BYTES, is_own_host
+from stencilm.playground.server import STATIC, create_app, listen
+from stencilm.playground.session import Session
+
+STATE = {"notation": "regex", "grammar": "yes|no", "tokenizer": "tiny", "text": "y"}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app(Session()), base_url="http://127.0.0.1:8642") as found:
+        yield found
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/icon.svg", "/api/start"])
+def test_the_page_is_served_with_its_guards(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_question_is_answered(client: TestClient) -> None:
+    answer = client.post("/api/read", json=STATE).json()
+    assert answer["ok"] and answer["at"]["forced"] == {"value": "es"}
+    answer = client.post("/api/read", json={**STATE, "grammar": "("}).json()
+    assert not answer["ok"] and answer["error"]["stretch"] == [0, 1]
+    assert client.post("/api/tokens", json=STATE).json()["found"] > 0
+    assert client.post("/api/explain", json={**STATE, "token_id": 5}).json()["why"]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8642", 200),
+        ("localhost", 200),
+        ("[::1]:8642", 200),
+        ("evil.example", 403),
+        ("evil.example:8642", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost.evil.example", 403),
+        ("user@evil.example", 403),
+        ("", 403),
+        ("[::1", 403),
+    ],
+)
+def test_a_foreign_name_bound_to_this_machine_is_refused(
+    client: TestClient, host: str, status: int
+) -> None:
+    assert client.get("/", headers={"host": host}).status_code == status
+    assert client.post("/api/read", json=STATE, headers={"host": host}).status_code == status
+
+
+def test_the_name_that_the_server_was_started_with_is_its_own() -> None:
+    assert is_own_host("box.example:80", "box.example")
+    assert is_own_host("BOX.example", "Box.Example")
+    assert not is_own_host("other.example", "box.example")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://127.0.0.1:8642"}, 200),
+        ({"origin": "http://127.0.0.1:9999"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+    ],
+)
+def test_other_pages_may_not_ask(client: TestClient, headers: dict[str, str], status: int) -> None:
+    assert client.post("/api/read", json=STATE, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[]", 400),
+        (b"\xff", 400),
+        (b"[" * 200_000, 400),
+        (b"{}", 400),
+        (b" " * (MOST_BODY_BYTES + 1), 413),
+    ],
+)
+def test_bad_bodies_are_refused(client: TestClient, body: bytes, status: int) -> None:
+    answer = client.post("/api/read", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    assert answer.json()["refused"]
+
+
+def test_no_other_file_is_served(client: TestClient) -> None:
+    for path in ("/session.py", "/../session.py", "/static/app.js", "/%2e%2e/server.py"):
+        assert client.get(path).status_code == 404
+    assert client.get("/api/read").status_code == 405
+
+
+def test_the_page_makes_no_markup_of_texts_and_loads_nothing_from_elsewhere() -> None:
+    script = (STATIC / "app.js").read_text(encoding="utf-8")
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+        assert word not in script
+    for path in STATIC.iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text and "https://" not in text, path
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    assert "style=" not in page and "<style" not in page and "onclick" not in page
+
+
+def test_a_taken_port_is_one_sentence(capsys: Any) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        # Without this option a second socket may listen on the same port on some systems.
+        assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        code = main(["playground", "--no-browser", "--port", str(taken.getsockname()[1])])
+    assert code == 2
+    assert "--port 0 takes a free port" in capsys.readouterr().err
+
+
+def test_a_tokenizer_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: Any) -> None:
+    assert main(["playground", "--no-browser", "-t", str(tmp_path / "none")]) == 1
+    assert "there is no tokenizer file" in capsys.readouterr().err
