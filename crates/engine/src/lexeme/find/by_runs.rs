@@ -1,4 +1,4 @@
-//! Rows without a walk of the vocabulary: from runs of characters, and from similar rows.
+//! Rows without a walk of the vocabulary: from runs of characters.
 
 use std::sync::Arc;
 
