@@ -39,6 +39,7 @@ class JsonSchemaOptions:
         max_whitespace: int | None,
         property_order: str,
         spelling: str,
+        escapes: str,
         formats: str,
         nullable: bool,
         on_unsupported: str,

@@ -269,7 +269,13 @@ def test_integers_of_types_are_digits() -> None:
 @pytest.mark.parametrize(
     ("schema", "fits", "does_not"),
     [
-        ({"type": "integer"}, ["1", "-0"], ["1.0", "1e2"]),
+        ({"type": "integer"}, ["1", "0", "-1"], ["1.0", "1e2", "-0"]),
+        ({"type": "integer", "minimum": -3, "maximum": 0}, ["0", "-3"], ["-0"]),
+        ({"type": "integer", "multipleOf": 3}, ["0", "-3"], ["-0", "1"]),
+        ({"type": "integer", "maximum": 5}, ["0", "-3"], ["-0"]),
+        ({"enum": [0, 1]}, ["0", "1"], []),
+        ({"type": "integer", "enum": [0, -1]}, ["0", "-1"], ["-0"]),
+        ({"type": "integer", "const": 0}, ["0"], ["-0"]),
         ({"type": "number"}, ["1", "1.0", "1e2"], []),
         ({"type": "integer", "minimum": 2, "multipleOf": 3}, ["3"], ["3.0", "2"]),
         ({"type": ["integer", "string"], "enum": [1, "a"]}, ["1", '"a"'], ["1.0"]),

@@ -25,6 +25,7 @@ from stencilm.generation.trace import (
     Forced,
     Healed,
     Prompt,
+    Reasoned,
     Rejected,
     Sampled,
     Stopped,
@@ -37,6 +38,7 @@ from stencilm.views.terminal import drawn, printer
 CALL = {"prompt_tokens": 1, "output_tokens": 1, "cached_tokens": 0, "seconds": 0.1}
 EVENTS: list[Event] = [
     Prompt(token_ids=(1,), text=b"Say <it>: "),
+    Reasoned(token_ids=(2,), text=b"hm", logprob=-0.5),
     Called(means="function", error=None, **CALL),  # type: ignore[arg-type]
     Drafted(text=b"<b>&"),
     Sampled(token_id=7, text=b' "\xc3', logprob=-0.5, allowed=3),
@@ -84,6 +86,7 @@ def test_every_part_is_told_by_its_class_and_note() -> None:
     assert found[: len(legend)] == legend
     assert [(part, text) for part, _, text in found[len(legend) :]] == [
         ("prompt", "Say <it>: "),
+        ("reasoning", "hm"),
         ("draft", "<b>&"),
         ("draft", ' "'),  # the half character and its rest were spelled anew
         ("healed", "été"),
@@ -149,10 +152,10 @@ def test_the_terminal_shows_the_same_parts() -> None:
 def test_a_printer_prints_while_it_happens() -> None:
     stream = io.StringIO()
     show = printer(stream)
-    for event in EVENTS[:4]:
+    for event in EVENTS[:5]:
         show(event)
-    assert stream.getvalue() == '<b>& "\\xc3'
-    for event in EVENTS[4:]:
+    assert stream.getvalue() == 'hm<b>& "\\xc3'
+    for event in EVENTS[5:]:
         show(event)
     assert "[call failed: OSError: <gone>]" in stream.getvalue()
     assert stream.getvalue().endswith("closed: the budget is spent\n")

@@ -23,7 +23,7 @@ pub struct JsonSchemaOptions {
 impl JsonSchemaOptions {
     #[new]
     #[pyo3(signature = (*, any_whitespace, indent, separators, strict_mode, max_whitespace, property_order, spelling,
-                        formats, nullable, on_unsupported))]
+                        escapes, formats, nullable, on_unsupported))]
     #[expect(clippy::too_many_arguments, reason = "the options of the public call, one by one")]
     fn new(
         any_whitespace: bool,
@@ -33,6 +33,7 @@ impl JsonSchemaOptions {
         max_whitespace: Option<u32>,
         property_order: &str,
         spelling: &str,
+        escapes: &str,
         formats: &str,
         nullable: bool,
         on_unsupported: &str,
@@ -51,6 +52,7 @@ impl JsonSchemaOptions {
             max_whitespace,
             any_order: one_of("property_order", property_order, [("declared", false), ("any", true)])?,
             spelling,
+            minimal_escapes: one_of("escapes", escapes, [("any", false), ("minimal", true)])?,
             integers_as_digits,
             enforce_formats: one_of("formats", formats, [("enforced", true), ("annotation", false)])?,
             nullable,

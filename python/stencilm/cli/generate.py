@@ -67,6 +67,25 @@ def generate(
         typer.Option(metavar="TEXT", help="A text that ends the text; may be given again."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
+    reasoning: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|true|false|draft|TOKENS",
+            help="Let the model reason first, in up to so many tokens, or write a draft.",
+        ),
+    ] = "auto",
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Write no blank between the parts of JSON.")
+    ] = False,
+    indent: Annotated[
+        int | None, typer.Option(help="Write JSON with this indent, one entry on a line.")
+    ] = None,
+    escapes: Annotated[
+        str,
+        typer.Option(
+            metavar="any|minimal", help="minimal escapes in strings only what JSON needs escaped."
+        ),
+    ] = "any",
     limits: GrammarLimits = None,
     as_json: Annotated[
         bool,
@@ -89,7 +108,9 @@ def generate(
     """
     if schema == "-" and prompt == "-":
         raise Failure("--schema - and --prompt - cannot both read standard input", USAGE)
-    output_type = _output_type(schema, type_name, regex, nullable)
+    output_type = _with_layout(
+        _output_type(schema, type_name, regex, nullable), compact, indent, escapes
+    )
     drawing: dict[str, Any] = {
         "max_tokens": max_tokens,
         "temperature": temperature,
@@ -98,11 +119,15 @@ def generate(
         "min_p": min_p,
         "stop": stop or (),
         "seed": seed,
+        "reasoning": _reasoning(reasoning),
     }
     _check_options(drawing)
     strategy = chosen_strategy(strategy, model)
-    if strategy == "guide" and (top_k is not None or min_p):
-        raise Failure("--strategy guide takes no --top-k and no --min-p: leave them out", USAGE)
+    if strategy == "guide" and (top_k is not None or min_p or reasoning != "auto"):
+        raise Failure(
+            "--strategy guide takes no --top-k, no --min-p and no --reasoning: leave them out",
+            USAGE,
+        )
     _quiet_loading()
     from stencilm.generation.loop import DEFAULT_MAX_TOKENS
     from stencilm.grammars.output_types import resolve
@@ -171,6 +196,30 @@ def _output_type(
     if type_name is not None:
         return read_type(type_name)
     return str if regex is None else Regex(regex)
+
+
+def _with_layout(output_type: Any, compact: bool, indent: int | None, escapes: str) -> Any:
+    """The type with the layout of its JSON; Failure for an option that is none."""
+    from stencilm.grammars.output_types import laid_out
+
+    given: dict[str, Any] = {}
+    if compact:
+        given["compact"] = True
+    if indent is not None:
+        given |= {"any_whitespace": False, "indent": indent}
+    if escapes != "any":
+        given["escapes"] = escapes
+    try:
+        return laid_out(output_type, given)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise Failure(str(error), USAGE) from error
+
+
+def _reasoning(given: str) -> Any:
+    """The option as a call takes it; a word that is none is refused with the other options."""
+    if given.lower() in ("true", "false"):
+        return given.lower() == "true"
+    return int(given) if given.isdecimal() else given
 
 
 def _check_options(drawing: dict[str, Any]) -> None:

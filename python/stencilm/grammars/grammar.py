@@ -113,7 +113,9 @@ class Grammar(OutputForm[str]):
         )
 
     @staticmethod
-    def from_type(tp: Any, *, limits: Limits | None = None) -> Grammar:
+    def from_type(
+        tp: Any, *, limits: Limits | None = None, **options: Unpack[SchemaOptions]
+    ) -> Grammar:
         """The texts of a Python type, as a model called with that type writes them.
 
         Takes pydantic models, dataclasses, TypedDict, Literal, Enum, int, list[...], Union and
@@ -124,15 +126,18 @@ class Grammar(OutputForm[str]):
             tp: The type.
             limits: How large and how costly the grammar may be; where None those of the output
                 type, or the defaults.
+            **options: How JSON is written: any of `SchemaOptions`, such as `compact=True` or
+                `escapes="minimal"`. Integers are digits where `spelling` is not given. They change
+                nothing about a type whose texts are not JSON.
 
         Raises:
             UnsupportedFeature: It is no output type.
             Unsatisfiable: It has no value.
             LimitExceeded: It is too large or too deep.
         """
-        from stencilm.grammars.output_types import grammar_of
+        from stencilm.grammars.output_types import grammar_of, laid_out
 
-        return grammar_of(tp, None if limits is None else checked_limits(limits))
+        return grammar_of(laid_out(tp, options), None if limits is None else checked_limits(limits))
 
     @staticmethod
     def from_regex(pattern: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from typing import (
@@ -29,14 +29,7 @@ from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import json_ready, read_json
 from stencilm.grammars.output_form import OutputForm, V_co
-from stencilm.grammars.sources import (
-    DEFAULT_MAX_WHITESPACE,
-    Formats,
-    OnUnsupported,
-    PropertyOrder,
-    SchemaOptions,
-    Spelling,
-)
+from stencilm.grammars.sources import SchemaOptions, json_schema_options
 from stencilm.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -88,46 +81,38 @@ class JsonSchemaArguments(SchemaOptions, total=False):
     limits: Limits | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class JsonSchema(OutputForm[V_co]):
     """JSON that is valid under a schema, given as JSON text, a dict or a bool, or of a Python type.
 
     The value is what `json.loads` makes of the text, with integers of any length, and with a
     `decimal.Decimal` for a number beyond the range of a float; of a Python type, its own value. The
-    options are those of `Grammar.from_json_schema`; `spelling` is "natural" where None, and
-    "digits" for a Python type. `limits`, here and in the types below, bound what the grammar and
-    its masks may cost; where None those of the call or of the model do.
+    options are those of `Grammar.from_json_schema`, with `documents`; where `spelling` is not given
+    it is "digits" for a Python type. `limits`, here and in the types below, bound what the grammar
+    and its masks may cost; where None those of the call or of the model do.
     """
 
     schema: Any
-    any_whitespace: bool = True
-    indent: int | None = None
-    separators: tuple[str, str] | None = None
-    strict_mode: bool = False
-    max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
-    property_order: PropertyOrder = "declared"
-    spelling: Spelling | None = None
-    formats: Formats = "enforced"
-    on_unsupported: OnUnsupported = "error"
-    documents: Mapping[str, Any] = field(default_factory=dict)
-    nullable: bool = False
-    limits: Limits | None = field(default=None, repr=False)
+    options: SchemaOptions
+    documents: Mapping[str, Any]
+    limits: Limits | None = field(repr=False)
 
-    if TYPE_CHECKING:
+    @overload
+    def __init__(
+        self: JsonSchema[Any],
+        schema: str | Mapping[str, Any] | bool,
+        **options: Unpack[JsonSchemaArguments],
+    ) -> None: ...
 
-        @overload
-        def __init__(
-            self: JsonSchema[Any],
-            schema: str | Mapping[str, Any] | bool,
-            **options: Unpack[JsonSchemaArguments],
-        ) -> None: ...
+    @overload
+    def __init__(self, schema: TypeForm[V_co], **options: Unpack[JsonSchemaArguments]) -> None: ...
 
-        @overload
-        def __init__(
-            self, schema: TypeForm[V_co], **options: Unpack[JsonSchemaArguments]
-        ) -> None: ...
-
-        def __init__(self, schema: Any, **options: Unpack[JsonSchemaArguments]) -> None: ...
+    def __init__(self, schema: Any, **options: Unpack[JsonSchemaArguments]) -> None:
+        object.__setattr__(self, "schema", schema)
+        object.__setattr__(self, "documents", options.pop("documents", {}))
+        object.__setattr__(self, "limits", options.pop("limits", None))
+        json_schema_options(**options)  # type: ignore[misc]  # checked here
+        object.__setattr__(self, "options", options)
 
     @property
     def is_of_type(self) -> bool:
@@ -136,9 +121,9 @@ class JsonSchema(OutputForm[V_co]):
 
     def _key(self) -> tuple[Any, str]:
         """The notation as something that can be hashed, as a schema given as a dict cannot be."""
-        values = {part.name: getattr(self, part.name) for part in fields(self)}
-        limits = values.pop("limits")
-        tp = None
+        values = {"schema": self.schema, "documents": self.documents}
+        values["options"] = {name: self.options[name] for name in sorted(self.options)}  # type: ignore[literal-required]
+        limits, tp = self.limits, None
         if self.is_of_type:
             tp = values["schema"]
             values["schema"] = repr(tp)  # Union[A, B] == Union[B, A], though they read apart
@@ -462,14 +447,50 @@ def _resolve_type(tp: Any) -> Output:
     )
 
 
-def _schema_grammar(output_type: JsonSchema, limits: Limits) -> Grammar:
-    options = {part.name: getattr(output_type, part.name) for part in fields(output_type)}
-    options["limits"] = limits
-    schema = options.pop("schema")
+def _schema_grammar(output_type: JsonSchema[Any], limits: Limits) -> Grammar:
+    schema, options = output_type.schema, output_type.options
     if output_type.is_of_type:
-        schema = json_schema_of(schema)
-    options["spelling"] = options["spelling"] or ("digits" if output_type.is_of_type else "natural")
-    return Grammar.from_json_schema(schema, **options)
+        schema, options = json_schema_of(schema), {"spelling": "digits", **options}
+    return Grammar.from_json_schema(
+        schema, documents=output_type.documents, limits=limits, **options
+    )
+
+
+def laid_out(output_type: Any, options: SchemaOptions) -> Any:
+    """An output type whose JSON is written as these options say.
+
+    What is not written as JSON, such as `str` and `Regex`, stays as it is, and what a `JsonSchema`
+    says itself goes before the options.
+    """
+    if not options:
+        return output_type
+    json_schema_options(**options)  # checked, whatever the type is
+    if isinstance(output_type, JsonSchema):
+        both: Any = dict(options)
+        if _LAYOUT & output_type.options.keys():
+            both = {name: value for name, value in both.items() if name not in _LAYOUT}
+        both |= output_type.options
+        return JsonSchema(
+            output_type.schema,
+            documents=output_type.documents,
+            limits=output_type.limits,
+            **both,
+        )
+    if not _is_python_type(output_type):
+        return output_type
+    made: Any = arguments_of(output_type) if inspect.isroutine(output_type) else output_type
+    return JsonSchema(made, **options)
+
+
+_LAYOUT = frozenset({"any_whitespace", "compact", "indent", "separators"})
+"""Options that say together how a text is laid out."""
+
+
+def _is_python_type(output_type: Any) -> bool:
+    """Whether it is a type that is written as JSON."""
+    if output_type is str or isinstance(output_type, (OutputForm, str, Mapping)):
+        return False
+    return not _is_structural_tag(output_type) and _bare_texts(output_type) is None
 
 
 def _bare_texts(tp: Any) -> list[str] | None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
 Spelling: TypeAlias = Literal["natural", "digits", "any"]
+Escapes: TypeAlias = Literal["any", "minimal"]
 Formats: TypeAlias = Literal["enforced", "annotation"]
 OnUnsupported: TypeAlias = Literal["error", "relax"]
 
@@ -59,6 +60,8 @@ class SchemaOptions(TypedDict, total=False):
     Attributes:
         any_whitespace: Allow blanks wherever JSON does. Where False the one layout is that of
             `json.dumps` with `indent` and `separators`. Default True.
+        compact: Write no blank at all: short for `any_whitespace=False, separators=(",", ":")`.
+            Default False.
         indent: How many spaces a level is indented; None for a single line. Without effect
             while any_whitespace is True. Default None.
         separators: What stands between items and between a key and its value. Where None,
@@ -73,6 +76,9 @@ class SchemaOptions(TypedDict, total=False):
         spelling: "natural" writes keys, constants and patterns plainly, "digits" does so and
             integers without a point, which is also how Python types are written, "any" allows
             every text that a JSON reader takes for the same value. Default "natural".
+        escapes: "minimal" writes strings as `json.dumps` does with `ensure_ascii=False`: quotes,
+            backslashes and control characters are escaped, each in one way, and all else is plain.
+            "any" allows the escapes that `spelling` does. Default "any".
         formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
             specification has it where nothing else is said. Default "enforced".
         nullable: Read `nullable: true` as OpenAPI 3.0 does: null is one more type beside those
@@ -82,12 +88,14 @@ class SchemaOptions(TypedDict, total=False):
     """
 
     any_whitespace: bool
+    compact: bool
     indent: int | None
     separators: tuple[str, str] | None
     strict_mode: bool
     max_whitespace: int | None
     property_order: PropertyOrder
     spelling: Spelling
+    escapes: Escapes
     formats: Formats
     nullable: bool
     on_unsupported: OnUnsupported
@@ -102,7 +110,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaOptions(_Read):
-    """`SchemaOptions` with their defaults, checked and hashable.
+    """`SchemaOptions` with their defaults, checked and hashable; `compact` is written out.
 
     Raises TypeError and ValueError for what is no option.
     """
@@ -114,6 +122,7 @@ class JsonSchemaOptions(_Read):
     max_whitespace: int | None = DEFAULT_MAX_WHITESPACE
     property_order: PropertyOrder = "declared"
     spelling: Spelling = "natural"
+    escapes: Escapes = "any"
     formats: Formats = "enforced"
     nullable: bool = False
     on_unsupported: OnUnsupported = "error"
@@ -128,6 +137,7 @@ class JsonSchemaOptions(_Read):
             max_whitespace=_checked_count("max_whitespace", self.max_whitespace),
             property_order=_checked_word("property_order", self.property_order, "declared", "any"),
             spelling=_checked_word("spelling", self.spelling, "natural", "digits", "any"),
+            escapes=_checked_word("escapes", self.escapes, "any", "minimal"),
             formats=_checked_word("formats", self.formats, "enforced", "annotation"),
             nullable=_checked_bool("nullable", self.nullable),
             on_unsupported=_checked_word("on_unsupported", self.on_unsupported, "error", "relax"),
@@ -146,18 +156,27 @@ _known_options = lru_cache(maxsize=64, typed=True)(JsonSchemaOptions)
 
 def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
     """The options, those that are not given at their defaults; raises TypeError and ValueError."""
-    if isinstance(given.get("separators"), list):
-        given["separators"] = tuple(given["separators"] or ())  # type: ignore[typeddict-item]
+    options: dict[str, Any] = dict(given)
+    if _checked_bool("compact", options.pop("compact", False)):
+        for name, value in (("any_whitespace", False), ("indent", None), ("separators", None)):
+            if options.setdefault(name, value) != value:
+                raise ValueError(
+                    f"compact=True and {name}={options[name]!r} exclude each other: "
+                    "give one of them"
+                )
+        options["separators"] = (",", ":")
+    if isinstance(options.get("separators"), list):
+        options["separators"] = tuple(options["separators"])
     try:
-        return _known_options(**given)
+        return _known_options(**options)
     except TypeError:  # of an option that is wrong, or unknown, or that has no hash
-        unknown = sorted(set(given) - set(SchemaOptions.__annotations__))
+        unknown = sorted(set(options) - set(SchemaOptions.__annotations__))
         if unknown:
             raise TypeError(
                 f"{unknown[0]!r} is no option of a schema; these are: "
                 f"{', '.join(SchemaOptions.__annotations__)}"
             ) from None
-        return JsonSchemaOptions(**given)
+        return JsonSchemaOptions(**options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
-from stencilm.grammars.output_types import Output
+from stencilm.grammars.output_types import Output, laid_out
+from stencilm.grammars.sources import Escapes
 from stencilm.limits import Limits, checked_limits
 from stencilm.models.prompts import Conversation
 from stencilm.models.protocol import Prompt
@@ -63,7 +64,26 @@ DEFAULT_MAX_RETRIES = 1
 _MAX_CACHED_TYPES = 64
 
 
-class Drawing(TypedDict, total=False):
+class TextLayout(TypedDict, total=False):
+    """How JSON is laid out in the text; without effect on a type whose texts are not JSON.
+
+    What a `JsonSchema` says itself goes before these.
+
+    Attributes:
+        compact: Write no blank between the parts of JSON. Default False.
+        indent: Write JSON as `json.dumps` does with this indent.
+        max_whitespace: The most blanks in a row, where the layout is free; None for no bound. 64
+            where none is given.
+        escapes: "minimal" escapes only what JSON needs escaped; "any", the default, allows more.
+    """
+
+    compact: bool
+    indent: int | None
+    max_whitespace: int | None
+    escapes: Escapes
+
+
+class Drawing(TextLayout, total=False):
     """How a text is written; every call that writes one takes these.
 
     Attributes:
@@ -94,6 +114,8 @@ class Drawing(TypedDict, total=False):
             `IncompleteOutput`. "valid": the value of the text as the grammar completes it, where
             the model wrote some of it.
         budget: Endpoints: what the text may cost, retries not included.
+
+    Those of `TextLayout` are options as well.
 
     An endpoint that does not take an option refuses it: UnsupportedFeature, which is a ValueError.
     """
@@ -754,6 +776,7 @@ class TypedModel(ABC):
         retries = options.get("max_retries", DEFAULT_MAX_RETRIES)
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise ValueError(f"max_retries is {retries!r}, but must be an int from 0 up")
+        output_type, options = _laid_out(output_type, options)
         jobs = [Job(number, prompt) for number, prompt in enumerate(prompts)]
         asked = self._asked_first(jobs, options)
         first: list[Generation[Any]] = []
@@ -863,6 +886,22 @@ class Partials:
     def whole(self, text: str) -> Any:
         """The value of the whole text, where it was read; else `MISSING`."""
         return MISSING if self._reader is None else self._reader.whole(text)
+
+
+_LAYOUT = frozenset(TextLayout.__annotations__)
+
+
+def _laid_out(output_type: Any, options: Drawing) -> tuple[Any, Drawing]:
+    """The type with its layout, and the other options."""
+    given: Any = {name: value for name, value in options.items() if name in _LAYOUT}
+    if not given:
+        return output_type, options
+    if given.get("indent") is not None:
+        given["any_whitespace"] = False
+    else:
+        given.pop("indent", None)
+    left: Any = {name: value for name, value in options.items() if name not in _LAYOUT}
+    return laid_out(output_type, given), left
 
 
 def as_messages(prompt: Prompt) -> list[dict[str, Any]]:

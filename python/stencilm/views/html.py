@@ -29,9 +29,9 @@ _STYLE = """
 .stencilm-text { position: relative; margin: 0; white-space: pre-wrap; overflow-wrap: anywhere;
   font: 14px/1.9 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
 .stencilm .prompt { color: var(--quiet); }
-.stencilm .draft, .stencilm .chosen, .stencilm .removed, .stencilm .healed, .stencilm .forced,
-.stencilm .closed { color: var(--ink); border-radius: 3px; padding: 2px 0; }
-.stencilm .reasoning { background: var(--reasoning); color: var(--quiet); }
+.stencilm .reasoning, .stencilm .draft, .stencilm .chosen, .stencilm .removed, .stencilm .healed,
+.stencilm .forced, .stencilm .closed { color: var(--ink); border-radius: 3px; padding: 2px 0; }
+.stencilm .reasoning { background: var(--reasoning); }
 .stencilm .draft { background: var(--draft); }
 .stencilm .chosen { background: var(--chosen); font-weight: 600; }
 .stencilm .removed { background: var(--removed); color: var(--removed-ink);

@@ -85,7 +85,8 @@ pub(crate) fn any_integer(exprs: &mut ExprSet, kind: Kind) -> ExprId {
     exprs.concat(int, zeros)
 }
 
-/// Plain decimals of a kind in an interval, of at most `longest` digits before the point where no end says so.
+/// Plain decimals of a kind in an interval, of at most `longest` digits before the point where no end says so; digits that are
+/// bounded so have no -0.
 /// [`ExprId::NOTHING`] when there are none, `None` when an end has too many digits.
 pub(crate) fn between(
     exprs: &mut ExprSet,
@@ -98,7 +99,8 @@ pub(crate) fn between(
     let side = |end: &End| Some(Side { plain: end.value.plain()?, exclusive: end.exclusive });
     let above_zero = |end: &End| !end.value.negative && !end.value.is_zero();
     let mut parts = Vec::new();
-    // Zero belongs to both signs: -0 equals 0.
+    // Zero belongs to both signs, as -0 equals 0; but what is read as an int of Python is written without a sign there.
+    let has_two_zeros = kind != Kind::Pointless || longest.is_none();
     if upper.is_none_or(|end| !end.value.negative) {
         let least = lower.filter(|end| !end.value.negative).map_or(Some(zero()), side)?;
         let most = upper.map(side);
@@ -109,6 +111,8 @@ pub(crate) fn between(
         let least = upper.filter(|end| !above_zero(end)).map_or(Some(zero()), side)?;
         let most = lower.map(side);
         let most = if let Some(most) = most { Some(most?) } else { None };
+        let is_zero = least.plain.int == [0] && least.plain.frac.is_empty();
+        let least = Side { exclusive: least.exclusive || (is_zero && !has_two_zeros), ..least };
         let magnitude = Walk::new(exprs, least, most, kind).magnitudes(longest);
         let minus = exprs.literal(b"-");
         parts.push(exprs.concat(minus, magnitude));

@@ -2,7 +2,8 @@
 //!
 //! A character is spelled plainly in UTF-8, by a short escape, by `\uXXXX`, or by an escaped surrogate pair; all of them
 //! decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
-//! every spelling, and the natural one, in which printable ASCII has exactly one.
+//! every spelling, and the natural one, in which printable ASCII has exactly one. With the fewest escapes every character has
+//! exactly one in both.
 
 use std::convert::Infallible;
 
@@ -46,6 +47,8 @@ pub(crate) struct Tables {
 /// Spellings already built, and the spelling in force for constrained strings.
 pub(crate) struct Strings {
     spelling: Spelling,
+    /// Whether only what must be escaped is, and in one way.
+    is_minimal: bool,
     /// What is built once for all.
     common: Option<&'static Tables>,
     own: Tables,
@@ -56,12 +59,17 @@ pub(crate) struct Strings {
 impl Strings {
     /// For sets of expressions that begin with the common ones.
     pub(crate) fn new(spelling: Spelling) -> Strings {
-        Strings { spelling, common: Some(&common().tables), own: Tables::default(), without: None }
+        Strings { spelling, is_minimal: false, common: Some(&common().tables), own: Tables::default(), without: None }
     }
 
     /// For any set of expressions.
     pub(crate) fn alone(spelling: Spelling) -> Strings {
-        Strings { spelling, common: None, own: Tables::default(), without: None }
+        Strings { spelling, is_minimal: false, common: None, own: Tables::default(), without: None }
+    }
+
+    /// Those in which only what must be escaped is, each character in one way: as `json.dumps(ensure_ascii=False)` writes.
+    pub(crate) fn minimal(spelling: Spelling) -> Strings {
+        Strings { is_minimal: true, ..Strings::alone(spelling) }
     }
 
     /// Lets no string hold this text, which begins what ends the value around it: it is written with escapes. `without` are the
@@ -313,7 +321,7 @@ impl Strings {
         }
         let backslash = exprs.literal(b"\\");
         let has_short = |character: char| match spelling {
-            Spelling::Any => true,
+            Spelling::Any => character != '/' || !self.is_minimal,
             Spelling::Natural | Spelling::Bare => character != '/',
         };
         let short: ByteSet = SHORT
@@ -323,11 +331,18 @@ impl Strings {
             .collect();
         let short = exprs.bytes(short);
         ways.push(exprs.concat(backslash, short));
-        let numbered = match spelling {
-            Spelling::Any => ranges.clone(),
-            Spelling::Natural | Spelling::Bare => subtract(&ranges, &[(0x20, 0x7e)]),
-        };
-        ways.push(self.numbered(exprs, &numbered));
+        if self.is_minimal {
+            let is_short = |code: u32| SHORT.iter().any(|(character, _)| u32::from(*character) == code);
+            for code in (0..0x20).filter(|&code| contains(&ranges, code) && !is_short(code)) {
+                ways.push(exprs.literal(format!("\\u{code:04x}").as_bytes()));
+            }
+        } else {
+            let numbered = match spelling {
+                Spelling::Any => ranges.clone(),
+                Spelling::Natural | Spelling::Bare => subtract(&ranges, &[(0x20, 0x7e)]),
+            };
+            ways.push(self.numbered(exprs, &numbered));
+        }
         let class = exprs.or(&ways);
         self.own.classes[spelling as usize].insert(ranges, class);
         class
@@ -537,6 +552,21 @@ mod tests {
         ];
         let rejected = [r#""\u0061/\"\\""#, r#""a\/\"\\""#, r#""a/\u0022\\""#, r#""e""#, "\"\n\"", r#""""#];
         check(expr, &mut deriver, &accepted, &rejected);
+    }
+
+    #[test]
+    fn the_fewest_escapes_spell_every_character_once() {
+        for spelling in [Spelling::Natural, Spelling::Any] {
+            let mut deriver = Deriver::new(Limits::default());
+            let mut strings = Strings::minimal(spelling);
+            let expr = strings.any_string(&mut deriver.exprs, 1, Some(2));
+            let accepted =
+                [r#""a/""#, r#""é😀""#, r#""\n\t""#, r#""\b\f""#, r#""\u0000\u001f""#, r#""\\\"""#, "\"\u{7f}\""];
+            let rejected = [r#""\/""#, r#""\u0041""#, r#""\u000a""#, r#""\u001F""#, r#""\u00e9""#, r#""\ud83d\ude00""#];
+            check(expr, &mut deriver, &accepted, &rejected);
+            let literal = strings.literals(&mut deriver.exprs, &["a/\n"]);
+            check(literal, &mut deriver, &[r#""a/\n""#], &[r#""a\/\n""#, r#""\u0061/\n""#, r#""a/\u000a""#]);
+        }
     }
 
     #[test]

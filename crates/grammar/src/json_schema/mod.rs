@@ -64,6 +64,8 @@ pub struct JsonSchemaOptions {
     pub any_order: bool,
     /// Which texts of a valid value belong.
     pub spelling: Spelling,
+    /// Whether strings have no escapes but those that JSON needs.
+    pub minimal_escapes: bool,
     /// Whether integers are written without a point or exponent, as draft 4 has it.
     pub integers_as_digits: bool,
     /// Whether formats are enforced; where not they are annotations.
@@ -92,6 +94,7 @@ impl Default for JsonSchemaOptions {
             max_whitespace: Some(64),
             any_order: false,
             spelling: Spelling::Natural,
+            minimal_escapes: false,
             integers_as_digits: false,
             enforce_formats: true,
             nullable: false,

@@ -228,7 +228,12 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
             from = cut;
         }
     }
-    let all = exprs.or(&ways);
+    let mut all = exprs.or(&ways);
+    if kind == Kind::Pointless && readable && !laid_out {
+        let minus_zero = exprs.literal(b"-0");
+        let others = exprs.not(minus_zero);
+        all = exprs.and(&[all, others]);
+    }
     if kind != Kind::Pointed {
         return Ok(all);
     }
@@ -264,7 +269,11 @@ fn free_scientific(lower: Option<&End>, upper: Option<&End>) -> Option<u8> {
 }
 
 /// Exactly one value. `None` when it has too many digits.
-pub(crate) fn exactly(exprs: &mut ExprSet, value: &Decimal, kind: Kind, spelling: Spelling) -> Option<ExprId> {
+pub(crate) fn exactly(
+    exprs: &mut ExprSet,
+    value: &Decimal,
+    (kind, spelling, readable): (Kind, Spelling, bool),
+) -> Option<ExprId> {
     let end = End { value: value.clone(), exclusive: false };
     let asked = Numbers {
         kind,
@@ -273,7 +282,7 @@ pub(crate) fn exactly(exprs: &mut ExprSet, value: &Decimal, kind: Kind, spelling
         multiple_of: Vec::new(),
         not_multiple_of: Vec::new(),
         excluded: Vec::new(),
-        readable: false,
+        readable,
     };
     numbers(exprs, asked, spelling).ok()
 }
@@ -283,7 +292,7 @@ pub(crate) fn exactly(exprs: &mut ExprSet, value: &Decimal, kind: Kind, spelling
 pub(crate) fn plain_texts(
     exprs: &mut ExprSet,
     value: &Decimal,
-    (kind, spelling): (Kind, Spelling),
+    (kind, spelling, readable): (Kind, Spelling, bool),
     texts: &mut Vec<(String, ExprId)>,
 ) -> bool {
     let end = End { value: value.clone(), exclusive: false };
@@ -308,11 +317,12 @@ pub(crate) fn plain_texts(
     if !frac.is_empty() {
         text = format!("{text}.{}", written(&frac));
     }
-    // Zero has both signs.
-    if value.negative || value.is_zero() {
+    // Zero has both signs, except among the digits that are read as an int of Python.
+    let is_negative_too = value.is_zero() && (kind != Kind::Pointless || !readable);
+    if is_negative_too || (value.negative && !value.is_zero()) {
         texts.push((format!("-{text}"), follows));
     }
-    if !value.negative {
+    if !value.negative || value.is_zero() {
         texts.push((text, follows));
     }
     true
@@ -370,8 +380,9 @@ mod tests {
                 let exprs = &mut deriver.exprs;
                 let (mut texts, mut ways) = (Vec::new(), Vec::new());
                 for value in given.map(|text| Decimal::parse(text).unwrap()) {
-                    if plain_texts(exprs, &value, (kind, spelling), &mut texts) {
-                        ways.push(exactly(exprs, &value, kind, spelling).unwrap());
+                    let written = (kind, spelling, false);
+                    if plain_texts(exprs, &value, written, &mut texts) {
+                        ways.push(exactly(exprs, &value, written).unwrap());
                     }
                 }
                 assert_eq!(

@@ -23,9 +23,9 @@ impl Lowering<'_> {
             Json::Bool(value) => self.builder.exprs.literal(if *value { b"true" } else { b"false" }),
             Json::String(text) => self.strings.literals_in_time(&mut self.builder.exprs, &[text]).map_err(too_long)?,
             Json::Number(text) => {
-                let spelling = self.options.spelling;
+                let written = (kind, self.options.spelling, self.options.integers_as_digits);
                 let number = Decimal::parse(text);
-                let number = number.and_then(|number| exactly(&mut self.builder.exprs, &number, kind, spelling));
+                let number = number.and_then(|number| exactly(&mut self.builder.exprs, &number, written));
                 number.ok_or_else(|| {
                     let message = format!("{} needs too many digits; use a smaller number", document.show(value));
                     GrammarError::new(ErrorKind::Limit, document.pointer(value), message)

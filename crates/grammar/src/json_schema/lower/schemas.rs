@@ -81,7 +81,11 @@ impl<'a> Lowering<'a> {
             options,
             normal: Normal::new(schemas, options.strict_mode, options.relax),
             builder: GrammarBuilder::default(),
-            strings: Strings::new(options.spelling),
+            strings: if options.minimal_escapes {
+                Strings::minimal(options.spelling)
+            } else {
+                Strings::new(options.spelling)
+            },
             surfaces,
             patterns: Map::default(),
             checker: None,

@@ -265,7 +265,7 @@ impl<'a> Lowering<'a> {
     /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
     fn listed_values(&mut self, merged: &Merged<'a>, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
         let Parts { scalars, texts, numbers, containers, branches } = parts;
-        let written = (self.number_kind(merged), self.options.spelling);
+        let written = (self.number_kind(merged), self.options.spelling, self.options.integers_as_digits);
         let Some(values) = &merged.values else { return Ok(()) };
         let mut misfit = None;
         let mut fits = false;
