@@ -69,8 +69,8 @@ struct Budget {
     way: Option<(usize, Arc<[u32]>)>,
     /// Behind so many steps it was found that up to so many of them no mask need be narrowed.
     free: Option<(usize, usize)>,
-    /// The step whose mask was filled last, where the budget took something from it.
-    narrowed: Option<usize>,
+    /// The step whose mask was filled last, where the budget took something from it, and what: one bit for each token.
+    narrowed: Option<(usize, Arc<[u32]>)>,
 }
 
 /// What one step accepts.

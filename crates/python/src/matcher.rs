@@ -49,6 +49,12 @@ impl Matcher {
         Ok(Matcher { inner, tokenizer_info, max_rollback_tokens: self.max_rollback_tokens })
     }
 
+    fn fork_within(&self, py: Python<'_>, tokens: usize) -> PyResult<Matcher> {
+        let inner = Mutex::new(self.with(py, |inner| inner.fork_within(tokens))?);
+        let tokenizer_info = self.tokenizer_info.clone_ref(py);
+        Ok(Matcher { inner, tokenizer_info, max_rollback_tokens: self.max_rollback_tokens })
+    }
+
     /// Runs an operation that changes nothing where it fails: see [`watch::short`].
     fn with<T: Send>(
         &self,
@@ -78,7 +84,10 @@ impl Matcher {
         let py = compiled_grammar.py();
         let Ok(compiled) = compiled_grammar.cast::<CompiledGrammar>() else {
             if let Ok((other,)) = compiled_grammar.extract::<(Bound<'_, Matcher>,)>() {
-                return other.get().fork(py);
+                return match token_budget {
+                    Some(tokens) => other.get().fork_within(py, arguments::count("token_budget", tokens)?),
+                    None => other.get().fork(py),
+                };
             }
             return Err(PyTypeError::new_err(format!(
                 "compiled_grammar is a {}, but must be a CompiledGrammar: GrammarCompiler makes one of a grammar",
@@ -230,6 +239,13 @@ impl Matcher {
     #[getter]
     fn is_narrowed(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.lock(py)?.is_narrowed())
+    }
+
+    /// What the budget took from the last mask, as the bytes of a row; nothing where it took nothing.
+    fn _withheld<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let inner = self.lock(py)?;
+        let words = inner.withheld().unwrap_or_default();
+        Ok(PyBytes::new(py, &words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>()))
     }
 
     #[pyo3(signature = (next_token, next_sibling, tokens, bitmask, *, time_limit, root))]

@@ -147,7 +147,8 @@ def beam_search(
 ) -> list[Beam]:
     """The best texts of a search with this many beams, best first.
 
-    Each step keeps the most probable prefixes; a matcher belongs to a prefix, and moves with it.
+    Each step keeps the most probable prefixes; a matcher belongs to a prefix, and moves with it. A
+    matcher with a budget of `max_tokens` leaves no beam without an end.
     """
     if not isinstance(model, BatchModel) or not model.runs_batches:
         raise ModelError("beams need a model that runs batches, such as one of transformers")

@@ -13,14 +13,14 @@ import codecs
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import MatcherError, ModelError
-from stencilm.generation.result import Generation
+from stencilm.generation.result import Filled, Generation
 from stencilm.generation.sampling import Sampling, draw, log_normaliser
 from stencilm.generation.stats import Clock, Stats
 from stencilm.generation.trace import (
@@ -37,6 +37,9 @@ from stencilm.generation.trace import (
 from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.models.protocol import LanguageModel, TokenSequence
 from stencilm.tokenizers.joint import RECENT_TOKENS
+
+if TYPE_CHECKING:
+    from stencilm.matching.matcher import GrammarMatcher
 
 DEFAULT_MAX_TOKENS = 512
 
@@ -81,7 +84,9 @@ class Decoding:
     Streaming and views sit on top of this; `generate` runs it to its end. `matcher` is a fresh
     matcher, or None for free text. What a `ReasoningMatcher` takes as reasoning is no part of the
     text and of `max_tokens`. With `fast_forward` forced tokens are not drawn. The first of
-    the texts in `stop` that comes ends the text, and is no part of it. Iterating raises
+    the texts in `stop` that comes ends the text, and is no part of it. With `closes` the matcher's
+    masks narrow near the end of `max_tokens` and of the model's context, so that the text is whole
+    within them; where even the shortest text known takes more, they do not. Iterating raises
     MatcherError when the grammar has no way on, and ModelError when the model's logits cannot be
     used; both concern this sequence alone.
     """
@@ -96,6 +101,7 @@ class Decoding:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         fast_forward: bool = True,
         stop: Sequence[str] = (),
+        closes: bool = False,
     ) -> None:
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
@@ -128,6 +134,34 @@ class Decoding:
         self._seconds = 0.0
         self._steps = self._run()
         self._sequence: TokenSequence | None = None
+        # Where in the text the budget first took the model's first choice, in bytes, if it has
+        # not left the model free since.
+        self._closing: int | None = None
+        self.shortest: int | None = None
+        self._has_budget = self._is_narrowed = False
+        if closes and matcher is not None:
+            self._matcher = self._within_limits(cast("GrammarMatcher | ReasoningMatcher", matcher))
+            if isinstance(self._matcher, ReasoningMatcher):
+                self._reasoning = self._matcher
+
+    def _within_limits(
+        self, matcher: GrammarMatcher | ReasoningMatcher
+    ) -> GrammarMatcher | ReasoningMatcher:
+        """The matcher with the budget of this text, where a way to the end is known within it."""
+        room = self._max_tokens
+        if self._model.context_size is not None:
+            before = len(self._prompt_ids)
+            if isinstance(matcher, ReasoningMatcher):
+                before += matcher.most_reasoning_tokens
+            room = min(room, max(1, self._model.context_size + 1 - before))
+        try:
+            self.shortest = matcher.tokens_to_end()
+            bounded = matcher.fork(token_budget=room) if self.shortest <= room else matcher
+        except MatcherError:
+            # Of a grammar with budgets of its own parts, or a vocabulary that lacks bytes.
+            return matcher
+        self._has_budget = bounded is not matcher
+        return bounded
 
     def __iter__(self) -> Iterator[Event]:
         return self
@@ -197,11 +231,17 @@ class Decoding:
         """The text with its trace, without a typed value. The iterator must be at its end."""
         if self.finish_reason is None:
             raise ValueError("the text is not finished: iterate to the end before asking for it")
-        ended = self.finish_reason == "stop"
+        closed = self.finish_reason == "length" and self._closing is not None
+        ended = self.finish_reason == "stop" or closed
         # `final=False` leaves out the bytes of a character that a limit cut in two.
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(self.text, final=ended)
+        filled: tuple[Filled, ...] = ()
+        if closed:
+            start = len(self.text[: self._closing].decode("utf-8", "ignore"))
+            filled = (Filled(start, len(text), text[start:], "closed"),)
         return Generation(
-            text=decoder.decode(self.text, final=ended),
+            text=text,
             token_ids=tuple(self.token_ids),
             finish_reason=self.finish_reason,
             is_complete=self._is_complete(),
@@ -209,6 +249,8 @@ class Decoding:
             stats=self.stats,
             stop_text=self.stop_text,
             reasoning=None if self._reasoning is None else self._reasoning.reasoning,
+            closed=closed,
+            filled=filled,
         )
 
     def _is_complete(self) -> bool:
@@ -255,7 +297,7 @@ class Decoding:
             with self._clock.stage("mask"):
                 allowed, is_masked = self._fill_mask()
             if allowed == 0:
-                yield self._stop("stop")
+                yield self._ended()
                 return
             limit = self._reached_limit()
             if limit is not None:
@@ -268,7 +310,7 @@ class Decoding:
             with self._clock.stage("mask"):
                 is_end = self._accept(token_id)
             if is_end:
-                yield self._stop("stop", token_id=token_id, logprob=logprob)
+                yield self._ended(token_id=token_id, logprob=logprob)
                 return
             text = tokenizer_info.decode_bytes([token_id])
             unseen = [token_id]
@@ -282,6 +324,15 @@ class Decoding:
             if is_stopped:
                 yield self._stop("stop")
                 return
+
+    def _ended(self, *, token_id: int | None = None, logprob: float | None = None) -> Stopped:
+        """The end of a whole text; a limit made it where the last masks were narrowed."""
+        if self._closing is None:
+            return self._stop("stop", token_id=token_id, logprob=logprob)
+        size = self._model.context_size
+        is_context = size is not None and size + 1 - len(self._prompt_ids) < self._max_tokens
+        limit: Limit = "context" if is_context else "max_tokens"
+        return self._stop("length", token_id=token_id, logprob=logprob, limit=limit)
 
     def _stop(
         self,
@@ -352,6 +403,7 @@ class Decoding:
         if matcher.is_terminated():
             return 0, False
         if not matcher.fill_next_token_bitmask(self._mask, 0):
+            self._closing = None
             return self._vocab_size, False
         bits = np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: self._vocab_size]
         allowed = int(np.count_nonzero(bits))
@@ -360,6 +412,9 @@ class Decoding:
                 f"no token of this vocabulary can follow {_tail(self.text)}: the grammar needs "
                 "bytes that the tokenizer cannot spell here"
             )
+        self._is_narrowed = self._has_budget and cast("GrammarMatcher", matcher).is_narrowed
+        if allowed > 1 and not self._is_narrowed:
+            self._closing = None  # The budget has room for whatever the grammar allows.
         if allowed <= len(self._stop_token_ids):
             token_ids = [int(token_id) for token_id in np.flatnonzero(bits)]
             if self._stop_token_ids.issuperset(token_ids):
@@ -374,8 +429,10 @@ class Decoding:
         with self._clock.stage("sampling"):
             logits[width:] = -np.inf  # padding beyond the vocabulary stands for no token
             normaliser = log_normaliser(logits)
+        overruled = False
         if is_masked:
             with self._clock.stage("mask"):
+                overruled = self._is_narrowed and self._is_overruled(logits[:width])
                 apply_token_bitmask_inplace(logits[None, :], self._mask, vocab_size=width)
         with self._clock.stage("sampling"):
             sampling = self._sampling_here()
@@ -398,7 +455,16 @@ class Decoding:
                     f"after {_tail(self.text)}, the model gives a probability of zero to every "
                     "token that the grammar allows"
                 )
+            if overruled and self._closing is None:
+                self._closing = len(self.text)
             return token_id, float(logits[token_id]) - normaliser
+
+    def _is_overruled(self, logits: NDArray[np.float32]) -> bool:
+        """Whether the budget took the token that was the most probable of those of the grammar."""
+        withheld = cast("GrammarMatcher", self._matcher).withheld_tokens()
+        withheld = withheld[withheld < logits.size]
+        bits = np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: logits.size]
+        return bool(logits[withheld].max(initial=-np.inf) > logits[bits == 1].max(initial=-np.inf))
 
     def _sampling_here(self) -> Sampling:
         """How the next token is drawn: the grammar's temperature goes before that of the call."""

@@ -28,7 +28,8 @@ class Filled(NamedTuple):
     """"respelled": what was drafted, in the grammar's own case of letters. "forced": the grammar
     left no choice where the draft had something else. "nearest": the candidate that shares the
     longest beginning with what was drafted. "shortest": the beginning of the shortest completion,
-    in the place of what was drafted. "closed": a shortest completion at the end."""
+    in the place of what was drafted. "closed": the end where a limit came: a shortest completion,
+    or what the model could still choose within `max_tokens`."""
 
     @property
     def is_made_up(self) -> bool:
@@ -79,7 +80,9 @@ class Generation(Generic[T]):
         value: The typed value; None where `error` is set.
         error: Why there is no value; None where there is one.
         stop_text: The stop text that ended the text; None where none did.
-        closed: The text was cut, and a shortest completion of its grammar closed it.
+        closed: A limit came first, and the text was closed for it: by a shortest completion, or
+            by masks that narrowed near the end of `max_tokens`. `filled` tells where the model's
+            first choice was taken from it; what stands before is as the model wrote it.
         filled: The stretches of the text that no model wrote, in order.
         refused: What was written before, and what the type's own validators refused; the model was
             told why each time.

@@ -10,20 +10,29 @@ import numpy as np
 
 from stencilm.generation.partial_types import MISSING
 from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
-from stencilm.generation.trace import Stopped
+from stencilm.generation.trace import Sampled, Stopped
 from stencilm.grammars.output_types import Output
 
 Known: TypeAlias = Callable[[str], Any]
 
 
 def with_value(
-    generation: Generation[Any], output: Output, max_tokens: int, known: Known | None = None
+    generation: Generation[Any],
+    output: Output,
+    max_tokens: int,
+    known: Known | None = None,
+    shortest: int | None = None,
 ) -> Generation[Any]:
-    """The generation with its typed value, or with the reason why there is none."""
+    """The generation with its typed value, or with the reason why there is none.
+
+    `shortest` is how many tokens a shortest text takes, where that is known.
+    """
     stopped_short = generation.stop_text is not None and not generation.is_complete
-    is_cut = generation.finish_reason == "length" or stopped_short
+    is_cut = (generation.finish_reason == "length" and not generation.closed) or stopped_short
     if is_cut and not output.accepts_cut_text:
-        return replace(generation, error=_cut(generation, output, max_tokens))
+        return replace(generation, error=_cut(generation, output, max_tokens, shortest))
+    if generation.closed and not _has_choice(generation):
+        return replace(generation, error=_unwritten(generation, output, max_tokens))
     return parsed(generation, output, known)
 
 
@@ -79,7 +88,28 @@ def _is_equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _cut(generation: Generation[Any], output: Output, max_tokens: int) -> IncompleteOutput:
+def _has_choice(generation: Generation[Any]) -> bool:
+    """Whether the model chose a token of the text among several."""
+    return any(isinstance(event, Sampled) and event.allowed != 1 for event in generation.trace)
+
+
+def _unwritten(generation: Generation[Any], output: Output, max_tokens: int) -> IncompleteOutput:
+    last = generation.trace[-1]
+    text = _shortened(generation.text)
+    if isinstance(last, Stopped) and last.limit == "context":
+        limit, way_out = "the rest of the model's context", "shorten the prompt"
+    else:
+        limit, way_out = f"max_tokens={max_tokens}", "raise max_tokens"
+    message = (
+        f"{limit} leaves room for a shortest text of {output.name} only, {text}, of which the model "
+        f"chose nothing: {way_out}"
+    )
+    return IncompleteOutput(message, text=generation.text)
+
+
+def _cut(
+    generation: Generation[Any], output: Output, max_tokens: int, shortest: int | None
+) -> IncompleteOutput:
     last = generation.trace[-1]
     text = _shortened(generation.text)
     if generation.stop_text is not None:
@@ -97,6 +127,8 @@ def _cut(generation: Generation[Any], output: Output, max_tokens: int) -> Incomp
             f"max_tokens={max_tokens} cut the text of {output.name} at {text}: "
             "raise max_tokens, or bound the type's strings and lists"
         )
+        if shortest is not None and shortest > max_tokens:
+            message += f"; the shortest text that was found takes {shortest} tokens"
     return IncompleteOutput(message, text=generation.text)
 
 

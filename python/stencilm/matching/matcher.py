@@ -42,16 +42,30 @@ class GrammarMatcher(_core.Matcher):
         canonical: Only tokens may come that the tokenizer itself would write for the text, so that
             the whole sequence is what encoding its text gives. A text that `accept_string` took,
             and a token that stands for no text, are like the beginning of a text.
+        token_budget: In how many tokens, the stop token not counted, the text must be complete.
+            Near the end masks narrow to what keeps that possible, so that a text whose tokens come
+            from the masks is always complete in time; far from it they are as ever. What
+            `accept_string` takes counts as the fewest tokens that spell it. A token may be accepted
+            that the narrowed mask does not hold; where the budget cannot be kept any more, masks
+            hold the next token of a shortest way to the end and nothing else, and
+            `token_budget_left` goes below 0.
 
     Raises:
+        MatcherError: `token_budget` is less than `tokens_to_end()` is at the beginning, or the
+            grammar has parts with budgets of their own.
         UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
     """
 
     __slots__ = ()
 
-    def fork(self) -> Self:
-        """A matcher at the same place, with the same history; each goes its own way from here."""
-        return _core.Matcher.__new__(type(self), (self,))
+    def fork(self, *, token_budget: int | None = None) -> Self:
+        """A matcher at the same place, with the same history; each goes its own way from here.
+
+        Args:
+            token_budget: In how many tokens more its text must be complete, in place of the budget
+                that this one has. Refused as in making a matcher.
+        """
+        return _core.Matcher.__new__(type(self), (self,), token_budget=token_budget)
 
     def __copy__(self) -> Self:
         """The same as `fork`."""
@@ -90,6 +104,15 @@ class GrammarMatcher(_core.Matcher):
         row, flipped = self._find_mask_patch()
         return MaskPatch(row, np.frombuffer(flipped, dtype=np.int32))
 
+    def withheld_tokens(self) -> NDArray[np.int64]:
+        """The tokens that the last mask lacks for the budget alone, ascending: [number of tokens].
+
+        They would fit the grammar, but the text could not be complete in time behind them. Empty
+        where the budget took nothing, and once another token was accepted.
+        """
+        words = np.frombuffer(self._withheld(), dtype=np.uint8)
+        return np.flatnonzero(np.unpackbits(words, bitorder="little"))
+
     def longest_valid_prefix(self, text: str | bytes) -> Verdict:
         """How much of a text fits behind what was accepted, and how it stands then.
 
@@ -117,7 +140,20 @@ class GrammarMatcher(_core.Matcher):
         if not forced:
             single = self._forced_token()
             return [] if single is None else [single]
-        return self._tokenizer_info.joint.split(forced, self._recent(recent_tokens), spans)[0]
+        return self._within_budget(
+            self._tokenizer_info.joint.split(forced, self._recent(recent_tokens), spans)[0]
+        )
+
+    def _within_budget(self, tokens: list[int]) -> list[int]:
+        """The first of these tokens, as far as the budget has room for them."""
+        if self.token_budget is None:
+            return tokens
+        probe = self.fork()
+        for taken, token_id in enumerate(tokens):
+            # The tokenizer may spell a text with more tokens than it takes.
+            if not probe.is_allowed(token_id) or not probe.accept_token(token_id):
+                return tokens[:taken]
+        return tokens
 
     def forced_draft_tokens(
         self, recent_tokens: Sequence[int] | None = None, *, max_tokens: int | None = None
@@ -140,7 +176,7 @@ class GrammarMatcher(_core.Matcher):
             tokens = [] if single is None else [single]
         else:
             tokens = self._tokenizer_info.joint.whole(forced, self._recent(recent_tokens))
-        return tokens[:max_tokens]
+        return self._within_budget(tokens[:max_tokens])
 
     def _recent(self, recent_tokens: Sequence[int] | None) -> Sequence[int]:
         return self._recent_tokens(RECENT_TOKENS) if recent_tokens is None else recent_tokens

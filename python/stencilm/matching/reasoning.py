@@ -382,10 +382,28 @@ class ReasoningMatcher:
         left = len(self._taken) - (num_tokens - of_answer)
         del self._taken[left:], self._places[left + 1 :]
 
-    def fork(self) -> ReasoningMatcher:
-        """A copy that goes its own way."""
+    def tokens_to_end(self) -> int:
+        """How few tokens are known to complete the answer, as `GrammarMatcher.tokens_to_end`."""
+        return self.answer.tokens_to_end()
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the last mask lacks tokens for the budget of the answer."""
+        return not self.is_reasoning and self.answer.is_narrowed
+
+    def withheld_tokens(self) -> NDArray[np.int64]:
+        """The tokens that the budget took from the last mask; ids, int64."""
+        return self.answer.withheld_tokens()
+
+    @property
+    def most_reasoning_tokens(self) -> int:
+        """The most tokens that stand before the answer, markers included."""
+        return len(self._tokens.begin) + self._budget + len(self._tokens.whole_end)
+
+    def fork(self, *, token_budget: int | None = None) -> ReasoningMatcher:
+        """A copy that goes its own way, with a budget of tokens for its answer."""
         copy = object.__new__(ReasoningMatcher)
-        copy.answer = self.answer.fork()
+        copy.answer = self.answer.fork(token_budget=token_budget)
         copy._tokens, copy._budget, copy._barred = self._tokens, self._budget, self._barred
         copy._places, copy._taken = list(self._places), list(self._taken)
         return copy

@@ -67,7 +67,9 @@ class _Task:
 
     def result(self, decoding: Decoding, known: Known | None = None) -> Generation[Any]:
         """A finished text with its value."""
-        return with_value(decoding.result(), self.output, self.max_tokens, known)
+        return with_value(
+            decoding.result(), self.output, self.max_tokens, known, decoding.shortest
+        )
 
 
 class Model(TypedModel):
@@ -280,6 +282,7 @@ class Model(TypedModel):
                     sampling=given.sampling(job.number),
                     max_tokens=max_tokens,
                     stop=given.stops,
+                    closes=given.finish != "cut" and not output.accepts_cut_text,
                 )
             )
         return _Task(output, decodings, max_tokens)
@@ -416,10 +419,9 @@ def load(
 
 def _known(options: Drawing) -> Options:
     """The options of a local model. Raises TypeError for those that are for endpoints only."""
-    for name in ("budget", "finish"):
-        if options.get(name) is not None:
-            raise TypeError(f"{name} is an option of models behind an API: leave it out")
-    return options_of(options, without=("budget", "finish"))
+    if options.get("budget") is not None:
+        raise TypeError("budget is an option of models behind an API: leave it out")
+    return options_of(options, without=("budget",))
 
 
 def _new_matcher(compiled: CompiledGrammar, tokenizer_info: TokenizerInfo) -> GrammarMatcher:

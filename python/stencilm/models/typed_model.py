@@ -110,9 +110,13 @@ class Drawing(TextLayout, total=False):
             of the model.
         max_retries: How often the model is asked again where the type's own validators refuse a
             text; it is told why. 1 where none is given.
-        finish: Endpoints: what to do where the text came to no end of its own. "cut": an
-            `IncompleteOutput`. "valid": the value of the text as the grammar completes it, where
-            the model wrote some of it.
+        finish: What to do where `max_tokens` or the context comes before the end of the text.
+            "valid": near it, a local model is left only what still lets the text be whole in time;
+            a model behind an API cannot be told so, and the grammar completes its text. The result
+            says so: `finish_reason` is "length", `closed` is true, and `filled` tells the part. A
+            text of which the model wrote nothing is an `IncompleteOutput`. "cut": so is every text
+            without an end. "valid" for a local model where nothing else is given, "cut" for an
+            endpoint.
         budget: Endpoints: what the text may cost, retries not included.
 
     Those of `TextLayout` are options as well.
@@ -192,14 +196,14 @@ class Options:
     seed: int | None = None
     reasoning: Reasoning = "auto"
     limits: Limits | None = None
-    finish: Finish = "cut"
+    finish: Finish | None = None
     budget: Budget | None = None
 
     def __post_init__(self) -> None:
         most = self.max_tokens
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise ValueError(f"max_tokens is {most!r}, but must be at least 1")
-        if self.finish not in ("cut", "valid"):
+        if self.finish not in (None, "cut", "valid"):
             raise ValueError(f"finish is {self.finish!r}, but must be 'cut' or 'valid'")
         checked_reasoning(self.reasoning)
         self.stops  # noqa: B018 - checked here

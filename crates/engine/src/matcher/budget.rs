@@ -52,14 +52,31 @@ impl GrammarMatcher {
 
     /// Whether the mask that was filled last, of the step that the sequence is at, lacks tokens for the budget.
     pub fn is_narrowed(&self) -> bool {
-        self.budget.as_ref().is_some_and(|budget| budget.narrowed == Some(self.num_accepted_tokens()))
+        self.withheld().is_some()
+    }
+
+    /// What the budget took from the mask that was filled last, one bit for each token; `None` where it took nothing.
+    pub fn withheld(&self) -> Option<&[u32]> {
+        let (step, withheld) = self.budget.as_ref()?.narrowed.as_ref()?;
+        (*step == self.num_accepted_tokens()).then_some(&withheld[..])
+    }
+
+    /// A matcher in the same state with the same history, whose text must be complete in so many tokens more.
+    ///
+    /// # Errors
+    /// [`MatcherError::BudgetTooSmall`] where no way to the end is known that takes so few, and limits.
+    pub fn fork_within(&self, tokens: usize) -> Result<GrammarMatcher, MatcherError> {
+        let mut fork = self.fork();
+        fork.set_token_budget(tokens)?;
+        Ok(fork)
     }
 
     pub(super) fn set_token_budget(&mut self, tokens: usize) -> Result<(), MatcherError> {
         if self.compiled.has_budgets() {
             return Err(EngineError::NotRun("a token_budget with a grammar that has parts with max_tokens").into());
         }
-        self.budget = Some(Budget { tokens, way: None, free: None, narrowed: None });
+        let tokens_in_all = self.now().spent.saturating_add(tokens);
+        self.budget = Some(Budget { tokens: tokens_in_all, way: None, free: None, narrowed: None });
         let needed = self.tokens_to_end()?;
         match needed > tokens {
             true => Err(MatcherError::BudgetTooSmall { budget: tokens, needed }),
@@ -133,12 +150,12 @@ impl GrammarMatcher {
         }
         let stops = self.stop_token_ids.iter().filter(|_| may_stop);
         stops.for_each(|&id| token_set::set(mask, id));
-        if before == mask {
-            return Ok(false);
-        }
-        let accepted = self.num_accepted_tokens();
-        self.budget.as_mut().expect("there is a budget").narrowed = Some(accepted);
-        Ok(true)
+        let withheld: Arc<[u32]> = before.iter().zip(&*mask).map(|(before, after)| before & !after).collect();
+        let is_narrowed = withheld.iter().any(|&word| word != 0);
+        let step = self.num_accepted_tokens();
+        let budget = self.budget.as_mut().expect("there is a budget");
+        budget.narrowed = is_narrowed.then_some((step, withheld));
+        Ok(is_narrowed)
     }
 
     /// Tokens that complete the text from here: what is left of the way that is known, else a new one.
