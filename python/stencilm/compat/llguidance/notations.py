@@ -71,7 +71,7 @@ def regex_to_lark(regex: str, use_ascii: str = "d") -> str:
 
     Args:
         regex: The expression.
-        use_ascii: Kept for callers that know this option: `\\d`, `\\w` and `\\s` are as in
+        use_ascii: Kept for callers that know this option: classes of characters are those of
             `docs/regex.md`.
     """
     written = re.sub(r"(?s)\\(.)|(/)|(\n)", _escaped, regex)
