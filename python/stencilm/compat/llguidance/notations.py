@@ -66,7 +66,7 @@ def regex_grammar(regex: str) -> str:
     return json.dumps({"grammars": [{"lark_grammar": f"start: /{regex_to_lark(regex)}/"}]})
 
 
-def regex_to_lark(regex: str, use_ascii: str = "d") -> str:
+def regex_to_lark(regex: str, use_ascii: str | None = None) -> str:
     """A regular expression as it stands between the slashes of Lark.
 
     Args:
