@@ -85,6 +85,7 @@ def _end(lib: Package) -> Any:
     steps += [at.try_consume_tokens([99, STOP, 5]), state(at), allowed(at), at.compute_ff_tokens()]
     steps += [at.validate_tokens([STOP]), at.try_consume_tokens([STOP]), at.consume_token(STOP)]
     steps += [at.rollback(1), state(at), at.consume_token(STOP), state(at), allowed(at)]
+    steps += [at.rollback(0), state(at)]
     return [*steps, at.consume_token(STOP), at.rollback(1), state(at), allowed(at)]
 
 
@@ -239,7 +240,8 @@ SAME: dict[str, tuple[Any, Any]] = {
         + [[False, False, True, False, "NotStopped"], [99, STOP], 2, 1, 0, 1]
         + [[False, False, True, True, "NoExtension"], [STOP], [], 0, 0, True, True]
         + [[False, False, True, False, "NotStopped"], True]
-        + [[False, False, True, True, "EndOfSentence"], [STOP], True, True]
+        + [[False, False, True, True, "EndOfSentence"], [STOP]]
+        + [True, [False, False, True, True, "EndOfSentence"], True, True]
         + [[False, False, True, False, "NotStopped"], [99, STOP]],
     ),
     "errors are a state that stays": (

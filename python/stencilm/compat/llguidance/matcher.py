@@ -341,18 +341,17 @@ class LLMatcher:
                     else "out of range"
                 )
                 raise ValueError(f"token {token} does not fit the grammar: {shown}")
-            if self._at().is_terminated():
-                self._reason = "EndOfSentence"
-            else:
-                self._look_for_end()
+            self._look_for_end()
         except (StencilError, ValueError) as error:
             self._fail(error)
         return not self._error
 
     def _look_for_end(self) -> None:
-        """Stops a text that may end and cannot go on."""
+        """Stops a text that has ended, and one that may end and cannot go on."""
         matcher = self._at()
-        if matcher.is_completed() and matcher.num_allowed_tokens() <= len(matcher.stop_token_ids):
+        if matcher.is_terminated():
+            self._reason = "EndOfSentence"
+        elif matcher.is_completed() and matcher.num_allowed_tokens() <= len(matcher.stop_token_ids):
             self._reason = "NoExtension"
 
     def _fail(self, error: Exception) -> None:
