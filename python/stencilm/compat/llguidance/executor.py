@@ -22,7 +22,7 @@ class LLExecutor:
     def unsafe_compute_mask_ptr(
         self,
         interpreters: list[tuple[LLMatcher, int]],
-        trg_pointer: int,
+        trg_ptr: int,
         one_mask_bytes: int,
         trg_batch_size: int,
     ) -> None:
@@ -30,20 +30,20 @@ class LLExecutor:
 
         Args:
             interpreters: The matchers, each with the number of its row.
-            trg_pointer: The address of 32-bit words.
+            trg_ptr: The address of 32-bit words.
             one_mask_bytes: The size of a row, in bytes.
             trg_batch_size: The number of rows.
 
         Raises:
             ValueError: The address is 0, a row is out of range, or rows are too short.
         """
-        rows = memory(trg_pointer, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
+        rows = memory(trg_ptr, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
         self.fill(interpreters, rows)
 
     def unsafe_compute_mask_ptr_with_draft_token(
         self,
         interpreters: list[tuple[LLMatcher, int, list[int]]],
-        trg_pointer: int,
+        trg_ptr: int,
         one_mask_bytes: int,
         trg_batch_size: int,
     ) -> None:
@@ -51,14 +51,14 @@ class LLExecutor:
 
         Args:
             interpreters: The matchers, each with the number of its row and its draft tokens.
-            trg_pointer: As above.
+            trg_ptr: As above.
             one_mask_bytes: As above.
             trg_batch_size: As above.
 
         Raises:
             ValueError: As above.
         """
-        rows = memory(trg_pointer, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
+        rows = memory(trg_ptr, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
         self.fill_with_drafts(interpreters, rows)
 
     def fill(self, matchers: list[tuple[LLMatcher, int]], rows: NDArray[np.int32]) -> None:
@@ -75,9 +75,9 @@ class LLExecutor:
         for matcher, row, drafts in matchers:
             matcher.fill_drafts(rows[row:], drafts)
 
-    def consume_token_par(self, matchers: list[tuple[LLMatcher, int]]) -> list[bool]:
+    def consume_token_par(self, matchers_and_tokens: list[tuple[LLMatcher, int]]) -> list[bool]:
         """Consume one token in each matcher; whether each fits."""
-        return [matcher.consume_token(token) for matcher, token in matchers]
+        return [matcher.consume_token(token) for matcher, token in matchers_and_tokens]
 
 
 def _check(rows: NDArray[np.int32], places: list[tuple[int, int]]) -> None:

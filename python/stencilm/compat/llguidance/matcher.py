@@ -283,20 +283,20 @@ class LLMatcher:
         for token in self._tokenizer.eos_tokens:
             row.view(np.uint32)[token // 32] |= np.uint32(1 << token % 32)
 
-    def unsafe_compute_mask_ptr(self, trg_pointer: int, trg_byte_size: int) -> None:
+    def unsafe_compute_mask_ptr(self, trg_ptr: int, trg_bytes: int) -> None:
         """Write the mask to memory that the caller vouches for.
 
         Args:
-            trg_pointer: The address of 32-bit words.
-            trg_byte_size: How many bytes there are.
+            trg_ptr: The address of 32-bit words.
+            trg_bytes: How many bytes there are.
 
         Raises:
             ValueError: The address is 0, or the room too small.
         """
-        self.fill_row(memory(trg_pointer, trg_byte_size))
+        self.fill_row(memory(trg_ptr, trg_bytes))
 
     def unsafe_compute_mask_ptr_with_draft_token(
-        self, trg_pointer: int, trg_byte_size: int, draft_tokens: list[int]
+        self, trg_ptr: int, trg_bytes: int, draft_tokens: list[int]
     ) -> None:
         """Write the mask, and one behind each draft token that fits, one after another.
 
@@ -304,7 +304,7 @@ class LLMatcher:
             ValueError: The address is 0, or the room too small.
         """
         words = _words(self._tokenizer)
-        rows = memory(trg_pointer, trg_byte_size)
+        rows = memory(trg_ptr, trg_bytes)
         self.fill_drafts(rows[: len(rows) // words * words].reshape(-1, words), draft_tokens)
 
     def fill_drafts(self, rows: NDArray[np.int32], draft_tokens: list[int]) -> None:
@@ -341,18 +341,17 @@ class LLMatcher:
                     else "out of range"
                 )
                 raise ValueError(f"token {token} does not fit the grammar: {shown}")
-            if self._at().is_terminated():
-                self._reason = "EndOfSentence"
-            else:
-                self._look_for_end()
+            self._look_for_end()
         except (StencilError, ValueError) as error:
             self._fail(error)
         return not self._error
 
     def _look_for_end(self) -> None:
-        """Stops a text that may end and cannot go on."""
+        """Stops a text that has ended, and one that may end and cannot go on."""
         matcher = self._at()
-        if matcher.is_completed() and matcher.num_allowed_tokens() <= len(matcher.stop_token_ids):
+        if matcher.is_terminated():
+            self._reason = "EndOfSentence"
+        elif matcher.is_completed() and matcher.num_allowed_tokens() <= len(matcher.stop_token_ids):
             self._reason = "NoExtension"
 
     def _fail(self, error: Exception) -> None:

@@ -66,12 +66,12 @@ def regex_grammar(regex: str) -> str:
     return json.dumps({"grammars": [{"lark_grammar": f"start: /{regex_to_lark(regex)}/"}]})
 
 
-def regex_to_lark(regex: str, use_ascii: str = "d") -> str:
+def regex_to_lark(regex: str, use_ascii: str | None = None) -> str:
     """A regular expression as it stands between the slashes of Lark.
 
     Args:
         regex: The expression.
-        use_ascii: Kept for callers that know this option: `\\d`, `\\w` and `\\s` are as in
+        use_ascii: Kept for callers that know this option: classes of characters are those of
             `docs/regex.md`.
     """
     written = re.sub(r"(?s)\\(.)|(/)|(\n)", _escaped, regex)

@@ -6,6 +6,7 @@ from typing import Any
 
 from stencilm.compat.xgrammar.failures import DeserializeFormatError, translated
 from stencilm.compat.xgrammar.grammars import (
+    ANY_JSON,
     Grammar,
     Schema,
     read_named,
@@ -133,7 +134,7 @@ class GrammarCompiler:
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """The compiled form of `Grammar.builtin_json_grammar`."""
         with translated():
-            return self._made(self._compiler.compile_json_schema(True, max_whitespace=None))
+            return self._made(self._compiler.compile_json_schema(ANY_JSON, max_whitespace=None))
 
     def compile_regex(self, regex: str) -> CompiledGrammar:
         """The compiled form of `Grammar.from_regex`; raises what that raises."""

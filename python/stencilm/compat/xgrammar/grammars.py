@@ -24,6 +24,8 @@ from stencilm.grammars.sources import SchemaOptions
 if TYPE_CHECKING:
     from stencilm.compat.xgrammar.vocabularies import TokenizerInfo
 
+ANY_JSON: dict[str, Any] = {"type": ["object", "array"]}
+
 Schema = str | type[BaseModel] | dict[str, Any]
 
 
@@ -138,9 +140,9 @@ class Grammar:
 
     @staticmethod
     def builtin_json_grammar() -> Grammar:
-        """Any JSON text."""
+        """Any object and any array of JSON."""
         with translated():
-            return Grammar._of(_Grammar.from_json_schema(True, max_whitespace=None))
+            return Grammar._of(_Grammar.from_json_schema(ANY_JSON, max_whitespace=None))
 
     @staticmethod
     def concat(*grammars: Grammar) -> Grammar:

@@ -1,0 +1,110 @@
+"""What stands in for llguidance: its answers, and the table of differences in the documentation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from compat.llguidance_cases import DIFFERENT, SAME, matcher
+from compat.tables import rows
+
+import stencilm
+import stencilm.compat.llguidance as llguidance
+
+TINY = Path(stencilm.__file__).parent / "tiny"
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_answers_as_the_original(name: str) -> None:
+    ask, expected = SAME[name]
+    if "torch" in name:
+        pytest.importorskip("torch")
+    assert ask(llguidance) == expected
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_answers_otherwise(name: str) -> None:
+    assert DIFFERENT[name].ask(llguidance) == DIFFERENT[name].here
+
+
+def test_the_documented_table_has_these_rows() -> None:
+    assert rows("llguidance") == list(DIFFERENT)
+
+
+def test_a_tokenizer_file_and_its_text() -> None:
+    pytest.importorskip("tokenizers")
+    path = TINY / "tokenizer.json"
+    for given in (str(path), path.read_text(encoding="utf-8")):
+        tokenizer = llguidance.LLTokenizer(given, eos_token=0)
+        assert tokenizer.decode_bytes(tokenizer.tokenize_str("hello you")) == b"hello you"
+        assert tokenizer.eos_tokens == [0] and tokenizer.is_canonical
+
+
+def test_a_tokenizer_of_transformers() -> None:
+    transformers = pytest.importorskip("transformers")
+    from stencilm.compat.llguidance.hf import from_tokenizer
+
+    source = transformers.AutoTokenizer.from_pretrained(TINY)
+    tokenizer = from_tokenizer(source, n_vocab=len(source) + 5)
+    assert tokenizer.vocab_size == len(source) + 5
+    assert tokenizer.eos_token == source.eos_token_id
+    schema = json.dumps({"type": "object", "properties": {"name": {"type": "string"}}})
+    at = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("json_schema", schema))
+    assert at.consume_tokens(tokenizer.tokenize_str('{"name": "x"}'))
+    assert at.stop_reason() == "NoExtension"
+
+
+def test_an_encoding_of_tiktoken() -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    from stencilm.compat.llguidance.tiktoken import lltokenizer_from_encoding
+
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    ranks[b"ab"] = 256
+    encoding = tiktoken.Encoding(
+        "few", pat_str=".", mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 257}
+    )
+    tokenizer = lltokenizer_from_encoding(encoding)
+    assert tokenizer.eos_tokens == [257] and tokenizer.vocab_size == 258
+    made = llguidance.LLTokenizer.from_tiktoken(
+        encoder=ranks, special_tokens={"<|endoftext|>": 257}, pattern=".", eos_token=257
+    )
+    assert made.decode_bytes(made.tokenize_str("xab")) == b"xab"
+
+
+def test_tokens_of_llama_cpp() -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), b"\xff<end>"]
+    made = llguidance.LLTokenizer.from_llamacpp(
+        tokens=tokens, vocab_ptr=0, tokenize_fptr=0, eos_token=256
+    )
+    assert made.is_special_token(256) and not made.is_special_token(255)
+    assert made.decode_str([97, 256]) == "a<end>"
+
+
+def test_mlx() -> None:
+    mx = pytest.importorskip("mlx.core")
+    from stencilm.compat.llguidance import mlx
+
+    at = matcher(llguidance, "start: /[bc]/")
+    bitmask = mlx.allocate_token_bitmask(1, 259)
+    mlx.fill_next_token_bitmask(at, bitmask)
+    logits = mx.zeros((300,))
+    masked = mlx.apply_token_bitmask(logits, bitmask)
+    assert [i for i, value in enumerate(masked[0].tolist()) if value == 0] == [98, 99]
+    assert logits.sum().item() == 0
+
+
+def test_lenient_schemas_say_what_is_left_out() -> None:
+    schema = {"type": "string", "pattern": "(a)\\1", "x-guidance": {"lenient": True}}
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(schema)
+    at = matcher(llguidance, grammar)
+    assert not at.is_error()
+    assert (
+        at.get_grammar_warnings() == llguidance.LLMatcher.validate_grammar_with_warnings(grammar)[1]
+    )
+    assert at.get_grammar_warnings()[0].startswith("#: pattern is not enforced")
+
+
+def test_grammars_that_use_themselves_by_name_are_refused() -> None:
+    listed = {"grammars": [{"name": "x", "lark_grammar": "start: @x"}]}
+    assert "uses itself by @name" in matcher(llguidance, json.dumps(listed)).get_error()

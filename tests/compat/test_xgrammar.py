@@ -1,0 +1,159 @@
+"""What stands in for xgrammar: its answers, and the table of differences in the documentation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="bitmasks are tensors of torch, as the original's are")
+
+from compat.tables import rows
+from compat.xgrammar_cases import DIFFERENT, SAME, TOKENS, fits, masks_along
+
+import stencilm.compat.xgrammar as xgr
+from stencilm.compat import stand_in
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_answers_as_the_original(name: str) -> None:
+    ask, expected = SAME[name]
+    assert ask(xgr) == expected
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_answers_otherwise(name: str) -> None:
+    assert DIFFERENT[name].ask(xgr) == DIFFERENT[name].here
+
+
+def test_the_documented_table_has_these_rows() -> None:
+    assert rows("xgrammar") == list(DIFFERENT)
+
+
+def test_names_under_both_packages_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.split(".")[0] == "xgrammar":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "xgrammar", xgr)
+    import importlib
+
+    for module, names in {
+        "xgrammar.structural_tag": ("StructuralTag", "TagFormat"),
+        "xgrammar.openai_tool_call_schema": ("FunctionToolParam",),
+        "xgrammar.matcher": ("GrammarMatcher",),
+        "xgrammar.exception": ("InvalidJSONError",),
+    }.items():
+        read = importlib.import_module(module)
+        for name in names:
+            own = importlib.import_module(f"stencilm.compat.{module}")
+            assert getattr(read, name) is getattr(own, name)
+        monkeypatch.delitem(sys.modules, module)
+
+
+def test_standing_in_is_refused_beside_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xgrammar", sys)
+    with pytest.raises(RuntimeError, match="xgrammar is imported already"):
+        stand_in("xgrammar")
+    monkeypatch.setitem(sys.modules, "xgrammar", xgr)
+    assert stand_in("xgrammar") is xgr
+    with pytest.raises(ValueError, match="name is 'outlines'"):
+        stand_in("outlines")  # type: ignore[arg-type]
+
+
+def _compiler() -> Any:
+    return xgr.GrammarCompiler(xgr.TokenizerInfo(TOKENS, stop_token_ids=[257]))
+
+
+FUNCTION = {
+    "type": "function",
+    "function": {
+        "name": "f",
+        "parameters": {
+            "type": "object",
+            "properties": {"x": {"type": "integer"}},
+            "required": ["x"],
+        },
+    },
+}
+
+
+def test_a_model_family() -> None:
+    tag = xgr.get_model_structural_tag("hermes", [FUNCTION], reasoning=False)
+    assert isinstance(tag, xgr.StructuralTag)
+    compiled = _compiler().compile_structural_tag(tag)
+    call = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+    assert fits(xgr, compiled, "so", call, call.replace("1", '""')) == [True, True, False]
+    with pytest.raises(ValueError, match="model is 'nothing', but must be one of"):
+        xgr.get_model_structural_tag("nothing")
+
+
+def test_every_family_gives_a_tag_that_compiles() -> None:
+    from stencilm import model_structural_tags
+
+    for name in model_structural_tags():
+        tag = xgr.get_model_structural_tag(name, [FUNCTION], "required", max_whitespace_cnt=2)
+        xgr.Grammar.from_structural_tag(tag.model_dump_json())
+
+
+def test_a_registered_family() -> None:
+    @xgr.register_model_structural_tag("ours")
+    def tag(functions: Any, builtins: Any, choice: str, reasoning: str, **options: Any) -> Any:
+        text = f"{[tool.function.name for tool in functions]} {choice} {reasoning}"
+        return xgr.StructuralTag(format=xgr.structural_tag.ConstStringFormat(value=text))
+
+    made: Any = xgr.get_model_structural_tag("ours", [FUNCTION], "required", reasoning=False)
+    assert made.format.value == "['f'] required disabled"
+
+
+def test_masks_along_a_text_allow_its_next_byte() -> None:
+    text = '{"a": [1, true]}'
+    masks = masks_along(xgr, _compiler().compile_builtin_json_grammar(), text)
+    assert all(byte in mask for byte, mask in zip(text.encode(), masks, strict=False))
+
+
+def test_logits_processor() -> None:
+    pytest.importorskip("transformers")
+    import torch
+
+    compiled = _compiler().compile_regex("ab?")
+    processor = xgr.hf.LogitsProcessor(compiled)
+    width = len(TOKENS)
+    scores = processor(torch.tensor([[5], [6]]), torch.zeros((2, width)))
+    assert (scores == 0).nonzero().tolist() == [[0, 97], [0, 256], [1, 97], [1, 256]]
+    scores = processor(torch.tensor([[5, 97], [6, 256]]), torch.zeros((2, width)))
+    assert (scores == 0).nonzero().tolist() == [[0, 98], [0, 257], [1, 257]]
+    with pytest.raises(RuntimeError, match="input_ids has 1 rows, but the first call had 2"):
+        processor(torch.tensor([[5]]), torch.zeros((1, width)))
+    with pytest.raises(AssertionError, match="row 0 has the token 5, which does not fit"):
+        processor(torch.tensor([[5, 97, 5], [6, 256, 257]]), torch.zeros((2, width)))
+
+
+def test_a_processor_of_mlx() -> None:
+    mx = pytest.importorskip("mlx.core")
+    from stencilm.compat.xgrammar.contrib.mlxlm import XGrammarLogitsProcessor
+
+    processor = XGrammarLogitsProcessor(_compiler().compile_regex("ab?"))
+    logits = processor(mx.array([5]), mx.zeros((1, len(TOKENS))))
+    assert [i for i, value in enumerate(logits[0].tolist()) if value == 0] == [97, 256]
+    logits = processor(mx.array([5, 97]), mx.zeros((1, len(TOKENS))))
+    assert [i for i, value in enumerate(logits[0].tolist()) if value == 0] == [98, 257]
+
+
+def test_a_tokenizer_of_transformers() -> None:
+    transformers = pytest.importorskip("transformers")
+    import stencilm
+
+    folder = Path(stencilm.__file__).parent / "tiny"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    info = xgr.TokenizerInfo.from_huggingface(tokenizer)
+    assert info.stop_token_ids == [tokenizer.eos_token_id]
+    wide = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=info.vocab_size + 7)
+    assert wide.vocab_size == info.vocab_size + 7
+    short = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=info.vocab_size - 1)
+    assert short.vocab_size == info.vocab_size - 1
+    with pytest.raises(ValueError, match="stop_token_ids is empty"):
+        xgr.TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=[])
+    with pytest.raises(ValueError, match="tokenizer"):
+        xgr.TokenizerInfo.from_huggingface(3)

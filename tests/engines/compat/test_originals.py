@@ -1,0 +1,146 @@
+"""The originals and what stands in for them: the same names, signatures and answers."""
+
+from __future__ import annotations
+
+import inspect
+from enum import Enum
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import pytest
+from compat import llguidance_cases, xgrammar_cases
+
+xgrammar = pytest.importorskip("xgrammar", reason="tests/engines/compat/install.sh")
+llguidance = pytest.importorskip("llguidance", reason="tests/engines/compat/install.sh")
+
+PAIRS = {
+    "xgrammar": (xgrammar, import_module("stencilm.compat.xgrammar")),
+    "llguidance": (llguidance, import_module("stencilm.compat.llguidance")),
+}
+SUBMODULES = {
+    "xgrammar": ("structural_tag", "openai_tool_call_schema", "exception", "config"),
+    "llguidance": ("numpy", "torch", "hf", "tiktoken"),
+}
+CASES: dict[str, Any] = {"xgrammar": xgrammar_cases, "llguidance": llguidance_cases}
+
+
+def pairs() -> list[tuple[str, ModuleType, ModuleType]]:
+    found = [(name, *pair) for name, pair in PAIRS.items()]
+    for package, names in SUBMODULES.items():
+        for name in names:
+            original = import_module(f"{package}.{name}")
+            found.append(
+                (f"{package}.{name}", original, import_module(f"stencilm.compat.{package}.{name}"))
+            )
+    return found
+
+
+def public(module: ModuleType) -> list[str]:
+    """What a module offers: what it lists, or else what it defines itself."""
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return list(listed)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def parameters(called: Any) -> list[tuple[str, Any, Any]] | None:
+    """The parameters, but for `self`: name, kind and default; the binding's kinds are not told."""
+    try:
+        found = inspect.signature(called).parameters.values()
+    except (ValueError, TypeError):
+        return None
+    return [
+        (p.name, p.kind, str(p.default) if isinstance(p.default, Enum) else p.default)
+        for p in found
+        if p.name != "self"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "original", "ours"), pairs(), ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_names_and_signatures(name: str, original: ModuleType, ours: ModuleType) -> None:
+    missing, different = [], []
+    for each in public(original):
+        if each in NOT_OFFERED:
+            continue
+        if not hasattr(ours, each):
+            missing.append(each)
+            continue
+        theirs, own = getattr(original, each), getattr(ours, each)
+        is_model = hasattr(theirs, "model_fields")  # whose fields are compared below
+        compared = [(each, theirs, own)] if callable(theirs) and not is_model else []
+        if inspect.isclass(theirs):
+            for member, value in vars(theirs).items():
+                if member.startswith("_") or member.startswith("model_"):
+                    continue
+                if not hasattr(own, member) and member not in _instance_names(own):
+                    missing.append(f"{each}.{member}")
+                elif callable(getattr(theirs, member)) and not inspect.isclass(value):
+                    compared.append(
+                        (f"{each}.{member}", getattr(theirs, member), getattr(own, member))
+                    )
+        for label, one, other in compared:
+            expected = parameters(one)
+            if expected is not None and parameters(other) != expected:
+                different.append((label, expected, parameters(other)))
+    assert (missing, different) == ([], [])
+
+
+NOT_OFFERED = ("LLInterpreter",)
+"""Refused with a sentence, so that what it has is not there."""
+
+
+def _instance_names(kind: type) -> set[str]:
+    """Attributes that `__init__` sets, and fields."""
+    fields = getattr(kind, "model_fields", {})
+    return {*getattr(kind, "__annotations__", {}), *fields, *_SET.get(kind.__name__, ())}
+
+
+_SET = {"LLTokenizer": ("vocab_size", "eos_token", "eos_tokens", "is_canonical")}
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [(package, name) for package in CASES for name in CASES[package].SAME]
+)
+def test_the_original_answers_the_same(package: str, name: str) -> None:
+    ask, expected = CASES[package].SAME[name]
+    assert ask(PAIRS[package][0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [(package, name) for package in CASES for name in CASES[package].DIFFERENT]
+)
+def test_the_original_answers_as_the_table_says(package: str, name: str) -> None:
+    difference = CASES[package].DIFFERENT[name]
+    assert difference.there != difference.here
+    assert difference.ask(PAIRS[package][0]) == difference.there
+
+
+@pytest.mark.parametrize("package", CASES)
+def test_masks_are_the_same(package: str) -> None:
+    original, ours = PAIRS[package]
+    assert CASES[package].MASKS(ours) == CASES[package].MASKS(original)
+
+
+def test_fields_of_formats_are_the_same() -> None:
+    ours: Any = import_module("stencilm.compat.xgrammar.structural_tag")
+    for name in ours.__all__:
+        theirs = getattr(xgrammar.structural_tag, name)
+        if inspect.isclass(theirs):
+            expected = {key: field.default for key, field in theirs.model_fields.items()}
+            fields = getattr(ours, name).model_fields.items()
+            assert {key: field.default for key, field in fields} == expected, name
+
+
+def test_families_are_known_here() -> None:
+    from xgrammar.builtin_structural_tag import _structural_tag_registry
+
+    from stencilm import model_structural_tags
+
+    assert set(_structural_tag_registry) <= set(model_structural_tags())
