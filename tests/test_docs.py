@@ -25,6 +25,7 @@ NEEDS = {
         "torch",
         "transformers",
     ),
+    r"\bstarlette\b": ("starlette",),
     r"\b(from_llama_cpp|import llama_cpp)\b": ("llama_cpp", "gguf"),
     r"\b(from_mlx|import (mlx|mlx_lm))\b": ("mlx", "mlx_lm"),
     r"\b(import ray|stencilm\.ray)\b": ("ray", "pyarrow", "torch", "transformers"),
@@ -87,7 +88,8 @@ def test_links_to_files_lead_somewhere(path: Path) -> None:
 def test_the_index_lists_every_page() -> None:
     index = ROOT / "docs" / "index.md"
     listed = set(LINK.findall(index.read_text(encoding="utf-8")))
-    assert {page.name for page in index.parent.glob("*.md")} - {index.name} <= listed
+    pages = {page.relative_to(index.parent).as_posix() for page in index.parent.rglob("*.md")}
+    assert pages - {index.name} <= listed
 
 
 def test_blocks_are_found_with_their_lines_and_tags() -> None:
