@@ -24,14 +24,14 @@ svg { font: 14px ui-sans-serif, system-ui, sans-serif; }
 .paper { fill: #fbfcfe; stroke: #d4dae4; } .ink { fill: #1a2230; } .quiet { fill: #56627a; }
 .mono { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 .line { stroke: #8793a8; fill: none; stroke-width: 1.5; } .faint { stroke: #ccd3de; }
-.good { fill: #d5f2dc; } .bad { fill: #ffdad6; } .cross { fill: #fff0c9; } .forced { fill: #e2e6ef; }
-.chosen { fill: #d9e5ff; } .plain { fill: #ffffff; } .edge { stroke: #8793a8; }
-.struck { text-decoration: line-through; fill: #9b1c10; }
+.good { fill: #d5f2dc; } .bad { fill: #ffdad6; } .cross { fill: #fff0c9; }
+.forced { fill: #e2e6ef; } .chosen { fill: #d9e5ff; } .plain { fill: #ffffff; }
+.edge { stroke: #8793a8; } .struck { text-decoration: line-through; fill: #9b1c10; }
 @media (prefers-color-scheme: dark) {
 .paper { fill: #171c25; stroke: #313a49; } .ink { fill: #e5e9f1; } .quiet { fill: #9aa7bc; }
 .line { stroke: #76839a; } .faint { stroke: #3a4454; } .plain { fill: #11161e; }
-.good { fill: #1b4429; } .bad { fill: #5c1f1a; } .cross { fill: #4b3a10; } .forced { fill: #353e4d; }
-.chosen { fill: #223a72; } .struck { fill: #ffb9b0; } }
+.good { fill: #1b4429; } .bad { fill: #5c1f1a; } .cross { fill: #4b3a10; }
+.forced { fill: #353e4d; } .chosen { fill: #223a72; } .struck { fill: #ffb9b0; } }
 """
 
 # The example of docs/masks.md.
@@ -131,7 +131,7 @@ def trie() -> str:
         return 60 + 150 * len(node), 74 + 40 * rows[node]
 
     def fits(node: str) -> bool:
-        return matcher.longest_valid_prefix(node).status != "dead"
+        return str(matcher.longest_valid_prefix(node).status) != "dead"
 
     for node, below in children.items():
         for child in below:
