@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -138,3 +142,20 @@ def test_a_taken_port_is_one_sentence(capsys: Any) -> None:
 def test_a_tokenizer_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: Any) -> None:
     assert main(["playground", "--no-browser", "-t", str(tmp_path / "none")]) == 1
     assert "there is no tokenizer file" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal ends a child politely there")
+def test_the_command_serves_until_it_is_interrupted() -> None:
+    pytest.importorskip("uvicorn")
+    command = [sys.executable, "-m", "stencilm", "playground", "--no-browser", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None and server.stderr is not None
+        address = server.stdout.readline().split()[4].rstrip(";")
+        with urllib.request.urlopen(address, timeout=60) as page:  # answered: it serves
+            assert b"stencilm playground" in page.read()
+        server.send_signal(signal.SIGINT)
+        errors = server.stderr.read()
+        assert server.wait(60) == 130
+    assert "Traceback" not in errors
