@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 import stencilm
-from stencilm import GrammarCompiler, GrammarMatcher, MaskPatch, MaskRows, TokenizerInfo
+from stencilm import (
+    BatchError,
+    BatchGrammarMatcher,
+    GrammarCompiler,
+    GrammarMatcher,
+    MaskPatch,
+    MaskPatches,
+    MaskRows,
+    TokenizerInfo,
+)
 
 SCHEMAS: list[dict[str, Any]] = [
     {"type": "array", "items": {"type": "string", "maxLength": 9}, "uniqueItems": True},
@@ -113,3 +122,79 @@ def test_a_patch_needs_a_sequence_that_goes_on(info: TokenizerInfo) -> None:
     matcher.accept_token(info.stop_token_ids[0])
     with pytest.raises(stencilm.MatcherError):
         matcher.find_mask_patch()
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_patches_of_a_batch_make_its_masks(
+    info: TokenizerInfo, threads: int, canonical: bool
+) -> None:
+    matchers = [matcher for seed in range(4) for matcher in walks(info, seed)]
+    if canonical:
+        compiled = GrammarCompiler(info).compile_json_schema(SCHEMAS[0])
+        matchers.append(GrammarMatcher(compiled, canonical=True))
+    expected = masks_of(info, matchers)
+    batch, patches, rows = BatchGrammarMatcher(threads), MaskPatches(len(matchers)), MaskRows(info)
+    for count in (len(matchers), 3, 0, len(matchers)):
+        patches.find(batch, matchers[:count])
+        assert len(patches) == count
+        bitmask = rows.bitmask(patches)
+        assert bitmask.dtype == np.int32
+        assert (bitmask == expected[:count]).all()
+
+
+def test_patches_that_have_no_room_are_counted(info: TokenizerInfo) -> None:
+    matchers = walks(info, 1)
+    row_ids = np.zeros(len(matchers), dtype=np.int32)
+    offsets = np.zeros(len(matchers) + 1, dtype=np.int32)
+    flipped = np.full(1, 7, dtype=np.int32)
+    batch = BatchGrammarMatcher()
+    needed = batch.batch_find_mask_patches(matchers, row_ids, offsets, flipped)
+    assert needed == offsets[-1] > 1
+    assert flipped.tolist() == [7]
+    with pytest.raises(ValueError, match="row_ids has room for 2 numbers"):
+        batch.batch_find_mask_patches(matchers, row_ids[:2], offsets, flipped)
+    with pytest.raises(TypeError, match="flipped is a list"):
+        batch.batch_find_mask_patches(matchers, row_ids, offsets, [1])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not contiguous"):
+        batch.batch_find_mask_patches(
+            matchers, row_ids, np.zeros(2 * len(offsets), np.int32)[::2], flipped
+        )
+    flipped.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        batch.batch_find_mask_patches(matchers, row_ids, offsets, flipped)
+    with pytest.raises(ValueError, match="room for"):
+        MaskPatches(1).find(batch, matchers)
+
+
+def test_a_sequence_that_fails_has_an_empty_patch(info: TokenizerInfo) -> None:
+    matchers = walks(info, 2)[:3]
+    compiled = GrammarCompiler(info).compile_regex("a")
+    ended = GrammarMatcher(compiled)
+    assert ended.accept_string("a")
+    assert ended.accept_token(ended.stop_token_ids[0])
+    patches = MaskPatches(4)
+    with pytest.raises(BatchError) as raised:
+        patches.find(BatchGrammarMatcher(), [*matchers, ended])
+    assert list(raised.value.errors) == [3]
+    assert len(patches) == 0
+
+
+def test_one_call_accepts_and_fills(info: TokenizerInfo) -> None:
+    compiled = GrammarCompiler(info).compile_regex("ab?")
+    first, second, ended, waiting = (GrammarMatcher(compiled) for _ in range(4))
+    assert ended.accept_string("ab")
+    matchers = [first, second, ended, waiting]
+    letter = info.tokenize_bytes(b"a")[0]
+    wrong = info.tokenize_bytes(b"}")[0]
+    masks = np.zeros((4, -(-info.vocab_size // 32)), dtype=np.int32)
+    stop = ended.stop_token_ids[0]
+    told = BatchGrammarMatcher().batch_accept_and_fill(
+        matchers, [letter, wrong, stop, None], masks, indices=[3, 2, 1, 0]
+    )
+    assert told == [(True, True), (False, True), (True, False), (True, True)]
+    assert [matcher.num_accepted_tokens for matcher in matchers] == [1, 0, 2, 0]
+    assert (masks[1] == -1).all()
+    assert (masks[[3, 2, 0]] == masks_of(info, [first, second, waiting])).all()
+    with pytest.raises(ValueError, match="there are 4 matchers, but 1 token_ids"):
+        BatchGrammarMatcher().batch_accept_and_fill(matchers, [letter], masks)

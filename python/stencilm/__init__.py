@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         get_bitmask_shape,
         reset_token_bitmask,
     )
-    from stencilm.bitmask.rows import MaskPatch, MaskRows
+    from stencilm.bitmask.rows import MaskPatch, MaskPatches, MaskRows
     from stencilm.endpoints.anthropic import from_anthropic
     from stencilm.endpoints.api_model import ApiModel
     from stencilm.endpoints.capabilities import Capabilities, Prices
@@ -113,6 +113,7 @@ __all__ = [
     "Literal",
     "LogitsProcessor",
     "MaskPatch",
+    "MaskPatches",
     "MaskRows",
     "MatcherError",
     "Model",
@@ -202,7 +203,7 @@ _NAMES = {
     "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
     "matching.index": ("TokenIndex",),
     "limits": ("Limits",),
-    "bitmask.rows": ("MaskPatch", "MaskRows"),
+    "bitmask.rows": ("MaskPatch", "MaskPatches", "MaskRows"),
     "matching.matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "models.model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),
     "tool_calls.answers": (

@@ -207,6 +207,16 @@ class BatchMatcher:
     def batch_fill_next_token_bitmask(
         self, matchers: Sequence[Matcher], bitmask: Any, indices: Sequence[int] | None = None
     ) -> list[bool]: ...
+    def batch_find_mask_patches(
+        self, matchers: Sequence[Matcher], row_ids: Any, offsets: Any, flipped: Any
+    ) -> int: ...
+    def batch_accept_and_fill(
+        self,
+        matchers: Sequence[Matcher],
+        token_ids: Sequence[int | None],
+        bitmask: Any,
+        indices: Sequence[int] | None = None,
+    ) -> list[tuple[bool, bool]]: ...
     def batch_accept_token(
         self, matchers: Sequence[Matcher], token_ids: Iterable[int]
     ) -> list[bool]: ...

@@ -113,6 +113,19 @@ pub(crate) struct PlainMask {
     pub refused: Vec<u32>,
 }
 
+/// What is decided of a mask before it is written.
+pub(crate) struct DecidedMask {
+    /// The mask as it is kept, where it was known.
+    pub known: Option<Arc<KeptMask>>,
+    /// The same, where it was computed now and is told.
+    fresh: Option<Arc<KeptMask>>,
+    /// How many tokens were computed, where they are counted.
+    computed: Option<usize>,
+    /// Tokens that it may have and that this sequence must not.
+    pub refused: Vec<u32>,
+    reads: Option<Vec<SetId>>,
+}
+
 impl CompiledGrammar {
     /// Joins the two; nothing is laid out before the first matcher asks.
     ///
@@ -338,22 +351,6 @@ impl Layout {
         result
     }
 
-    /// The mask of a configuration as it is kept, where it is.
-    pub(crate) fn kept_mask(
-        &self,
-        stacks: &mut Stacks,
-        configuration: SetId,
-    ) -> Result<Option<Arc<KeptMask>>, EngineError> {
-        let mut masks = lock(&self.masks);
-        self.with(stacks, |run| {
-            let mut threads = run.threads_of(configuration);
-            run.saturate_but_for(&mut threads)?;
-            let kept = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
-            run.lexeme_cache.scratch.saturated = threads;
-            Ok(kept)
-        })
-    }
-
     /// Writes the mask of a configuration, without stop tokens, from the cache where it is known. Says how many tokens
     /// are allowed, and with `told` what a known mask depends on. What the computation adds to `stacks` stays there.
     pub(crate) fn fill_mask(
@@ -363,90 +360,11 @@ impl Layout {
         mask: &mut [u32],
         told: bool,
     ) -> Result<PlainMask, EngineError> {
-        // A known mask is written when no lock is held any more: that is most of the work, and others wait.
-        let (known, fresh, computed, mut refused, reads) = {
-            let mut masks = lock(&self.masks);
-            self.with(stacks, |run| {
-                // What a mask depends on is told of its own configuration.
-                let mut threads = run.threads_of(configuration);
-                let mut longer = Vec::new();
-                match told {
-                    true => _ = run.saturate(&mut threads)?,
-                    false => longer = run.saturate_but_for(&mut threads)?,
-                }
-                let known = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
-                let (mut computed, mut fresh, mut found_reads) = (None, None, None);
-                let mut unverified = known.as_ref().map_or_else(Vec::new, |kept| kept.unverified().to_vec());
-                if known.is_none() {
-                    let saturated = run.stacks.configuration(&mut threads)?;
-                    run.stacks.watch();
-                    let finished = run.fill_mask(&self.vocabulary, &mut masks.suffixes, saturated, mask);
-                    let reads = run.stacks.unwatch();
-                    let finished = finished?;
-                    computed = match &reads {
-                        Some(reads) => {
-                            let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexeme_cache.scratch.bases));
-                            masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
-                            fresh = told.then_some(kept.clone());
-                            kept.allowed()
-                        }
-                        None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
-                    };
-                    (unverified, run.lexeme_cache.scratch.flipped) = (finished.unverified, finished.flipped);
-                    found_reads = reads;
-                }
-                run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
-                let mut refused = Vec::new();
-                if run.machine.keeps_text() {
-                    if let Some(kept) = &known {
-                        kept.write(mask);
-                    }
-                    run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut unverified, &mut refused)?;
-                }
-                // Replaying the looks is cheap, but only canonical masks ask.
-                let is_common = told && unverified.is_empty() && run.without_text(configuration)?.is_some();
-                if is_common && known.is_some() {
-                    let saturated = run.stacks.configuration(&mut threads)?;
-                    found_reads = masks.known.looks(run.machine, run.stacks, saturated);
-                }
-                run.lexeme_cache.scratch.saturated = threads;
-                let within_key = run.is_within_free_key(configuration);
-                let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
-                let mut asked = Vec::new();
-                for Unverified { token, cause } in unverified {
-                    let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                    let is_new = match cause {
-                        VerifyReason::WholeKey { unclear: false } if !within_key => {
-                            !run.may_repeat_a_whole_key(self.vocabulary.whole_keys(), token)
-                        }
-                        VerifyReason::WholeKey { .. } => !run.may_repeat_a_key(bytes, within_key),
-                        VerifyReason::BegunKey => false,
-                        VerifyReason::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
-                    };
-                    if !is_new {
-                        asked.push(token);
-                    }
-                }
-                if !asked.is_empty() {
-                    refused.append(&mut run.dead_tokens(&self.vocabulary, configuration, asked)?);
-                }
-                // What the grammar asks for as a single token is allowed whatever it spells.
-                let same = |token: u32| self.vocabulary.same_bytes(token).iter().copied().chain([token]);
-                if !refused.is_empty() {
-                    refused = refused.into_iter().flat_map(same).collect();
-                    refused.retain(|&same| !run.has_token_edge(configuration, same));
-                }
-                if !longer.is_empty() {
-                    match self.vocabulary.duplicates() {
-                        [] => refused.append(&mut longer),
-                        _ => refused.extend(longer.into_iter().flat_map(same)),
-                    }
-                }
-                Ok((known, fresh, computed, refused, found_reads.filter(|_| is_common)))
-            })?
-        };
+        let DecidedMask { known, fresh, computed, mut refused, reads } =
+            self.decide_mask(stacks, configuration, mask, told)?;
         let mut allowed = computed;
         if let Some(kept) = &known {
+            // Written when no lock is held any more: that is most of the work, and others wait.
             kept.write(mask);
             allowed = kept.allowed();
         }
@@ -457,6 +375,97 @@ impl Layout {
         });
         allowed = allowed.map(|allowed| allowed - refused.len());
         Ok(PlainMask { allowed, reads, kept: known.or(fresh), refused })
+    }
+
+    /// Decides the mask of a configuration, without stop tokens. One that is not known is computed in `mask`; of a known one
+    /// nothing need be written there.
+    pub(crate) fn decide_mask(
+        &self,
+        stacks: &mut Stacks,
+        configuration: SetId,
+        mask: &mut [u32],
+        told: bool,
+    ) -> Result<DecidedMask, EngineError> {
+        let mut masks = lock(&self.masks);
+        self.with(stacks, |run| {
+            // What a mask depends on is told of its own configuration.
+            let mut threads = run.threads_of(configuration);
+            let mut longer = Vec::new();
+            match told {
+                true => _ = run.saturate(&mut threads)?,
+                false => longer = run.saturate_but_for(&mut threads)?,
+            }
+            let known = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
+            let (mut computed, mut fresh, mut found_reads) = (None, None, None);
+            let mut unverified = known.as_ref().map_or_else(Vec::new, |kept| kept.unverified().to_vec());
+            if known.is_none() {
+                let saturated = run.stacks.configuration(&mut threads)?;
+                run.stacks.watch();
+                let finished = run.fill_mask(&self.vocabulary, &mut masks.suffixes, saturated, mask);
+                let reads = run.stacks.unwatch();
+                let finished = finished?;
+                computed = match &reads {
+                    Some(reads) => {
+                        let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexeme_cache.scratch.bases));
+                        masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
+                        fresh = told.then_some(kept.clone());
+                        kept.allowed()
+                    }
+                    None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
+                };
+                (unverified, run.lexeme_cache.scratch.flipped) = (finished.unverified, finished.flipped);
+                found_reads = reads;
+            }
+            run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
+            let mut refused = Vec::new();
+            if run.machine.keeps_text() {
+                if let Some(kept) = &known {
+                    kept.write(mask);
+                }
+                run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut unverified, &mut refused)?;
+            }
+            // Replaying the looks is cheap, but only canonical masks ask.
+            let is_common = told && unverified.is_empty() && run.without_text(configuration)?.is_some();
+            if is_common && known.is_some() {
+                let saturated = run.stacks.configuration(&mut threads)?;
+                found_reads = masks.known.looks(run.machine, run.stacks, saturated);
+            }
+            run.lexeme_cache.scratch.saturated = threads;
+            let within_key = run.is_within_free_key(configuration);
+            let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
+            let mut asked = Vec::new();
+            for Unverified { token, cause } in unverified {
+                let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+                let is_new = match cause {
+                    VerifyReason::WholeKey { unclear: false } if !within_key => {
+                        !run.may_repeat_a_whole_key(self.vocabulary.whole_keys(), token)
+                    }
+                    VerifyReason::WholeKey { .. } => !run.may_repeat_a_key(bytes, within_key),
+                    VerifyReason::BegunKey => false,
+                    VerifyReason::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
+                };
+                if !is_new {
+                    asked.push(token);
+                }
+            }
+            if !asked.is_empty() {
+                refused.append(&mut run.dead_tokens(&self.vocabulary, configuration, asked)?);
+            }
+            // What the grammar asks for as a single token is allowed whatever it spells.
+            let same = |token: u32| self.vocabulary.same_bytes(token).iter().copied().chain([token]);
+            if !refused.is_empty() {
+                refused = refused.into_iter().flat_map(same).collect();
+                refused.retain(|&same| !run.has_token_edge(configuration, same));
+            }
+            if !longer.is_empty() {
+                match self.vocabulary.duplicates() {
+                    [] => refused.append(&mut longer),
+                    _ => refused.extend(longer.into_iter().flat_map(same)),
+                }
+            }
+            let reads = found_reads.filter(|_| is_common);
+            Ok(DecidedMask { known, fresh, computed, refused, reads })
+        })
     }
 }
 

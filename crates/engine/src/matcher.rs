@@ -2,14 +2,16 @@
 //!
 //! History is a list of configurations with the size that the memory had at each; undoing is truncating both.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 use stencilm_grammar::Temperature;
 use stencilm_regex::{LimitExceeded, Watch, check_time, memory};
 
 use crate::canonical::{CanonicalVerdict, Trail};
-use crate::compiled::{CompiledGrammar, Layout};
+use crate::compiled::{CompiledGrammar, DecidedMask, Layout};
 use crate::error::{EngineError, MatcherError};
+use crate::lexeme::mask::MAX_LISTED;
 use crate::lexeme::shared::HeldLayout;
 use crate::mask::delta::{MaskPatch, difference};
 use crate::parse::stepper::Run;
@@ -17,6 +19,11 @@ use crate::query::captures::captures;
 use crate::state::record::Record;
 use crate::state::stacks::{Mark, SetId, Stacks};
 use crate::vocabulary::token_set;
+
+thread_local! {
+    /// Where a mask is computed of which only the patch is asked for.
+    static SCRATCH_MASK: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
 
 /// How a matcher treats the end of a text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -390,19 +397,76 @@ impl GrammarMatcher {
     /// # Errors
     /// As [`GrammarMatcher::fill_mask`].
     pub fn mask_patch(&mut self) -> Result<MaskPatch, MatcherError> {
+        let mut patch = self.unordered_mask_patch()?;
+        patch.flipped.sort_unstable();
+        Ok(patch)
+    }
+
+    /// The same, with the tokens in any order.
+    ///
+    /// # Errors
+    /// As [`GrammarMatcher::fill_mask`].
+    pub fn unordered_mask_patch(&mut self) -> Result<MaskPatch, MatcherError> {
+        // A mask that is computed the first time is mostly known the second time.
+        for _ in 0..2 {
+            if let Some(patch) = self.known_mask_patch()? {
+                return Ok(patch);
+            }
+        }
         let vocabulary = self.compiled.vocabulary().clone();
         let mut mask = vec![0; vocabulary.mask_words()];
         self.fill_mask(&mut mask)?;
-        let layout = self.layout()?;
-        let now = self.now();
-        let stacks = Arc::make_mut(&mut self.stacks);
-        let kept = layout.kept_mask(stacks, now.configuration);
-        stacks.rewind(now.mark);
-        let (mut row, mut words) = (kept?.map_or(0, |kept| self.compiled.give_row(kept)), vec![0; mask.len()]);
+        let known = self.decide_mask()?.known;
+        let (mut row, mut words) = (known.map_or(0, |kept| self.compiled.give_row(kept)), vec![0; mask.len()]);
         if !vocabulary.write_row(row, &mut words) {
             row = 0;
         }
         Ok(MaskPatch { row, flipped: difference(&mask, &words) })
+    }
+
+    /// What is decided of the mask without canonical tokens, budgets and stop tokens.
+    fn decide_mask(&mut self) -> Result<DecidedMask, MatcherError> {
+        let (layout, now) = (self.layout()?, self.now());
+        let words = self.compiled.vocabulary().mask_words();
+        let stacks = Arc::make_mut(&mut self.stacks);
+        let decided = SCRATCH_MASK.with_borrow_mut(|mask| {
+            mask.resize(words.max(mask.len()), 0);
+            layout.decide_mask(stacks, now.configuration, &mut mask[..words], false)
+        });
+        stacks.rewind(now.mark);
+        Ok(decided.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
+    }
+
+    /// The patch of a mask that is kept, without writing any words; `None` where there is none, or where more is to be said.
+    fn known_mask_patch(&mut self) -> Result<Option<MaskPatch>, MatcherError> {
+        if self.now().stopped || self.now().is_spent || self.trail.is_some() || self.compiled.tokens().any() {
+            return Ok(None);
+        }
+        let DecidedMask { known: Some(kept), refused, .. } = self.decide_mask()? else { return Ok(None) };
+        let mut flipped = Vec::with_capacity(kept.flipped().len() + self.stop_token_ids.len());
+        flipped.extend_from_slice(kept.flipped());
+        // Whether this changed anything.
+        let mut set = |token: u32, is_allowed: bool| {
+            let place = flipped.iter().position(|&flipped| flipped == token);
+            match (kept.row_has(token) != is_allowed, place) {
+                (true, None) => flipped.push(token),
+                (false, Some(place)) => _ = flipped.swap_remove(place),
+                _ => return false,
+            }
+            true
+        };
+        let removed = refused.into_iter().filter(|&token| set(token, false)).count();
+        let is_completed = self.is_completed();
+        let mut allowed = kept.allowed().unwrap_or(MAX_LISTED).saturating_sub(removed);
+        for &id in self.stop_token_ids.iter() {
+            let changed = set(id, is_completed);
+            allowed = match is_completed {
+                true => allowed + 1,
+                false => allowed.saturating_sub(usize::from(changed)),
+            };
+        }
+        // What is wrong then, the mask itself says.
+        Ok((allowed > 0).then(|| MaskPatch { row: self.compiled.give_row(kept), flipped }))
     }
 
     /// Writes the tokens that may come next, one bit each; says `false` when that is every token, so that the mask

@@ -2,12 +2,13 @@
 
 use std::sync::MutexGuard;
 
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use stencilm_engine::{GrammarMatcher, MatcherError, Workers};
 
 use crate::arguments;
-use crate::bitmask::Rows;
+use crate::bitmask::{Rows, is_foreign};
 use crate::errors;
 use crate::matcher::Matcher;
 use crate::watch;
@@ -42,17 +43,91 @@ impl BatchMatcher {
         let indices = indices.unwrap_or_else(|| (0..matchers.len() as isize).collect());
         same_length(&matchers, "indices", indices.len())?;
         let mut guards = lock_all(py, &matchers)?;
-        let Some(first) = guards.first() else { return Ok(Vec::new()) };
-        let words = first.compiled().vocabulary().mask_words();
-        if let Some(other) = guards.iter().position(|guard| guard.compiled().vocabulary().mask_words() != words) {
-            return Err(PyValueError::new_err(format!(
-                "matcher {other} belongs to a vocabulary of another size than matcher 0; fill their masks in batches \
-                 of their own"
-            )));
-        }
+        let Some(words) = words_of_all(&guards)? else { return Ok(Vec::new()) };
         let mut rows = Rows::of(bitmask, words)?;
         let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(rows.rows(&indices)?);
         self.run(py, jobs, |matcher, row| matcher.fill_mask(row).inspect_err(|_| row.fill(0)))
+    }
+
+    /// Writes the patches of all masks; says how many flipped tokens there are, and writes these only where there is room.
+    fn batch_find_mask_patches(
+        &self,
+        py: Python<'_>,
+        matchers: Vec<Bound<'_, PyAny>>,
+        row_ids: &Bound<'_, PyAny>,
+        offsets: &Bound<'_, PyAny>,
+        flipped: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let [row_ids, offsets, flipped] = [
+            Integers::of("row_ids", row_ids, matchers.len())?,
+            Integers::of("offsets", offsets, matchers.len() + 1)?,
+            Integers::of("flipped", flipped, 0)?,
+        ];
+        let nothing = vec![(); matchers.len()];
+        let mut guards = lock_all(py, &matchers)?;
+        let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(nothing);
+        let (patches, failed) = split(self.results(py, jobs, |matcher, ()| matcher.unordered_mask_patch())?);
+        let (mut rows, mut ends) = (Vec::with_capacity(patches.len()), Vec::with_capacity(patches.len() + 1));
+        let mut total = 0;
+        ends.push(0);
+        for patch in &patches {
+            rows.push(patch.as_ref().map_or(0, |patch| patch.row as i32));
+            total += patch.as_ref().map_or(0, |patch| patch.flipped.len());
+            ends.push(total as i32);
+        }
+        row_ids.write(&rows);
+        offsets.write(&ends);
+        if total <= flipped.len() {
+            let all: Vec<i32> =
+                patches.iter().flatten().flat_map(|patch| patch.flipped.iter().map(|&token| token as i32)).collect();
+            flipped.write(&all);
+        }
+        if failed.is_empty() {
+            return Ok(total);
+        }
+        let failed = failed.into_iter().map(|(index, error)| (index, errors::matcher(py, &error))).collect();
+        Err(errors::batch(py, patches.into_iter().map(|patch| patch.map(|patch| patch.row)).collect(), failed))
+    }
+
+    /// Accepts a token for every sequence, if there is one, and fills the mask behind it.
+    #[pyo3(signature = (matchers, token_ids, bitmask, indices = None))]
+    fn batch_accept_and_fill(
+        &self,
+        py: Python<'_>,
+        matchers: Vec<Bound<'_, PyAny>>,
+        token_ids: Vec<Option<Bound<'_, PyAny>>>,
+        bitmask: &Bound<'_, PyAny>,
+        indices: Option<Vec<isize>>,
+    ) -> PyResult<Vec<(bool, bool)>> {
+        same_length(&matchers, "token_ids", token_ids.len())?;
+        let token_ids = token_ids.iter().map(|id| id.as_ref().map(arguments::token_id).transpose());
+        let token_ids = token_ids.collect::<PyResult<Vec<Option<Option<u32>>>>>()?;
+        let indices = indices.unwrap_or_else(|| (0..matchers.len() as isize).collect());
+        same_length(&matchers, "indices", indices.len())?;
+        let mut guards = lock_all(py, &matchers)?;
+        let Some(words) = words_of_all(&guards)? else { return Ok(Vec::new()) };
+        let mut rows = Rows::of(bitmask, words)?;
+        let arguments = token_ids.into_iter().zip(rows.rows(&indices)?);
+        // A round may be stopped between the two, and the next goes on there.
+        let arguments = arguments.map(|(id, row)| (id, row, None));
+        let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(arguments);
+        self.run(py, jobs, |matcher, (id, row, accepted)| {
+            let fits = match *accepted {
+                Some(fits) => fits,
+                None => match *id {
+                    None => true,
+                    Some(None) => false,
+                    Some(Some(id)) => matcher.accept_token(id).inspect_err(|_| row.fill(0))?,
+                },
+            };
+            *accepted = Some(fits);
+            if matcher.is_terminated() {
+                // Nothing is chosen behind the end.
+                row.fill(u32::MAX);
+                return Ok((fits, false));
+            }
+            matcher.fill_mask(row).map(|needed| (fits, needed)).inspect_err(|_| row.fill(0))
+        })
     }
 
     fn batch_accept_token(
@@ -117,13 +192,27 @@ impl BatchMatcher {
         self.run(py, guards.iter_mut().map(|guard| &mut **guard).zip(arguments), operation)
     }
 
-    /// Works in rounds: what was stopped in one, for a signal or a fork, is done in the next.
     fn run<'a, A: Send, R: Send + for<'py> IntoPyObject<'py>>(
         &self,
         py: Python<'_>,
         jobs: impl Iterator<Item = (&'a mut GrammarMatcher, A)>,
         operation: impl Fn(&mut GrammarMatcher, &mut A) -> Result<R, MatcherError> + Send + Sync,
     ) -> PyResult<Vec<R>> {
+        let (results, failed) = split(self.results(py, jobs, operation)?);
+        if failed.is_empty() {
+            return Ok(results.into_iter().flatten().collect());
+        }
+        let failed = failed.into_iter().map(|(index, error)| (index, errors::matcher(py, &error))).collect();
+        Err(errors::batch(py, results, failed))
+    }
+
+    /// Works in rounds: what was stopped in one, for a signal or a fork, is done in the next.
+    fn results<'a, A: Send, R: Send>(
+        &self,
+        py: Python<'_>,
+        jobs: impl Iterator<Item = (&'a mut GrammarMatcher, A)>,
+        operation: impl Fn(&mut GrammarMatcher, &mut A) -> Result<R, MatcherError> + Send + Sync,
+    ) -> PyResult<Vec<Result<R, MatcherError>>> {
         let mut jobs: Vec<Job<'_, A, R>> =
             jobs.map(|(matcher, argument)| Job { matcher, argument, result: None }).collect();
         let round = || {
@@ -139,7 +228,7 @@ impl BatchMatcher {
         if watch::long(py, round)?.is_err() {
             unreachable!("a round is unfinished only where it was stopped, and then there is another one");
         }
-        collected(py, jobs.into_iter().map(|job| job.result.expect("all jobs are done")).collect())
+        Ok(jobs.into_iter().map(|job| job.result.expect("all jobs are done")).collect())
     }
 }
 
@@ -174,21 +263,72 @@ fn lock_all<'a>(py: Python<'_>, matchers: &'a [Bound<'_, PyAny>]) -> PyResult<Ve
     Ok(guards)
 }
 
-/// The results of all sequences, or one error that holds those of the sequences that failed and the results of the others.
-fn collected<R: for<'py> IntoPyObject<'py>>(py: Python<'_>, results: Vec<Result<R, MatcherError>>) -> PyResult<Vec<R>> {
-    if results.iter().all(Result::is_ok) {
-        return Ok(results.into_iter().flatten().collect());
+/// The words of a mask, which all sequences of a batch have in common; `None` for a batch of none.
+fn words_of_all(guards: &[MutexGuard<'_, GrammarMatcher>]) -> PyResult<Option<usize>> {
+    let Some(first) = guards.first() else { return Ok(None) };
+    let words = first.compiled().vocabulary().mask_words();
+    match guards.iter().position(|guard| guard.compiled().vocabulary().mask_words() != words) {
+        None => Ok(Some(words)),
+        Some(other) => Err(PyValueError::new_err(format!(
+            "matcher {other} belongs to a vocabulary of another size than matcher 0; fill their masks in batches of \
+             their own"
+        ))),
     }
-    let mut failed = Vec::new();
-    let mut kept = Vec::with_capacity(results.len());
+}
+
+/// The results of the sequences, and the errors of those that failed by their places.
+type Split<R> = (Vec<Option<R>>, Vec<(usize, MatcherError)>);
+
+fn split<R>(results: Vec<Result<R, MatcherError>>) -> Split<R> {
+    let (mut kept, mut failed) = (Vec::with_capacity(results.len()), Vec::new());
     for (index, result) in results.into_iter().enumerate() {
         match result {
             Ok(result) => kept.push(Some(result)),
             Err(error) => {
-                failed.push((index, errors::matcher(py, &error)));
+                failed.push((index, error));
                 kept.push(None);
             }
         }
     }
-    Err(errors::batch(py, kept, failed))
+    (kept, failed)
+}
+
+/// A caller's int32 array of one dimension.
+struct Integers(PyBuffer<i32>);
+
+impl Integers {
+    /// # Errors
+    /// `TypeError` for what is no int32 array, `ValueError` for one that cannot be written, that is not contiguous, or that
+    /// has no room for so many.
+    fn of(name: &'static str, array: &Bound<'_, PyAny>, at_least: usize) -> PyResult<Integers> {
+        let buffer = PyBuffer::<i32>::get(array).map_err(|_| {
+            PyTypeError::new_err(format!("{name} is a {}, but must be an int32 numpy array", arguments::kind(array)))
+        })?;
+        let problem = match () {
+            () if buffer.dimensions() != 1 => format!("has {} dimensions, but must have 1", buffer.dimensions()),
+            () if is_foreign(&buffer) => "has a foreign byte order; give int32 in the machine's own".to_owned(),
+            () if buffer.readonly() => "is read-only; give a writable array".to_owned(),
+            () if !buffer.is_c_contiguous() => "is not contiguous; give an array without gaps".to_owned(),
+            () if buffer.item_count() < at_least => {
+                format!("has room for {} numbers, but {at_least} are to be written", buffer.item_count())
+            }
+            () => return Ok(Integers(buffer)),
+        };
+        Err(PyValueError::new_err(format!("{name} {problem}")))
+    }
+
+    fn len(&self) -> usize {
+        self.0.item_count()
+    }
+
+    /// Writes numbers from the beginning on.
+    fn write(&self, numbers: &[i32]) {
+        assert!(numbers.len() <= self.len(), "there is room, as was asked");
+        // SAFETY: the array is held, writable, contiguous, and has so many numbers; bytes may lie anywhere. Who writes to it from
+        // another thread meanwhile races with us as with numpy.
+        unsafe {
+            let bytes = self.0.buf_ptr().cast::<u8>();
+            bytes.copy_from_nonoverlapping(numbers.as_ptr().cast(), size_of_val(numbers));
+        }
+    }
 }

@@ -10,6 +10,11 @@ use pyo3::types::{IntoPyDict, PyCapsule, PyCapsuleMethods};
 /// How a buffer's format names the byte order of this machine.
 const NATIVE_ORDER: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
 
+/// Whether the numbers of a buffer have another byte order than those of this machine.
+pub fn is_foreign(buffer: &PyBuffer<i32>) -> bool {
+    buffer.format().to_bytes().first().is_some_and(|order| b"><!".contains(order) && *order != NATIVE_ORDER)
+}
+
 /// An int32 bitmask of shape (batch, words) or (words,), found right and kept alive.
 pub struct Rows<'py> {
     base: *mut u32,
@@ -53,7 +58,7 @@ impl<'py> Rows<'py> {
     }
 
     fn of_buffer(buffer: PyBuffer<i32>, words: usize) -> PyResult<Rows<'py>> {
-        if buffer.format().to_bytes().first().is_some_and(|order| b"><!".contains(order) && *order != NATIVE_ORDER) {
+        if is_foreign(&buffer) {
             return Err(PyTypeError::new_err("the bitmask has a foreign byte order; give int32 in the machine's own"));
         }
         if buffer.readonly() {

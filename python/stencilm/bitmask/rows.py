@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
+    from stencilm import _core
     from stencilm.tokenizers import TokenizerInfo
+
+# So many flipped tokens have room at first, for each sequence; most masks have fewer.
+_FLIPPED_TOKENS = 64
 
 
 class MaskPatch(NamedTuple):
@@ -28,44 +32,113 @@ class MaskPatch(NamedTuple):
     """The ids of the tokens whose bits are turned over, ascending; usually a few."""
 
 
+class MaskPatches:
+    """The masks of a batch as they differ from rows, in three arrays that are used again.
+
+    Args:
+        batch_size: The most sequences that a batch may have.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        """Holds no patch yet."""
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int):
+            raise TypeError(f"batch_size is {batch_size!r}, but must be an int")
+        if batch_size < 0:
+            raise ValueError(f"batch_size is {batch_size}, but must be at least 0")
+        self._rows = np.zeros(batch_size, dtype=np.int32)
+        self._offsets = np.zeros(batch_size + 1, dtype=np.int32)
+        self._flipped = np.zeros(_FLIPPED_TOKENS * batch_size, dtype=np.int32)
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many patches there are."""
+        return self._count
+
+    @property
+    def row_ids(self) -> NDArray[np.int32]:
+        """The number of each patch's row, int32 of shape (patches,)."""
+        return self._rows[: self._count]
+
+    @property
+    def offsets(self) -> NDArray[np.int32]:
+        """Where each patch's tokens begin in `flipped`, and where the last one's end.
+
+        int32 of shape (patches + 1,).
+        """
+        return self._offsets[: self._count + 1]
+
+    @property
+    def flipped(self) -> NDArray[np.int32]:
+        """The tokens whose bits are turned over, those of a patch in any order; int32."""
+        return self._flipped[: self._offsets[self._count]]
+
+    def find(self, batch: _core.BatchMatcher, matchers: Sequence[_core.Matcher]) -> None:
+        """Holds the patches of these sequences' masks from now on.
+
+        Args:
+            batch: The `BatchGrammarMatcher` that finds them.
+            matchers: A `GrammarMatcher` for each sequence.
+
+        Raises:
+            ValueError: There are more sequences than the batch size.
+            BatchError: Sequences failed; nothing is held then.
+        """
+        count, self._count = len(matchers), 0
+        self._offsets[0] = 0
+        while True:
+            needed = batch.batch_find_mask_patches(
+                matchers, self._rows, self._offsets, self._flipped
+            )
+            if needed <= len(self._flipped):
+                self._count = count
+                return
+            # The masks are known by now, so that finding them again takes little.
+            self._flipped = np.zeros(2 * needed, dtype=np.int32)
+
+
 class MaskRows:
-    """Rows kept on a torch device, from which patches make bitmasks there.
+    """Rows kept in memory or on a torch device, from which patches make bitmasks there.
 
     Args:
         tokenizer_info: The vocabulary that the patches are of.
-        device: Where the rows are kept, such as "cuda".
+        device: The torch device where the rows are kept, such as "cuda"; None keeps them in numpy
+            arrays.
         max_rows: How many are kept; each takes `vocab_size / 8` bytes. The one used longest ago
             makes room.
     """
 
     def __init__(
-        self, tokenizer_info: TokenizerInfo, device: torch.device | str, *, max_rows: int = 1024
+        self,
+        tokenizer_info: TokenizerInfo,
+        device: torch.device | str | None = None,
+        *,
+        max_rows: int = 1024,
     ) -> None:
         """Keeps no row yet."""
-        import torch
-
         if max_rows < 1:
             raise ValueError(f"max_rows is {max_rows}, but must be at least 1")
         self._info = tokenizer_info
         self._max_rows = max_rows
-        words = -(-tokenizer_info.vocab_size // 32)
-        self._rows = torch.zeros((0, words), dtype=torch.int32, device=device)
+        self._words = -(-tokenizer_info.vocab_size // 32)
+        self._rows: Any = _Numpy(self._words) if device is None else _Torch(self._words, device)
         self._places: OrderedDict[int, int] = OrderedDict()
 
     def __len__(self) -> int:
         """How many rows are kept."""
         return len(self._places)
 
-    def bitmask(self, patches: Sequence[MaskPatch]) -> torch.Tensor:
-        """The bitmask of some sequences, int32 of shape (patches, words), on the device.
+    def bitmask(self, patches: MaskPatches | Sequence[MaskPatch]) -> Any:
+        """The bitmask of some sequences, int32 of shape (patches, words), where the rows are.
+
+        A torch tensor on the device, or a numpy array.
 
         Raises:
             ValueError: The patches name more different rows than may be kept.
             LookupError: A row is asked for whose grammar is gone.
         """
-        import torch
-
-        rows, device = dict.fromkeys(patch.row for patch in patches), self._rows.device
+        row_ids, offsets, flipped = _arrays(patches)
+        rows, owners = np.unique(row_ids, return_inverse=True)
+        rows = rows.tolist()
         if len(rows) > self._max_rows:
             raise ValueError(
                 f"{len(rows)} different rows do not fit in max_rows={self._max_rows}; raise it"
@@ -76,25 +149,14 @@ class MaskRows:
         for row in rows:
             if row not in self._places:
                 self._keep(row)
-        places = [self._places[patch.row] for patch in patches]
-        bitmask = self._rows.index_select(0, torch.tensor(places, dtype=torch.int64, device=device))
-        flipped = [patch.flipped for patch in patches]
-        if sum(len(ids) for ids in flipped):
-            words = bitmask.shape[1]
-            ids = np.concatenate(flipped).astype(np.int64)
-            owners = np.repeat(np.arange(len(flipped)), [len(ids) for ids in flipped])
-            bits = np.left_shift(np.uint32(1), (ids % 32).astype(np.uint32)).view(np.int32)
-            # Different bits of a word add up without a carry, so their sum is their union.
-            turned = torch.zeros(bitmask.numel(), dtype=torch.int32, device=device)
-            at = torch.from_numpy(owners * words + ids // 32).to(device)
-            turned.index_add_(0, at, torch.from_numpy(bits).to(device))
-            bitmask ^= turned.view_as(bitmask)
-        return bitmask
+        places = np.array([self._places[row] for row in rows], dtype=np.int64)[owners.reshape(-1)]
+        sequences = np.repeat(np.arange(len(row_ids)), np.diff(offsets))
+        words = sequences * self._words + flipped // 32
+        bits = np.left_shift(np.uint32(1), (flipped % 32).astype(np.uint32)).view(np.int32)
+        return self._rows.patched(places, words, bits)
 
     def _keep(self, row: int) -> None:
-        import torch
-
-        words = np.zeros((1, self._rows.shape[1]), dtype=np.int32)
+        words = np.zeros((1, self._words), dtype=np.int32)
         self._info.fill_mask_row(row, words)
         if len(self._places) >= self._max_rows:
             _, place = self._places.popitem(last=False)
@@ -102,7 +164,81 @@ class MaskRows:
             place = len(self._places)
             if place == len(self._rows):
                 # Doubled, so that rows are seldom moved.
-                room = self._rows.new_zeros((max(8, place), words.shape[1]))
-                self._rows = torch.cat([self._rows, room])
-        self._rows[place] = torch.from_numpy(words[0]).to(self._rows.device)
+                self._rows.grow(max(8, 2 * place))
+        self._rows.write(place, words[0])
         self._places[row] = place
+
+
+def _arrays(
+    patches: MaskPatches | Sequence[MaskPatch],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """The rows, the offsets and the tokens of all patches."""
+    if isinstance(patches, MaskPatches):
+        return patches.row_ids, patches.offsets, patches.flipped.astype(np.int64)
+    rows = np.array([patch.row for patch in patches], dtype=np.int32)
+    lengths = [len(patch.flipped) for patch in patches]
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int32)]).astype(np.int32)
+    flipped = [patch.flipped for patch in patches] or [np.zeros(0, dtype=np.int32)]
+    return rows, offsets, np.concatenate(flipped).astype(np.int64)
+
+
+class _Numpy:
+    """Rows in an array."""
+
+    def __init__(self, words: int) -> None:
+        self._rows = np.zeros((0, words), dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def grow(self, count: int) -> None:
+        rows = np.zeros((count, self._rows.shape[1]), dtype=np.int32)
+        rows[: len(self._rows)] = self._rows
+        self._rows = rows
+
+    def write(self, place: int, words: NDArray[np.int32]) -> None:
+        self._rows[place] = words
+
+    def patched(
+        self, places: NDArray[np.int64], words: NDArray[np.int64], bits: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Copies of rows with some bits of their words turned over."""
+        bitmask = self._rows[places]
+        np.bitwise_xor.at(bitmask.reshape(-1), words, bits)
+        return bitmask
+
+
+class _Torch:
+    """Rows in a tensor."""
+
+    def __init__(self, words: int, device: torch.device | str) -> None:
+        import torch
+
+        self._torch = torch
+        self._rows = torch.zeros((0, words), dtype=torch.int32, device=device)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def grow(self, count: int) -> None:
+        rows = self._rows.new_zeros((count, self._rows.shape[1]))
+        rows[: len(self._rows)] = self._rows
+        self._rows = rows
+
+    def write(self, place: int, words: NDArray[np.int32]) -> None:
+        self._rows[place] = self._torch.from_numpy(words).to(self._rows.device)
+
+    def patched(
+        self, places: NDArray[np.int64], words: NDArray[np.int64], bits: NDArray[np.int32]
+    ) -> torch.Tensor:
+        """Copies of rows with some bits of their words turned over."""
+        torch, device = self._torch, self._rows.device
+        bitmask = self._rows.index_select(0, torch.from_numpy(places).to(device))
+        if len(words):
+            # Different bits of a word add up without a carry, so their sum is their union.
+            turned = torch.zeros(bitmask.numel(), dtype=torch.int32, device=device)
+            turned.index_add_(
+                0, torch.from_numpy(words).to(device), torch.from_numpy(bits).to(device)
+            )
+            bitmask ^= turned.view_as(bitmask)
+        return bitmask

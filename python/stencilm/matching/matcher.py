@@ -288,6 +288,59 @@ class BatchGrammarMatcher(_core.BatchMatcher):
             raise ValueError(f"max_threads is {max_threads}, but must be from 1 to {_MAX_THREADS}")
         return cast("Self", super().__new__(cls, max_threads))
 
+    def batch_find_mask_patches(
+        self,
+        matchers: Sequence[_core.Matcher],
+        row_ids: NDArray[np.int32],
+        offsets: NDArray[np.int32],
+        flipped: NDArray[np.int32],
+    ) -> int:
+        """Writes the masks of all sequences as rows and the few tokens in which they differ.
+
+        `MaskPatches` keeps such arrays, and `MaskRows` makes bitmasks of them.
+
+        Args:
+            matchers: One for each sequence.
+            row_ids: The numbers of the rows are written here, int32 of shape (sequences,) or more.
+            offsets: Where the tokens of each sequence begin, and where the last one's end, int32 of
+                shape (sequences + 1,) or more.
+            flipped: The tokens are written here, those of a sequence in any order; int32.
+
+        Returns:
+            How many flipped tokens there are. Where they are more than `flipped` has room for, none
+            of them is written: call again with a longer array.
+
+        Raises:
+            BatchError: Some sequences failed; the arrays hold the others' patches, and for these an
+                empty mask.
+        """
+        return super().batch_find_mask_patches(matchers, row_ids, offsets, flipped)
+
+    def batch_accept_and_fill(
+        self,
+        matchers: Sequence[_core.Matcher],
+        token_ids: Sequence[int | None],
+        bitmask: Any,
+        indices: Sequence[int] | None = None,
+    ) -> list[tuple[bool, bool]]:
+        """Accepts a token for every sequence and fills the mask after it: one call a step.
+
+        Args:
+            matchers: One for each sequence.
+            token_ids: The token that each goes on with; None where only the mask is wanted.
+            bitmask: As in `fill_next_token_bitmask`, with a row for each sequence.
+            indices: The rows of the sequences; 0, 1, 2 and so on by default.
+
+        Returns:
+            For each sequence whether its token was accepted, and whether its mask must be applied.
+            One whose token was refused is where it was, and its row is the mask there. The row of
+            one that has ended allows everything.
+
+        Raises:
+            BatchError: Some sequences failed; their rows are zeros.
+        """
+        return super().batch_accept_and_fill(matchers, token_ids, bitmask, indices)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Another with as many threads."""
         return type(self), (self.max_threads,)

@@ -213,6 +213,14 @@ impl Row {
         crossings.next().filter(|_| crossings.next().is_none())
     }
 
+    /// Whether a token stays inside the lexeme.
+    pub fn has(&self, token: u32) -> bool {
+        match (&self.inside, &self.listed) {
+            (Some(inside), _) => inside.contains(token) && self.without.binary_search(&token).is_err(),
+            (None, listed) => listed.iter().flatten().any(|&listed| listed == token),
+        }
+    }
+
     /// Makes a mask of the tokens inside the lexeme.
     pub fn write(&self, mask: &mut [u32]) {
         match (&self.inside, &self.listed) {

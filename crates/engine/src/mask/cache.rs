@@ -93,6 +93,23 @@ impl KeptMask {
         }
     }
 
+    /// The tokens in which it differs from its row, in any order.
+    pub fn flipped(&self) -> &[u32] {
+        match &self.tokens {
+            KeptTokens::Listed(tokens) => tokens,
+            KeptTokens::Patched { flipped, .. } | KeptTokens::Near { flipped, .. } => flipped,
+        }
+    }
+
+    /// Whether its row has a token.
+    pub fn row_has(&self, token: u32) -> bool {
+        match &self.tokens {
+            KeptTokens::Listed(_) => false,
+            KeptTokens::Patched { row, .. } => row.has(token),
+            KeptTokens::Near { base, .. } => base.has(token),
+        }
+    }
+
     /// Writes the mask.
     pub fn write(&self, mask: &mut [u32]) {
         match &self.tokens {

@@ -33,6 +33,11 @@ impl Base {
         token_set::copy(mask, &self.words);
     }
 
+    /// Whether it has a token.
+    pub fn has(&self, token: u32) -> bool {
+        token_set::get(&self.words, token)
+    }
+
     /// Bytes of memory held.
     pub fn bytes(&self) -> usize {
         self.words.len() * 4
