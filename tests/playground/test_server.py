@@ -6,8 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from starlette.testclient import TestClient
 
 from stencilm.cli import main
 from stencilm.playground.guard import MOST_BODY_BYTES, is_own_host
-from stencilm.playground.server import STATIC, create_app, listen
+from stencilm.playground.server import MOST_AT_ONCE, STATIC, create_app, listen
 from stencilm.playground.session import Session
 
 STATE = {"notation": "regex", "grammar": "yes|no", "tokenizer": "tiny", "text": "y"}
@@ -128,6 +130,28 @@ def test_the_page_makes_no_markup_of_texts_and_loads_nothing_from_elsewhere() ->
         assert "http://" not in text and "https://" not in text, path
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     assert "style=" not in page and "<style" not in page and "onclick" not in page
+
+
+def test_no_more_questions_are_worked_on_than_there_is_room_for() -> None:
+    going = threading.Barrier(MOST_AT_ONCE + 1)
+    released = threading.Event()
+
+    class Slow(Session):
+        def read(self, record: Any) -> dict[str, Any]:
+            going.wait(60)
+            released.wait(60)
+            return {"ok": True}
+
+    with (
+        TestClient(create_app(Slow()), base_url="http://127.0.0.1") as client,
+        ThreadPoolExecutor(MOST_AT_ONCE) as pool,
+    ):
+        asked = [pool.submit(client.post, "/api/read", json=STATE) for _ in range(MOST_AT_ONCE)]
+        going.wait(60)
+        assert client.post("/api/read", json=STATE).status_code == 503
+        assert client.get("/").status_code == 200
+        released.set()
+        assert [each.result(60).status_code for each in asked] == [200] * MOST_AT_ONCE
 
 
 def test_a_taken_port_is_one_sentence(capsys: Any) -> None:
